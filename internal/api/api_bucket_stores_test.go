@@ -17,12 +17,12 @@ import (
 func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		own, bucket := h.bucket(t, nil)
+		f := newMoveFixture(t, l)
+		own, bucket := f.bucket(t, nil)
 		server := s3test.NewProxy(t, bucket)
-		target, _ := h.bucket(t, M{"endpoint": server.Endpoint})
-		onDisk := h.disk()
-		moved := h.newFolder(t, onDisk, smallFiles())
+		target, _ := f.bucket(t, M{"endpoint": server.Endpoint})
+		onDisk := f.disk()
+		moved := f.newFolder(t, onDisk, smallFiles())
 		var stored atomic.Int32
 		server.SetAfter(func(answer *http.Response) {
 			if answer.Request.Method == "PUT" && answer.StatusCode == 200 && stored.Add(1) == 3 {
@@ -51,14 +51,14 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		job = moved.startMove(own)
 		for tries := 1; tries <= 12; tries++ {
 			waitUntil(t, "another try", func() bool {
-				r := h.alice.Get("/api/files/jobs/" + job).OK(200)
+				r := f.alice.Get("/api/files/jobs/" + job).OK(200)
 				return r.Text("job.status") == "failed" ||
 					strings.Count(l.Log.String(), "a job is tried again later") > tries
 			})
 			l.Clock.Advance(10 * time.Minute)
 			l.Apps[0].Jobs.Wake()
 		}
-		h.admin, h.alice = l.Admin(t), l.SignIn(t, "alice", "password of alice")
+		f.admin, f.alice = l.Admin(t), l.SignIn(t, "alice", "password of alice")
 		moved.checkJobEnded(t, job, "not available")
 		for how, link := range moved.links {
 			if !strings.HasSuffix(how, "(signed)") && how != "locked" { // which have expired
@@ -72,7 +72,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		delete(moved.links, "one (signed)")
 		delete(moved.links, "locked")
 		moved.checkLinks(t, l.Client(t))
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		if n := target.objects(t); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
 		}
@@ -84,11 +84,11 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		_, bucket := h.bucket(t, nil)
+		f := newMoveFixture(t, l)
+		_, bucket := f.bucket(t, nil)
 		server := s3test.NewProxy(t, bucket)
-		target, _ := h.bucket(t, M{"endpoint": server.Endpoint})
-		onDisk := h.disk()
+		target, _ := f.bucket(t, M{"endpoint": server.Endpoint})
+		onDisk := f.disk()
 		// hold makes the first stored object wait until do returns.
 		hold := func(do func()) {
 			var held atomic.Bool
@@ -107,8 +107,8 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 				close(goOn)
 			}()
 		}
-		moved := h.newFolder(t, onDisk, smallFiles())
-		alice := h.alice.Fork()
+		moved := f.newFolder(t, onDisk, smallFiles())
+		alice := f.alice.Fork()
 		hold(func() {
 			alice.Put("/api/files/"+moved.id, M{"name": "crate"}).OK(200)
 			alice.Delete("/api/files/" + moved.ids["one"]).OK(200)
@@ -117,13 +117,13 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 		moved.checkJobEnded(t, moved.startMove(target), "")
 		delete(moved.ids, "one")
 		for name, id := range moved.ids {
-			if at := h.alice.Get("/api/files/"+id).OK(200).
+			if at := f.alice.Get("/api/files/"+id).OK(200).
 				Text("file.path") + "/"; !strings.HasPrefix(at, target.path+"/crate/") {
 				t.Errorf("%s is in %s", name, at)
 			}
 		}
-		wantBody(t, h.alice.Get(target.path+"/crate/late").OK(200), "it arrived late")
-		h.sweepAfterGrace()
+		wantBody(t, f.alice.Get(target.path+"/crate/late").OK(200), "it arrived late")
+		f.sweepAfterGrace()
 		if n := onDisk.objects(t); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
 		}
@@ -131,14 +131,14 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 			t.Errorf("the bucket has %d objects for %d files", n, len(moved.ids))
 		}
 
-		doomed := h.newFolder(t, onDisk, smallFiles())
-		alice = h.alice.Fork()
+		doomed := f.newFolder(t, onDisk, smallFiles())
+		alice = f.alice.Fork()
 		hold(func() { alice.Delete("/api/files/" + doomed.id).OK(200) })
 		job := doomed.startMove(target)
-		if r := waitForJob(t, h.alice, job); r.Text("job.status") != "failed" {
+		if r := waitForJob(t, f.alice, job); r.Text("job.status") != "failed" {
 			t.Errorf("the job of a deleted entry: %s", r.Body)
 		}
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		if disk, s3 := onDisk.objects(t), target.objects(t); disk != 0 || s3 != len(moved.ids) {
 			t.Errorf("%d objects are left on the disk and %d in the bucket, of a folder that was deleted", disk, s3)
 		}
@@ -150,27 +150,27 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 func TestCopyIntoABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		target, _ := h.bucket(t, nil)
-		onDisk := h.disk()
-		moved := h.newFolder(t, onDisk, map[string]string{"one": "1", "sub/shared": pseudoRandom("shared", 6<<20)})
-		bytes, files := usedQuota(h.alice)
-		r := h.alice.Post("/api/files/"+moved.id+"/copy", M{"targetPath": target.path}).OK(200)
-		wantUsed(t, h.alice, 2*bytes, 2*files) // immediately
+		f := newMoveFixture(t, l)
+		target, _ := f.bucket(t, nil)
+		onDisk := f.disk()
+		moved := f.newFolder(t, onDisk, map[string]string{"one": "1", "sub/shared": pseudoRandom("shared", 6<<20)})
+		bytes, files := usedQuota(f.alice)
+		r := f.alice.Post("/api/files/"+moved.id+"/copy", M{"targetPath": target.path}).OK(200)
+		wantUsed(t, f.alice, 2*bytes, 2*files) // immediately
 		moved.checkJobEnded(t, r.Text("jobId"), "")
 		moved.checkLocation(t, onDisk)
 		moved.checkLinks(t, l.Client(t))
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		if n := target.objects(t); n != 3 {
 			t.Errorf("the bucket has %d objects for three files", n)
 		}
 		if n := onDisk.objects(t); n != 2 {
 			t.Errorf("the disk has %d objects for three files of which two are copies", n)
 		}
-		h.alice.Delete("/api/files/" + moved.id).OK(200)
-		h.sweepAfterGrace()
+		f.alice.Delete("/api/files/" + moved.id).OK(200)
+		f.sweepAfterGrace()
 		for name, text := range moved.content {
-			wantBody(t, h.alice.Get(target.path+"/box/"+name).OK(200), text)
+			wantBody(t, f.alice.Get(target.path+"/box/"+name).OK(200), text)
 		}
 		if n := onDisk.objects(t); n != 0 {
 			t.Errorf("%d objects are left on the disk", n)
@@ -183,9 +183,9 @@ func TestCopyIntoABucket(t *testing.T) {
 func TestMountWithNewProvider(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		onDisk := h.disk()
-		alice := h.alice
+		f := newMoveFixture(t, l)
+		onDisk := f.disk()
+		alice := f.alice
 		old, kept := alice.Upload("/home/alice", "old", []byte("on the disk")), alice.Upload("/home/alice", "kept",
 			[]byte("stays there"))
 		bucket := l.RootOnS3(t, M{"uploadMode": "worker"})
@@ -208,16 +208,16 @@ func TestMountWithNewProvider(t *testing.T) {
 		r := alice.Post("/api/files/"+kept+"/copy", M{"targetPath": "/home/alice", "newName": "copy"}).OK(200)
 		waitForJob(t, alice, r.Text("jobId"))
 		wantBody(t, alice.Get("/home/alice/copy").OK(200), "stays there")
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		count(1, 3) // the copy is stored where new content goes
-		alice = h.alice
+		alice = f.alice
 		wantUsed(t, alice, 8+13+11+11, 4)
 
 		alice.Delete("/api/files/" + kept).OK(200)
 		alice.Delete("/api/files/" + old).OK(200)
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		count(0, 2)
-		wantBody(t, h.alice.Get("/home/alice/copy").OK(200), "stays there")
+		wantBody(t, f.alice.Get("/home/alice/copy").OK(200), "stays there")
 	}, apptest.ReachLoopback)
 }
 
@@ -226,28 +226,28 @@ func TestMountWithNewProvider(t *testing.T) {
 func TestBucketGarbageCollection(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		near, bucket := h.bucket(t, nil)
+		f := newMoveFixture(t, l)
+		near, bucket := f.bucket(t, nil)
 		server := s3test.NewProxy(t, bucket)
-		far, there := h.bucket(t, M{"endpoint": server.Endpoint, "pathPrefix": "ours"})
+		far, there := f.bucket(t, M{"endpoint": server.Endpoint, "pathPrefix": "ours"})
 		foreign := []string{"holiday.jpg", "ours/ab/readme.txt", "theirs/ab/00112233445566778899aabbccddeeff",
 			"ab/00112233445566778899aabbccddeeff.png"}
 		for _, key := range foreign {
 			putObject(t, there, key, "somebody else's")
 		}
-		onDisk := h.disk()
+		onDisk := f.disk()
 		for _, in := range []location{near, far, onDisk} {
-			h.alice.Delete("/api/files/" + h.newFolder(t, in, smallFiles()).id).OK(200)
+			f.alice.Delete("/api/files/" + f.newFolder(t, in, smallFiles()).id).OK(200)
 		}
 		server.Down()
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		if near, far, disk := near.objects(t), far.objects(t), onDisk.objects(t); near != 0 || far != 5 || disk != 0 {
 			t.Errorf("left while a store is unreachable: %d in the other bucket, %d in its own, %d on the disk", near,
 				far,
 				disk)
 		}
 		server.Restore()
-		h.sweepAfterGrace()
+		f.sweepAfterGrace()
 		if n := far.objects(t); n != 0 {
 			t.Errorf("%d objects are left after it is back", n)
 		}
@@ -273,13 +273,13 @@ func TestBucketGarbageCollection(t *testing.T) {
 func TestStoreThatLostEverything(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		_, bucket := h.bucket(t, nil)
+		f := newMoveFixture(t, l)
+		_, bucket := f.bucket(t, nil)
 		server := s3test.NewProxy(t, bucket)
-		in, _ := h.bucket(t, M{"endpoint": server.Endpoint})
-		moved := h.newFolder(t, in, smallFiles())
-		bytes, files := usedQuota(h.alice)
-		listed := listNames(h.alice, in.path+"/box")
+		in, _ := f.bucket(t, M{"endpoint": server.Endpoint})
+		moved := f.newFolder(t, in, smallFiles())
+		bytes, files := usedQuota(f.alice)
+		listed := listNames(f.alice, in.path+"/box")
 		answerNoSuchKey := func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", "application/xml")
 			w.WriteHeader(404)
@@ -294,12 +294,12 @@ func TestStoreThatLostEverything(t *testing.T) {
 		for how, link := range moved.links {
 			wantStatus(t, how, l.Client(t).Get(link), 500, "INTERNAL_ERROR")
 		}
-		moved.checkJobEnded(t, moved.startMove(h.disk()), "nothing was moved")
+		moved.checkJobEnded(t, moved.startMove(f.disk()), "nothing was moved")
 		for range 2 {
-			h.sweepAfterGrace()
+			f.sweepAfterGrace()
 		}
-		wantStrings(t, "the folder", listNames(h.alice, in.path+"/box"), listed...)
-		wantUsed(t, h.alice, bytes, files)
+		wantStrings(t, "the folder", listNames(f.alice, in.path+"/box"), listed...)
+		wantUsed(t, f.alice, bytes, files)
 		moved.checkLocation(t, in)
 		server.SetBefore(nil)
 		delete(moved.links, "one (signed)")

@@ -32,9 +32,9 @@ var operations = []operation{
 }
 
 // putOneRequest is an upload in one request.
-func putOneRequest(_ *testing.T, w *faultFixture) attempt {
+func putOneRequest(_ *testing.T, f *faultFixture) attempt {
 	upload := func() *apptest.Reply {
-		return w.key.Post("/api/upload", faultContent, "X-File-Name", "a.txt", "X-Path", w.dir)
+		return f.key.Post("/api/upload", faultContent, "X-File-Name", "a.txt", "X-Path", f.dir)
 	}
 	return attempt{run: upload, wantText: `"fileId"`, wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(_ *testing.T, done bool) *apptest.Reply {
@@ -47,52 +47,52 @@ func putOneRequest(_ *testing.T, w *faultFixture) attempt {
 
 // putSessionBytes sends the bytes of a session in one piece. They may be sent again after any
 // result.
-func putSessionBytes(t *testing.T, w *faultFixture) attempt {
-	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
-	send := func() *apptest.Reply { return putRaw(w.key, id, faultContent) }
+func putSessionBytes(t *testing.T, f *faultFixture) attempt {
+	id := newUploadSession(f.key, f.dir, "a.txt", len(faultContent))
+	send := func() *apptest.Reply { return putRaw(f.key, id, faultContent) }
 	return attempt{run: send, wantText: `"etag"`, wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(t *testing.T, _ bool) *apptest.Reply {
 			r := send()
 			if r.Status != 200 {
 				return r
 			}
-			return completeUpload(w.key, id, r.Text("etag"))
+			return completeUpload(f.key, id, r.Text("etag"))
 		}}
 }
 
 // newPartSession begins an upload session of one short part.
-func newPartSession(w *faultFixture) (id string) {
-	return newUploadSession(w.key, w.dir, "a.txt", len(faultContent), M{"partCount": 2})
+func newPartSession(f *faultFixture) (id string) {
+	return newUploadSession(f.key, f.dir, "a.txt", len(faultContent), M{"partCount": 2})
 }
 
-func sendPart(w *faultFixture, id string) *apptest.Reply {
-	return w.key.Put("/api/files/upload/multipart/"+id+"/part/1", faultContent)
+func sendPart(f *faultFixture, id string) *apptest.Reply {
+	return f.key.Put("/api/files/upload/multipart/"+id+"/part/1", faultContent)
 }
 
-func finishParts(w *faultFixture, id string) *apptest.Reply {
-	return w.key.Post("/api/files/upload-complete", M{"sessionId": id})
+func finishParts(f *faultFixture, id string) *apptest.Reply {
+	return f.key.Post("/api/files/upload-complete", M{"sessionId": id})
 }
 
-func putOnePart(_ *testing.T, w *faultFixture) attempt {
-	id := newPartSession(w)
+func putOnePart(_ *testing.T, f *faultFixture) attempt {
+	id := newPartSession(f)
 	return attempt{
-		run: func() *apptest.Reply { return sendPart(w, id) }, wantText: `"etag"`,
+		run: func() *apptest.Reply { return sendPart(f, id) }, wantText: `"etag"`,
 		wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(_ *testing.T, done bool) *apptest.Reply {
 			if !done {
-				if r := sendPart(w, id); r.Status != 200 {
+				if r := sendPart(f, id); r.Status != 200 {
 					return r
 				}
 			}
-			return finishParts(w, id)
+			return finishParts(f, id)
 		},
 	}
 }
 
-func completeFaulty(_ *testing.T, w *faultFixture) attempt {
-	id := newPartSession(w)
-	sendPart(w, id).OK(200)
-	finish := func() *apptest.Reply { return finishParts(w, id) }
+func completeFaulty(_ *testing.T, f *faultFixture) attempt {
+	id := newPartSession(f)
+	sendPart(f, id).OK(200)
+	finish := func() *apptest.Reply { return finishParts(f, id) }
 	return attempt{
 		run: finish, wantText: `"file"`, wantFiles: map[string]string{"a.txt": faultContent}, refusal: 422,
 		retry: func(t *testing.T, done bool) *apptest.Reply {
@@ -106,30 +106,30 @@ func completeFaulty(_ *testing.T, w *faultFixture) attempt {
 }
 
 // uploadHealthy uploads a file while the store works.
-func uploadHealthy(w *faultFixture) (id string) {
-	return w.key.Upload(w.dir, "a.txt", []byte(faultContent))
+func uploadHealthy(f *faultFixture) (id string) {
+	return f.key.Upload(f.dir, "a.txt", []byte(faultContent))
 }
 
-func getPath(_ *testing.T, w *faultFixture) attempt {
-	uploadHealthy(w)
-	get := func() *apptest.Reply { return w.key.Get(w.dir + "/a.txt") }
+func getPath(_ *testing.T, f *faultFixture) attempt {
+	uploadHealthy(f)
+	get := func() *apptest.Reply { return f.key.Get(f.dir + "/a.txt") }
 	return attempt{run: get, wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(*testing.T, bool) *apptest.Reply { return get() }}
 }
 
 // getGateway uses up a download address only when bytes were sent.
-func getGateway(t *testing.T, w *faultFixture) attempt {
-	address := downloadURL(w.key, uploadHealthy(w))
+func getGateway(t *testing.T, f *faultFixture) attempt {
+	address := downloadURL(f.key, uploadHealthy(f))
 	opened := false
 	return attempt{
 		run: func() *apptest.Reply {
-			r := w.l.Client(t).Get(address)
+			r := f.l.Client(t).Get(address)
 			opened = r.Status/100 == 2
 			return r
 		},
 		wantBody: faultContent, wantFiles: map[string]string{"a.txt": faultContent},
 		retry: func(t *testing.T, _ bool) *apptest.Reply {
-			r := w.l.Client(t).Get(address)
+			r := f.l.Client(t).Get(address)
 			if opened {
 				r.Fails(401, "INVALID_TOKEN")
 				return nil
@@ -145,10 +145,10 @@ func getGateway(t *testing.T, w *faultFixture) attempt {
 
 // headCompletes completes a session whose bytes the store has; the service asks the store about
 // them.
-func headCompletes(_ *testing.T, w *faultFixture) attempt {
-	id := newUploadSession(w.key, w.dir, "a.txt", len(faultContent))
-	etag := putRaw(w.key, id, faultContent).OK(200).Text("etag")
-	finish := func() *apptest.Reply { return completeUpload(w.key, id, etag) }
+func headCompletes(_ *testing.T, f *faultFixture) attempt {
+	id := newUploadSession(f.key, f.dir, "a.txt", len(faultContent))
+	etag := putRaw(f.key, id, faultContent).OK(200).Text("etag")
+	finish := func() *apptest.Reply { return completeUpload(f.key, id, etag) }
 	return attempt{
 		run: finish, wantText: `"file"`, wantFiles: map[string]string{"a.txt": faultContent}, refusal: 422,
 		retry: func(*testing.T, bool) *apptest.Reply { return finish() },
@@ -156,48 +156,48 @@ func headCompletes(_ *testing.T, w *faultFixture) attempt {
 }
 
 // deleteSwept deletes a file. Only the collector calls the store.
-func deleteSwept(t *testing.T, w *faultFixture) attempt {
-	w.key.Delete("/api/files/" + uploadHealthy(w)).OK(200)
+func deleteSwept(t *testing.T, f *faultFixture) attempt {
+	f.key.Delete("/api/files/" + uploadHealthy(f)).OK(200)
 	return attempt{run: func() *apptest.Reply {
-		w.l.Clock.Advance(61 * time.Minute)
-		w.l.Sweep()
-		return w.key.Get("/api/files?path=" + w.dir)
+		f.l.Clock.Advance(61 * time.Minute)
+		f.l.Sweep()
+		return f.key.Get("/api/files?path=" + f.dir)
 	}, wantText: `"items":[]`}
 }
 
 // moveBetween moves a file between two prefixes of the bucket, which the server can copy. The job
 // retries; if it gives up, the file is at its old path and can be moved again.
-func moveBetween(t *testing.T, w *faultFixture) attempt {
-	id, job := uploadHealthy(w), ""
+func moveBetween(t *testing.T, f *faultFixture) attempt {
+	id, job := uploadHealthy(f), ""
 	order := func() *apptest.Reply {
-		r := w.key.Post("/api/files/"+id+"/move", M{"targetPath": "/other"})
+		r := f.key.Post("/api/files/"+id+"/move", M{"targetPath": "/other"})
 		if r.Status == 200 {
 			job = r.Text("jobId")
 		}
 		return r
 	}
-	already := w.proxy.Injected()
+	already := f.proxy.Injected()
 	return attempt{
 		run: func() *apptest.Reply {
 			r := order()
-			for r.Status == 200 && w.proxy.Injected() == already {
-				if at := w.jobStatus(job); at == "completed" || at == "failed" {
+			for r.Status == 200 && f.proxy.Injected() == already {
+				if at := f.jobStatus(job); at == "completed" || at == "failed" {
 					break
 				}
 			}
 			return r
 		},
 		retry: func(t *testing.T, _ bool) *apptest.Reply {
-			switch w.jobStatus(job) {
+			switch f.jobStatus(job) {
 			case "completed":
-				wantBody(t, w.key.Get("/other/a.txt"), faultContent)
-				w.key.Get(w.dir+"/a.txt").Fails(404, "NOT_FOUND")
+				wantBody(t, f.key.Get("/other/a.txt"), faultContent)
+				f.key.Get(f.dir+"/a.txt").Fails(404, "NOT_FOUND")
 				return nil
 			case "failed":
-				wantBody(t, w.key.Get(w.dir+"/a.txt"), faultContent)
+				wantBody(t, f.key.Get(f.dir+"/a.txt"), faultContent)
 				order().OK(200)
 			case "pending":
-				w.l.Clock.Advance(11 * time.Minute) // the longest pause between two attempts
+				f.l.Clock.Advance(11 * time.Minute) // the longest pause between two attempts
 			}
 			return &apptest.Reply{Status: http.StatusServiceUnavailable} // not yet
 		},
@@ -205,20 +205,20 @@ func moveBetween(t *testing.T, w *faultFixture) attempt {
 	}
 }
 
-func (w *faultFixture) jobStatus(id string) (status string) {
-	return w.key.Get("/api/files/jobs/" + id).OK(200).Text("job.status")
+func (f *faultFixture) jobStatus(id string) (status string) {
+	return f.key.Get("/api/files/jobs/" + id).OK(200).Text("job.status")
 }
 
 // directUpload sends bytes directly to the store if the session says so.
-func directUpload(t *testing.T, w *faultFixture) attempt {
-	r := postUploadSession(w.key, w.dir, "a.txt", len(faultContent)).OK(200)
+func directUpload(t *testing.T, f *faultFixture) attempt {
+	r := postUploadSession(f.key, f.dir, "a.txt", len(faultContent)).OK(200)
 	id, etag := r.Text("sessionId"), ""
 	if r.Text("uploadMode") == "presigned" {
 		etag = putToStore(t, r.Text("uploadUrl"))
 	} else {
-		etag = putRaw(w.key, id, faultContent).OK(200).Text("etag")
+		etag = putRaw(f.key, id, faultContent).OK(200).Text("etag")
 	}
-	finish := func() *apptest.Reply { return completeUpload(w.key, id, etag) }
+	finish := func() *apptest.Reply { return completeUpload(f.key, id, etag) }
 	return attempt{
 		run: finish, wantText: `"file"`, wantFiles: map[string]string{"a.txt": faultContent}, refusal: 422,
 		retry: func(*testing.T, bool) *apptest.Reply { return finish() },

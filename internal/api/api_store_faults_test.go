@@ -28,29 +28,29 @@ type faultFixture struct {
 
 func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
 	t.Helper()
-	w := &faultFixture{l: apptest.Start(t, engine, apptest.ReachLoopback, shortGracePeriod), bucket: s3test.New(t)}
-	w.proxy = s3test.NewProxy(t, w.bucket)
-	w.proxy.HoldTime = -1 // until the proxy is healed
-	admin := w.l.Admin(t)
+	f := &faultFixture{l: apptest.Start(t, engine, apptest.ReachLoopback, shortGracePeriod), bucket: s3test.New(t)}
+	f.proxy = s3test.NewProxy(t, f.bucket)
+	f.proxy.HoldTime = -1 // until the proxy is healed
+	admin := f.l.Admin(t)
 	for _, name := range []string{"ward", "other"} {
 		id := admin.Post("/api/admin/storage/providers", M{
-			"name": name, "type": "store_b", "endpoint": w.proxy.Endpoint, "bucket": w.bucket.Name, "pathPrefix": name,
+			"name": name, "type": "store_b", "endpoint": f.proxy.Endpoint, "bucket": f.bucket.Name, "pathPrefix": name,
 			"uploadMode":  uploadMode,
-			"accessKeyId": w.bucket.AccessKey, "secretAccessKey": w.bucket.SecretKey,
+			"accessKeyId": f.bucket.AccessKey, "secretAccessKey": f.bucket.SecretKey,
 		}).OK(201).Text("provider.id")
 		admin.Post("/api/admin/mounts", M{"providerId": id, "mountPath": "/" + name, "name": name}).OK(201)
 	}
-	w.key = admin.Key(M{"uploadPath": "/"})
-	return w
+	f.key = admin.Key(M{"uploadPath": "/"})
+	return f
 }
 
 // shortGracePeriod is a config change for apptest.Start: garbage is due after a minute.
 func shortGracePeriod(cfg *config.Config) { cfg.GarbageGrace = time.Minute }
 
 // forSubtest returns a copy for a subtest.
-func (w *faultFixture) forSubtest(t *testing.T, dir string) *faultFixture {
-	inner := *w
-	inner.key, inner.dir = w.key.In(t), dir
+func (f *faultFixture) forSubtest(t *testing.T, dir string) *faultFixture {
+	inner := *f
+	inner.key, inner.dir = f.key.In(t), dir
 	return &inner
 }
 
@@ -71,7 +71,7 @@ type operation struct {
 	name    string
 	call    s3test.Operation
 	mode    string // upload mode
-	prepare func(t *testing.T, w *faultFixture) attempt
+	prepare func(t *testing.T, f *faultFixture) attempt
 }
 
 // Abuse case C125: each fault in each call to a store, once and for the duration of the request.
@@ -84,7 +84,7 @@ func TestStoreFaults(t *testing.T) {
 		for _, op := range operations {
 			t.Run(engine+"/"+op.name, func(t *testing.T) {
 				t.Parallel()
-				w := newFaultFixture(t, engine, op.mode)
+				f := newFaultFixture(t, engine, op.mode)
 				for _, fault := range s3test.Faults {
 					for _, times := range []int{1, s3test.Always} {
 						if times == 1 && (fault == s3test.Slow || fault == s3test.TimedOut) {
@@ -92,7 +92,7 @@ func TestStoreFaults(t *testing.T) {
 						}
 						name := fmt.Sprintf("%s/%d", fault, times)
 						t.Run(name, func(t *testing.T) {
-							w.forSubtest(t, "/ward/"+strings.NewReplacer(" ", "-", "/", "-").Replace(name)).
+							f.forSubtest(t, "/ward/"+strings.NewReplacer(" ", "-", "/", "-").Replace(name)).
 								runCell(t, op, fault, times)
 						})
 					}
@@ -103,32 +103,32 @@ func TestStoreFaults(t *testing.T) {
 }
 
 // runCell tests one cell.
-func (w *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, times int) {
-	w.key.Post("/api/files/folder", M{"path": "/ward", "name": strings.TrimPrefix(w.dir, "/ward/")}).OK(201)
-	a := op.prepare(t, w)
-	before, booked := w.listFolder(), w.accounts(t)
+func (f *faultFixture) runCell(t *testing.T, op operation, fault s3test.Fault, times int) {
+	f.key.Post("/api/files/folder", M{"path": "/ward", "name": strings.TrimPrefix(f.dir, "/ward/")}).OK(201)
+	a := op.prepare(t, f)
+	before, booked := f.listFolder(), f.accounts(t)
 
-	r := w.runWithFault(t, op, fault, times, a.run)
-	done := w.checkReply(t, fault, r, a)
-	w.checkAccounting(t)
+	r := f.runWithFault(t, op, fault, times, a.run)
+	done := f.checkReply(t, fault, r, a)
+	f.checkAccounting(t)
 	if !done {
-		wantJSON(t, "the listing after a failure", w.listFolder(), before)
-		wantJSON(t, "the books after a failure", w.accounts(t), booked)
+		wantJSON(t, "the listing after a failure", f.listFolder(), before)
+		wantJSON(t, "the books after a failure", f.accounts(t), booked)
 	}
 	if a.retry != nil {
-		w.waitForSuccess(t, func() *apptest.Reply { return a.retry(t, done) })
+		f.waitForSuccess(t, func() *apptest.Reply { return a.retry(t, done) })
 	}
-	w.checkFolder(t, a.wantFiles)
-	w.checkNothingLeft(t)
+	f.checkFolder(t, a.wantFiles)
+	f.checkNothingLeft(t)
 }
 
 // runWithFault runs a request while a fault is injected into its calls. A fault that would last
 // forever is healed as soon as it has begun.
-func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int,
+func (f *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fault, times int,
 	run func() *apptest.Reply) *apptest.Reply {
 	t.Helper()
-	already, calls := w.proxy.Injected(), len(w.proxy.Calls())
-	w.proxy.InjectFault(fault, op.call, times)
+	already, calls := f.proxy.Injected(), len(f.proxy.Calls())
+	f.proxy.InjectFault(fault, op.call, times)
 	answered := make(chan *apptest.Reply, 1)
 	go func() { answered <- run() }()
 	var r *apptest.Reply
@@ -137,13 +137,13 @@ func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fau
 		case r = <-answered:
 			tick.Stop()
 		case <-tick.C:
-			if (fault == s3test.Slow || fault == s3test.TimedOut) && w.proxy.Injected() > already {
-				w.proxy.Restore()
+			if (fault == s3test.Slow || fault == s3test.TimedOut) && f.proxy.Injected() > already {
+				f.proxy.Restore()
 			}
 		}
 	}
-	w.proxy.Restore()
-	if made := w.proxy.Calls()[calls:]; w.proxy.Injected() == already {
+	f.proxy.Restore()
+	if made := f.proxy.Calls()[calls:]; f.proxy.Injected() == already {
 		t.Errorf("no call was spoilt; there were %v", made)
 	}
 	return r
@@ -151,7 +151,7 @@ func (w *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fau
 
 // checkReply reports whether the request succeeded. It fails the test for an answer that is neither
 // a success nor a valid failure.
-func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.Reply, a attempt) (done bool) {
+func (f *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.Reply, a attempt) (done bool) {
 	t.Helper()
 	switch {
 	case r == nil:
@@ -180,7 +180,7 @@ func (w *faultFixture) checkReply(t *testing.T, fault s3test.Fault, r *apptest.R
 
 // waitForSuccess repeats a request until it succeeds: immediately or soon after the store has
 // recovered.
-func (w *faultFixture) waitForSuccess(t *testing.T, request func() *apptest.Reply) {
+func (f *faultFixture) waitForSuccess(t *testing.T, request func() *apptest.Reply) {
 	t.Helper()
 	deadline := time.Now().Add(recoveryTime)
 	for {
@@ -196,11 +196,11 @@ func (w *faultFixture) waitForSuccess(t *testing.T, request func() *apptest.Repl
 
 // listFolder returns everything that the service lists in the folder, without the fields that
 // change by themselves.
-func (w *faultFixture) listFolder() []string {
+func (f *faultFixture) listFolder() []string {
 	var list struct {
 		Data struct{ Items []json.RawMessage }
 	}
-	_ = json.Unmarshal(w.key.Get("/api/files?path="+w.dir).OK(200).Body, &list)
+	_ = json.Unmarshal(f.key.Get("/api/files?path="+f.dir).OK(200).Body, &list)
 	var items []string
 	for _, item := range list.Data.Items {
 		items = append(items, string(item))
@@ -211,57 +211,57 @@ func (w *faultFixture) listFolder() []string {
 // usageTotals are the sums of charges and of stored data.
 type usageTotals struct{ Used, Files, Rows, Size, Objects int }
 
-func (w *faultFixture) accounts(t *testing.T) usageTotals {
+func (f *faultFixture) accounts(t *testing.T) usageTotals {
 	t.Helper()
 	return usageTotals{
-		Used:    queryInt(t, w.l, "SELECT SUM(used_storage) FROM quotas"),
-		Files:   queryInt(t, w.l, "SELECT SUM(used_files) FROM quotas"),
-		Rows:    queryInt(t, w.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"),
-		Size:    queryInt(t, w.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
-		Objects: queryInt(t, w.l, "SELECT COUNT(*) FROM objects"),
+		Used:    queryInt(t, f.l, "SELECT SUM(used_storage) FROM quotas"),
+		Files:   queryInt(t, f.l, "SELECT SUM(used_files) FROM quotas"),
+		Rows:    queryInt(t, f.l, "SELECT COUNT(*) FROM entries WHERE kind = 1"),
+		Size:    queryInt(t, f.l, "SELECT COALESCE(SUM(size), 0) FROM entries WHERE kind = 1"),
+		Objects: queryInt(t, f.l, "SELECT COUNT(*) FROM objects"),
 	}
 }
 
 // checkAccounting checks that the charges match the files and that each reservation belongs to an
 // upload under way (abuse case C93).
-func (w *faultFixture) checkAccounting(t *testing.T) {
+func (f *faultFixture) checkAccounting(t *testing.T) {
 	t.Helper()
-	b := w.accounts(t)
+	b := f.accounts(t)
 	wantJSON(t, "the bytes charged", b.Used, b.Size)
 	wantJSON(t, "the files charged", b.Files, b.Rows)
-	wantJSON(t, "the bytes reserved", queryInt(t, w.l, "SELECT SUM(reserved_storage) FROM quotas"),
-		queryInt(t, w.l, "SELECT COALESCE(SUM(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'"))
+	wantJSON(t, "the bytes reserved", queryInt(t, f.l, "SELECT SUM(reserved_storage) FROM quotas"),
+		queryInt(t, f.l, "SELECT COALESCE(SUM(reserved_storage), 0) FROM upload_sessions WHERE status = 'pending'"))
 }
 
 // checkFolder compares the folder with its wanted contents.
-func (w *faultFixture) checkFolder(t *testing.T, want map[string]string) {
+func (f *faultFixture) checkFolder(t *testing.T, want map[string]string) {
 	t.Helper()
-	items := w.listFolder()
+	items := f.listFolder()
 	if len(items) != len(want) {
 		t.Errorf("%d files in the end, want %d: %s", len(items), len(want), items)
 	}
 	for name, content := range want {
-		wantBody(t, w.key.Get(w.dir+"/"+name), content)
+		wantBody(t, f.key.Get(f.dir+"/"+name), content)
 	}
-	w.checkAccounting(t)
+	f.checkAccounting(t)
 }
 
 // checkNothingLeft deletes everything and waits until the bucket is empty.
-func (w *faultFixture) checkNothingLeft(t *testing.T) {
+func (f *faultFixture) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	for _, root := range []string{"/ward", "/other"} {
 		var list struct {
 			Data struct{ Items []struct{ ID string } }
 		}
-		_ = json.Unmarshal(w.key.Get("/api/files?path="+root).OK(200).Body, &list)
+		_ = json.Unmarshal(f.key.Get("/api/files?path="+root).OK(200).Body, &list)
 		for _, item := range list.Data.Items {
-			w.key.Delete("/api/files/" + item.ID).OK(200)
+			f.key.Delete("/api/files/" + item.ID).OK(200)
 		}
 	}
 	for deadline := time.Now().Add(recoveryTime); ; {
-		w.l.Clock.Advance(61 * time.Minute)
-		w.l.Sweep()
-		keys, uploads := bucketContents(t, w.bucket)
+		f.l.Clock.Advance(61 * time.Minute)
+		f.l.Sweep()
+		keys, uploads := bucketContents(t, f.bucket)
 		if len(keys) == 0 && uploads == 0 {
 			break
 		}
@@ -269,5 +269,5 @@ func (w *faultFixture) checkNothingLeft(t *testing.T) {
 			t.Fatalf("%d objects and %d uploads stay in the bucket", len(keys), uploads)
 		}
 	}
-	wantJSON(t, "charges without files", w.accounts(t), usageTotals{})
+	wantJSON(t, "charges without files", f.accounts(t), usageTotals{})
 }

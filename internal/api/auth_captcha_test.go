@@ -23,14 +23,14 @@ type captchaServer struct {
 
 func newCaptchaServer(t *testing.T) *captchaServer {
 	t.Helper()
-	j := &captchaServer{}
+	s := &captchaServer{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.requests = append(j.requests, r.PostFormValue("secret")+" "+r.PostFormValue("response")+" "+
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests = append(s.requests, r.PostFormValue("secret")+" "+r.PostFormValue("response")+" "+
 			r.PostFormValue("remoteip"))
 		switch {
-		case j.broken:
+		case s.broken:
 			w.WriteHeader(503)
 		case r.PostFormValue("response") == "human":
 			_, _ = io.WriteString(w, `{"success":true}`)
@@ -39,43 +39,43 @@ func newCaptchaServer(t *testing.T) *captchaServer {
 		}
 	}))
 	t.Cleanup(server.Close)
-	j.url = server.URL + "/siteverify"
-	return j
+	s.url = server.URL + "/siteverify"
+	return s
 }
 
 // takeRequests returns the requests and forgets them.
-func (j *captchaServer) takeRequests() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	asked := j.requests
-	j.requests = nil
+func (s *captchaServer) takeRequests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.requests
+	s.requests = nil
 	return asked
 }
 
-func (j *captchaServer) setBroken(broken bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.broken = broken
+func (s *captchaServer) setBroken(broken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = broken
 }
 
 // configure is a config change for apptest.Each.
-func (j *captchaServer) configure(cfg *config.Config) {
-	cfg.CaptchaVerifyURL, cfg.CaptchaSecret, cfg.CaptchaProvider = j.url, "canary-captcha-secret", "turnstile"
+func (s *captchaServer) configure(cfg *config.Config) {
+	cfg.CaptchaVerifyURL, cfg.CaptchaSecret, cfg.CaptchaProvider = s.url, "canary-captcha-secret", "turnstile"
 }
 
 func TestBotCheck(t *testing.T) {
 	t.Parallel()
-	j := map[string]*captchaServer{"sqlite": newCaptchaServer(t), "postgres": newCaptchaServer(t)}
-	for engine, j := range j {
+	servers := map[string]*captchaServer{"sqlite": newCaptchaServer(t), "postgres": newCaptchaServer(t)}
+	for engine, captcha := range servers {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			l := apptest.Start(t, engine, apptest.ReachLoopback, apptest.TrustLoopback, j.configure)
-			checkBotCheck(t, l, j)
+			l := apptest.Start(t, engine, apptest.ReachLoopback, apptest.TrustLoopback, captcha.configure)
+			checkBotCheck(t, l, captcha)
 		})
 	}
 }
 
-func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
+func checkBotCheck(t *testing.T, l *apptest.Larder, captcha *captchaServer) {
 	admin := l.Admin(t)
 	setAllowRegistration(t, l, true)
 	code := invite(admin, M{"maxUses": 100})
@@ -87,7 +87,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	// while the check is off, the provider is not asked
 	register(l.Client(t), "early", M{"captchaToken": "robot"}).OK(201)
 	signIn("early", "password of early", "robot").OK(200)
-	if asked := j.takeRequests(); asked != nil {
+	if asked := captcha.takeRequests(); asked != nil {
 		t.Errorf("asked %v", asked)
 	}
 	l.ChangeSettings(t, func(s *site.Settings) { s.EnableCaptcha, s.CaptchaSiteKey = true, "site-key" })
@@ -102,7 +102,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 			"VALIDATION_ERROR")
 		wantStatus(t, "login, "+name, signIn("early", "password of early", token), 400, "VALIDATION_ERROR")
 	}
-	if asked := j.takeRequests(); asked != nil {
+	if asked := captcha.takeRequests(); asked != nil {
 		t.Errorf("asked %v", asked)
 	}
 	refused := register(l.Client(t), "ann", M{"captchaToken": "robot"}, from...)
@@ -111,7 +111,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	// the captcha is checked first
 	wantStatus(t, "login, refused, wrong password", signIn("early", "wrong", "robot"), 400, "VALIDATION_ERROR")
 	want := "canary-captcha-secret robot 203.0.113.7"
-	wantJSON(t, "asked", j.takeRequests(), []string{want, want, want})
+	wantJSON(t, "asked", captcha.takeRequests(), []string{want, want, want})
 
 	// a request that is refused anyway is refused before
 	setAllowRegistration(t, l, false)
@@ -123,15 +123,15 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 	l.ChangeSettings(t, func(s *site.Settings) { s.RequireInviteCode = true })
 	wantStatus(t, "a wrong invite", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": "wrong"}),
 		400, "VALIDATION_ERROR")
-	if asked := j.takeRequests(); asked != nil {
+	if asked := captcha.takeRequests(); asked != nil {
 		t.Errorf("asked %v", asked)
 	}
 
-	j.setBroken(true) // nobody can sign in, and the answer does not blame the client
+	captcha.setBroken(true) // nobody can sign in, and the answer does not blame the client
 	wantStatus(t, "register, no answer", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code}),
 		500, "INTERNAL_ERROR")
 	wantStatus(t, "login, no answer", signIn("early", "password of early", "human"), 500, "INTERNAL_ERROR")
-	j.setBroken(false)
+	captcha.setBroken(false)
 	if after := countRegistrationRows(t, l); after != before {
 		t.Errorf("refused registrations leave %s, was %s", after, before)
 	}
@@ -148,12 +148,12 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, j *captchaServer) {
 // When the verify address is forbidden or invalid, the check fails closed.
 func TestBotCheckFailsClosed(t *testing.T) {
 	t.Parallel()
-	j := newCaptchaServer(t)
+	captcha := newCaptchaServer(t)
 	for name, change := range map[string]func(*config.Config){
-		"not configured": func(*config.Config) {}, "not public": j.configure,
+		"not configured": func(*config.Config) {}, "not public": captcha.configure,
 		"the service itself": func(cfg *config.Config) {
 			apptest.ReachLoopback(cfg)
-			j.configure(cfg)
+			captcha.configure(cfg)
 			cfg.CaptchaVerifyURL = apptest.BaseURL + "/api/public/health"
 		},
 	} {
@@ -165,7 +165,7 @@ func TestBotCheckFailsClosed(t *testing.T) {
 			wantStatus(t, "login", l.Client(t).Post("/api/auth/login",
 				M{"username": "admin", "password": apptest.AdminPassword, "captchaToken": "human"}), 500,
 				"INTERNAL_ERROR")
-			if asked := j.takeRequests(); asked != nil {
+			if asked := captcha.takeRequests(); asked != nil {
 				t.Errorf("asked %v", asked)
 			}
 		})

@@ -62,8 +62,8 @@ func byAdminChange(changes ...M) func(endingAccount) {
 func TestEndedSessionsOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w, box := newMatrixFixture(t, l), l.Mailbox(t)
-		f := w.newItems("ended")
+		f, box := newMatrixFixture(t, l), l.Mailbox(t)
+		o := f.newItems("ended")
 		for i, how := range sessionEndings {
 			for _, role := range []string{"user", "admin"} {
 				name := "e" + role + string(rune('a'+i))
@@ -71,13 +71,13 @@ func TestEndedSessionsOnEveryRoute(t *testing.T) {
 					continue
 				}
 				c := l.User(t, name, M{"role": role})
-				how.end(endingAccount{t, l, box, w.admin, c, name})
+				how.end(endingAccount{t, l, box, f.admin, c, name})
 				look := watchTables(t, l)
 				for _, row := range matrix {
 					if row.auth != sessionAuth && row.auth != sessionOrKeyAuth && row.auth != adminAuth {
 						continue
 					}
-					path, body := row.request(f)
+					path, body := row.request(o)
 					reply := send(c.Fork(), row.method, path, body)
 					wantStatus(t, how.name+" ("+role+"), "+row.method+" "+row.pattern, reply, 401, how.code)
 				}
@@ -92,22 +92,22 @@ func TestEndedSessionsOnEveryRoute(t *testing.T) {
 func TestOtherTokensAreNoSession(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		f := w.newItems("purposes")
-		unlocked := w.owner.Fork()
-		folder := w.owner.Post("/api/files/folder", M{"path": "/home/owner", "name": "locked"}).OK(201).Text("file.id")
-		w.owner.Put("/api/files/"+folder, M{"accessPassword": "open sesame"}).OK(200)
+		f := newMatrixFixture(t, l)
+		o := f.newItems("purposes")
+		unlocked := f.owner.Fork()
+		folder := f.owner.Post("/api/files/folder", M{"path": "/home/owner", "name": "locked"}).OK(201).Text("file.id")
+		f.owner.Put("/api/files/"+folder, M{"accessPassword": "open sesame"}).OK(200)
 		unlocked.Post("/api/files/"+folder+"/verify-password", M{"password": "open sesame"}).OK(200)
-		signed := w.owner.Get("/api/files/" + f.file + "/copy-links?signed=true").OK(200).Text("formats.direct")
+		signed := f.owner.Get("/api/files/" + o.file + "/copy-links?signed=true").OK(200).Text("formats.direct")
 		for name, token := range map[string]string{
 			"proof of a password": unlocked.Cookies["unlocked"],
-			"free-mode session":   w.clients["free mode"].Cookies["fm_token"],
-			"CSRF token":          w.owner.CSRF,
-			"download token":      lastSegment(f.gateway),
+			"free-mode session":   f.clients["free mode"].Cookies["fm_token"],
+			"CSRF token":          f.owner.CSRF,
+			"download token":      lastSegment(o.gateway),
 			"signed link":         lastSegment(signed),
-			"permanent link":      lastSegment(f.link),
-			"API key":             strings.TrimPrefix(w.clients["key read"].Header.Get("Authorization"), "Bearer "),
-			"upload session":      f.session,
+			"permanent link":      lastSegment(o.link),
+			"API key":             strings.TrimPrefix(f.clients["key read"].Header.Get("Authorization"), "Bearer "),
+			"upload session":      o.session,
 		} {
 			if len(token) < 8 {
 				t.Fatalf("%s: %q", name, token)
@@ -119,7 +119,7 @@ func TestOtherTokensAreNoSession(t *testing.T) {
 				wantStatus(t, name+" as a session at "+path, c.Get(path), 401, "INVALID_TOKEN")
 			}
 		}
-		session := w.owner.Cookies["auth_token"]
+		session := f.owner.Cookies["auth_token"]
 		visitor := l.Client(t)
 		visitor.Cookies["fm_token"], visitor.Cookies["unlocked"] = session, session
 		wantStatus(t, "a session as one of free mode", visitor.Get("/api/free-mode/files"), 401, "UNAUTHORIZED")
@@ -128,7 +128,7 @@ func TestOtherTokensAreNoSession(t *testing.T) {
 		wantStatus(t, "a session as a download token", visitor.Get("/api/gateway/download/"+session), 401,
 			"INVALID_TOKEN")
 		wantStatus(t, "a session as proof of a password",
-			w.admin.Fork().Get("/api/files/"+w.locked+"/download", "Cookie", "unlocked="+session), 403,
+			f.admin.Fork().Get("/api/files/"+f.locked+"/download", "Cookie", "unlocked="+session), 403,
 			"PASSWORD_REQUIRED")
 	}, apptest.ReachLoopback)
 }
@@ -141,16 +141,16 @@ func lastSegment(address string) string { return address[strings.LastIndexByte(a
 func TestCrossSiteWritesAreRefused(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		f := w.newItems("across")
+		f := newMatrixFixture(t, l)
+		o := f.newItems("across")
 		look := watchTables(t, l)
 		for _, row := range matrix {
 			if row.method == "GET" || row.method == "OPTIONS" || row.auth == uploadKeyAuth {
 				continue
 			}
-			path, body := row.request(f)
+			path, body := row.request(o)
 			for _, who := range []string{"anonymous", "owner", "administrator", "free mode"} {
-				reply := send(w.clients[who].Fork(), row.method, path, sendableBody(body), "Sec-Fetch-Site",
+				reply := send(f.clients[who].Fork(), row.method, path, sendableBody(body), "Sec-Fetch-Site",
 					"cross-site")
 				// no credential that counts at this route
 				if reply.Status == 401 && (row.auth != noAuth && row.auth != optionalAuth) {
@@ -180,19 +180,19 @@ func sendableBody(body any) any {
 func TestFormsAreNotAcceptedAsJSON(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		f := w.newItems("forms")
+		f := newMatrixFixture(t, l)
+		o := f.newItems("forms")
 		look := watchTables(t, l)
 		asked := 0
 		for _, row := range matrix {
-			path, body := row.request(f)
+			path, body := row.request(o)
 			fields, isJSON := body.(M)
 			if !isJSON || row.auth == freeModeAuth || row.auth == uploadKeyAuth {
 				continue
 			}
-			c := w.owner
+			c := f.owner
 			if row.auth == adminAuth {
-				c = w.admin
+				c = f.admin
 			}
 			asked++
 			text, err := json.Marshal(fields)

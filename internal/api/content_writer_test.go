@@ -23,11 +23,11 @@ type fakeConn struct {
 	from io.Reader
 }
 
-func (s *fakeConn) ReadFrom(r io.Reader) (int64, error) {
+func (c *fakeConn) ReadFrom(r io.Reader) (int64, error) {
 	if part, ok := r.(*io.LimitedReader); ok {
-		s.from = part.R
+		c.from = part.R
 	}
-	return io.Copy(s.ResponseRecorder, r)
+	return io.Copy(c.ResponseRecorder, r)
 }
 
 // A file of the local store reaches the connection as an *os.File, at the right offset.

@@ -59,20 +59,20 @@ func TestCSRFToken(t *testing.T) {
 func TestCSRFOnEveryWrite(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
+		f := newMatrixFixture(t, l)
 		foreign := l.Admin(t).CSRF
-		w.newItems("probe") // creates the items that the rows below name
+		f.newItems("probe") // creates the items that the rows below name
 		for _, row := range matrix {
 			if row.method == "GET" || row.method == "OPTIONS" || row.auth != sessionAuth &&
 				row.auth != sessionOrKeyAuth && row.auth != adminAuth {
 				continue
 			}
 			what := row.method + " " + row.pattern
-			client := w.owner
+			client := f.owner
 			if row.auth == adminAuth {
-				client = w.admin
+				client = f.admin
 			}
-			path, body := row.request(w.newItems("csrf"))
+			path, body := row.request(f.newItems("csrf"))
 			look := watchTables(t, l)
 			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign,
 				"wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {

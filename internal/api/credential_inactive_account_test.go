@@ -23,16 +23,16 @@ type accountArtifacts struct {
 }
 
 // blockJobs occupies both job slots of an account, so that its jobs wait. release frees them.
-func (h *accountArtifacts) blockJobs(t *testing.T) (release func()) {
+func (a *accountArtifacts) blockJobs(t *testing.T) (release func()) {
 	for i := range 2 {
-		execAndRaiseVersion(t, h.l,
+		execAndRaiseVersion(t, a.l,
 			`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, due) VALUES ($1, 'held', $2, 'running', 0, 0, $3)`,
-			fmt.Sprint("held", i, h.name), h.id, h.l.Clock.Now().Add(time.Hour).UnixMilli())
+			fmt.Sprint("held", i, a.name), a.id, a.l.Clock.Now().Add(time.Hour).UnixMilli())
 	}
 	return func() {
-		execAndRaiseVersion(t, h.l, "DELETE FROM jobs WHERE type = 'held' AND owner_id = $1", h.id)
-		for _, a := range h.l.Apps {
-			a.Jobs.Wake()
+		execAndRaiseVersion(t, a.l, "DELETE FROM jobs WHERE type = 'held' AND owner_id = $1", a.id)
+		for _, app := range a.l.Apps {
+			app.Jobs.Wake()
 		}
 	}
 }
@@ -65,31 +65,31 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 }
 
 // requestJobs requests both jobs, which wait.
-func (h *accountArtifacts) requestJobs() {
-	h.moveJob = h.user.Post("/api/files/"+h.moved+"/move", M{"targetPath": "/vault", "newName": "moved of " + h.name}).
+func (a *accountArtifacts) requestJobs() {
+	a.moveJob = a.user.Post("/api/files/"+a.moved+"/move", M{"targetPath": "/vault", "newName": "moved of " + a.name}).
 		OK(200).Text("jobId")
-	h.copyJob = h.user.Post("/api/files/"+h.copied+"/copy", M{"targetPath": h.home, "newName": "copy"}).OK(200).
+	a.copyJob = a.user.Post("/api/files/"+a.copied+"/copy", M{"targetPath": a.home, "newName": "copy"}).OK(200).
 		Text("jobId")
 }
 
 // keyRequests returns requests with the key that work while the account is active.
-func (h *accountArtifacts) keyRequests() map[string]func() *apptest.Reply {
+func (a *accountArtifacts) keyRequests() map[string]func() *apptest.Reply {
 	return map[string]func() *apptest.Reply{
-		"listing":           func() *apptest.Reply { return h.key.Get("/api/files?path=" + h.home) },
-		"compatible upload": func() *apptest.Reply { return h.key.Post("/api/upload", "x", "X-File-Name", "compat") },
-		"raw":               func() *apptest.Reply { return putRaw(h.key, h.sessions["raw"], []byte("x")) },
+		"listing":           func() *apptest.Reply { return a.key.Get("/api/files?path=" + a.home) },
+		"compatible upload": func() *apptest.Reply { return a.key.Post("/api/upload", "x", "X-File-Name", "compat") },
+		"raw":               func() *apptest.Reply { return putRaw(a.key, a.sessions["raw"], []byte("x")) },
 		"part": func() *apptest.Reply {
-			return h.key.Put("/api/files/upload/multipart/"+h.sessions["part"]+"/part/1", []byte("x"))
+			return a.key.Put("/api/files/upload/multipart/"+a.sessions["part"]+"/part/1", []byte("x"))
 		},
-		"complete": func() *apptest.Reply { return completeUpload(h.key, h.sessions["complete"], h.etag) },
+		"complete": func() *apptest.Reply { return completeUpload(a.key, a.sessions["complete"], a.etag) },
 	}
 }
 
 // addresses returns addresses that were issued, with their answers while the account is not active.
-func (h *accountArtifacts) addresses() map[string]string {
+func (a *accountArtifacts) addresses() map[string]string {
 	return map[string]string{
-		h.link: "404 NOT_FOUND", h.signed: "401 INVALID_TOKEN", h.downloadURL: "401 INVALID_TOKEN",
-		h.shareURL + "/preview": "410 SHARE_EXPIRED", h.shareDownloadURL: "401 INVALID_TOKEN",
+		a.link: "404 NOT_FOUND", a.signed: "401 INVALID_TOKEN", a.downloadURL: "401 INVALID_TOKEN",
+		a.shareURL + "/preview": "410 SHARE_EXPIRED", a.shareDownloadURL: "401 INVALID_TOKEN",
 	}
 }
 
@@ -110,38 +110,38 @@ func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 		addVaultMount(t, l)
 		for _, state := range []string{"disabled", "banned", "deleted"} {
 			t.Run(state, func(t *testing.T) {
-				h := newAccountArtifacts(t, l, admin.In(t), "user_"+state)
-				release := h.blockJobs(t)
-				h.requestJobs()
-				h.user.Get("/api/auth/me").OK(200)
+				a := newAccountArtifacts(t, l, admin.In(t), "user_"+state)
+				release := a.blockJobs(t)
+				a.requestJobs()
+				a.user.Get("/api/auth/me").OK(200)
 				if state == "deleted" {
-					h.admin.Delete("/api/admin/users/" + h.id).OK(200)
+					a.admin.Delete("/api/admin/users/" + a.id).OK(200)
 				} else {
-					updateUser(h.admin, h.id, M{"status": state}).OK(200)
+					updateUser(a.admin, a.id, M{"status": state}).OK(200)
 				}
 				checkOwnershipAndCharges(t, l, state+", while its jobs wait")
-				h.checkStopped(t, state)
+				a.checkStopped(t, state)
 				release()
-				for what, job := range map[string]string{"move": h.moveJob, "copy": h.copyJob} {
-					if status, message := waitForJobRow(t, h.l, job); status != "failed" ||
+				for what, job := range map[string]string{"move": a.moveJob, "copy": a.copyJob} {
+					if status, message := waitForJobRow(t, a.l, job); status != "failed" ||
 						!strings.Contains(message, "not active any more") {
 						t.Errorf("the %s: %s %q", what, status, message)
 					}
 				}
-				h.checkSourcesIntact(t)
+				a.checkSourcesIntact(t)
 				checkOwnershipAndCharges(t, l, state)
 				if state == "deleted" {
 					return
 				}
-				updateUser(h.admin, h.id, M{"status": "active"}).OK(200)
-				h.checkWorksAgain(t)
+				updateUser(a.admin, a.id, M{"status": "active"}).OK(200)
+				a.checkWorksAgain(t)
 			})
 		}
 	})
 }
 
 // checkStopped sends every request twice, so that each replica gets one.
-func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
+func (a *accountArtifacts) checkStopped(t *testing.T, state string) {
 	for range 2 {
 		for _, row := range matrix {
 			path, body := row.request(placeholderItems)
@@ -150,30 +150,30 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 				continue
 			}
 			// abuse case C41
-			wantStatus(t, row.method+" "+row.pattern+" by the session", send(h.user.Fork(), row.method, path, body),
+			wantStatus(t, row.method+" "+row.pattern+" by the session", send(a.user.Fork(), row.method, path, body),
 				401, "SESSION_REVOKED")
 			if row.auth == sessionOrKeyAuth {
-				wantStatus(t, row.method+" "+row.pattern+" by the key", send(h.key.Fork(), row.method, path, body), 401,
+				wantStatus(t, row.method+" "+row.pattern+" by the key", send(a.key.Fork(), row.method, path, body), 401,
 					"INVALID_TOKEN")
 			}
 		}
-		for what, ask := range h.keyRequests() {
+		for what, ask := range a.keyRequests() {
 			wantStatus(t, what, ask(), 401, "INVALID_TOKEN")
 		}
-		for address, want := range h.addresses() {
-			if state == "deleted" && address == h.link { // works under the new owner
-				wantBody(t, h.l.Client(t).Get(address).OK(200), onePixel)
+		for address, want := range a.addresses() {
+			if state == "deleted" && address == a.link { // works under the new owner
+				wantBody(t, a.l.Client(t).Get(address).OK(200), onePixel)
 				continue
 			}
-			r := h.l.Client(t).Get(address)
+			r := a.l.Client(t).Get(address)
 			if got := fmt.Sprint(r.Status); !strings.HasPrefix(want, got) ||
 				!strings.Contains(string(r.Body), strings.Fields(want)[1]) {
 				t.Errorf("%s: %d %s, want %s", address, r.Status, r.Body, want)
 			}
 		}
 	}
-	h.l.Client(t).Get(h.shareURL).Fails(410, "SHARE_REVOKED")
-	if r := postLogin(h.l.Client(t), h.name, "password of "+h.name); state == "deleted" {
+	a.l.Client(t).Get(a.shareURL).Fails(410, "SHARE_REVOKED")
+	if r := postLogin(a.l.Client(t), a.name, "password of "+a.name); state == "deleted" {
 		r.Fails(401, "INVALID_CREDENTIALS")
 	} else {
 		r.Fails(401, "USER_DISABLED")
@@ -182,38 +182,38 @@ func (h *accountArtifacts) checkStopped(t *testing.T, state string) {
 
 // checkSourcesIntact checks that the sources of both jobs are in place and that the jobs made
 // nothing.
-func (h *accountArtifacts) checkSourcesIntact(t *testing.T) {
+func (a *accountArtifacts) checkSourcesIntact(t *testing.T) {
 	t.Helper()
-	for _, id := range []string{h.moved, h.copied} {
-		h.admin.Get("/api/files/" + id).OK(200)
+	for _, id := range []string{a.moved, a.copied} {
+		a.admin.Get("/api/files/" + id).OK(200)
 	}
-	list := h.admin.Get("/api/files?path=/home&search=m").OK(200)
+	list := a.admin.Get("/api/files?path=/home&search=m").OK(200)
 	if !strings.Contains(string(list.Body), `"name":"m"`) {
 		t.Errorf("the file is not found: %.300s", list.Body)
 	}
-	for _, path := range []string{"/vault/moved of " + h.name, h.home + "/copy"} {
-		if got := h.admin.Get("/api/files?path=" + strings.ReplaceAll(path, " ", "%20")); got.Status != 404 {
+	for _, path := range []string{"/vault/moved of " + a.name, a.home + "/copy"} {
+		if got := a.admin.Get("/api/files?path=" + strings.ReplaceAll(path, " ", "%20")); got.Status != 404 {
 			t.Errorf("%s: %d", path, got.Status)
 		}
 	}
-	if n := queryInt(t, h.l, "SELECT count(*) FROM copies WHERE user_id = $1", h.id); n != 0 {
+	if n := queryInt(t, a.l, "SELECT count(*) FROM copies WHERE user_id = $1", a.id); n != 0 {
 		t.Error("the copy still has its reservation")
 	}
 }
 
 // checkWorksAgain checks an account that was made active again.
-func (h *accountArtifacts) checkWorksAgain(t *testing.T) {
-	h.user.Get("/api/auth/me").Fails(401, "SESSION_REVOKED")
-	for what, ask := range h.keyRequests() {
+func (a *accountArtifacts) checkWorksAgain(t *testing.T) {
+	a.user.Get("/api/auth/me").Fails(401, "SESSION_REVOKED")
+	for what, ask := range a.keyRequests() {
 		wantStatus(t, "again: "+what, ask(), 200, "")
 	}
-	h.l.Client(t).Get(h.shareURL).OK(200)
-	for address := range h.addresses() {
-		if address == h.downloadURL { // belongs to a session, which has ended
-			h.l.Client(t).Get(address).Fails(401, "INVALID_TOKEN")
+	a.l.Client(t).Get(a.shareURL).OK(200)
+	for address := range a.addresses() {
+		if address == a.downloadURL { // belongs to a session, which has ended
+			a.l.Client(t).Get(address).Fails(401, "INVALID_TOKEN")
 			continue
 		}
-		wantBody(t, h.l.Client(t).Get(address).OK(200), onePixel)
+		wantBody(t, a.l.Client(t).Get(address).OK(200), onePixel)
 	}
 }
 

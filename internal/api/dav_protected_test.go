@@ -16,23 +16,23 @@ import (
 func TestProtectedFilesByWebDAV(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newProtectedFixture(t, l)
+		f := newProtectedFixture(t, l)
 		keys := map[string]*apptest.Client{
-			"ann's":   davKey(w.clients["ann"], M{"uploadPath": "/home/ann"}),
-			"bob's":   davKey(w.clients["bob"], M{"uploadPath": "/home/bob"}),
-			"admin's": davKey(w.clients["admin"], M{"uploadPath": "/"}),
+			"ann's":   davKey(f.clients["ann"], M{"uploadPath": "/home/ann"}),
+			"bob's":   davKey(f.clients["bob"], M{"uploadPath": "/home/bob"}),
+			"admin's": davKey(f.clients["admin"], M{"uploadPath": "/"}),
 		}
 		for i, protection := range protections {
-			w.files = append(w.files, w.uploadFile(t, i, protection))
+			f.files = append(f.files, f.uploadFile(t, i, protection))
 		}
-		for _, g := range w.files {
+		for _, g := range f.files {
 			for whose, key := range keys { // shows that the checks below can fail
 				wantStatus(t, "before, "+whose, dav(key, "GET", g.path, nil), 200, "")
 			}
-			w.setPassword(t, g)
+			f.setPassword(t, g)
 		}
 		cells := 0
-		for _, g := range w.files {
+		for _, g := range f.files {
 			for whose, key := range keys {
 				for _, cond := range conditionalHeaderSets {
 					for _, method := range []string{"GET", "HEAD"} {
@@ -68,7 +68,7 @@ func TestProtectedFilesByWebDAV(t *testing.T) {
 		if want := 4 * 3 * 13 * 2; cells != want {
 			t.Errorf("%d cells, want %d", cells, want)
 		}
-		for _, g := range w.files {
+		for _, g := range f.files {
 			key := keys["ann's"]
 			refused := func(what, path string) {
 				t.Helper()

@@ -35,20 +35,20 @@ func newMoveFixture(t *testing.T, l *apptest.Larder) *moveFixture {
 }
 
 // disk returns alice's home, on the local disk.
-func (h *moveFixture) disk() location {
-	return location{"/home/alice", func(t *testing.T) int { return len(bucketObjects(t, h.l, "default")) }}
+func (f *moveFixture) disk() location {
+	return location{"/home/alice", func(t *testing.T) int { return len(bucketObjects(t, f.l, "default")) }}
 }
 
 // bucket mounts a bucket in which everybody may do everything: a new one, or that of extra.
-func (h *moveFixture) bucket(t *testing.T, extra M) (location, s3test.Bucket) {
+func (f *moveFixture) bucket(t *testing.T, extra M) (location, s3test.Bucket) {
 	t.Helper()
-	h.serial++
-	path, fields := fmt.Sprintf("/bucket%d", h.serial), M{"uploadMode": "worker"}
+	f.serial++
+	path, fields := fmt.Sprintf("/bucket%d", f.serial), M{"uploadMode": "worker"}
 	for name, value := range extra {
 		fields[name] = value
 	}
-	_, bucket := h.l.S3Mount(t, path, fields)
-	addRule(h.admin, M{"pathPattern": path + "/**", "effect": "allow", "role": "user"})
+	_, bucket := f.l.S3Mount(t, path, fields)
+	addRule(f.admin, M{"pathPattern": path + "/**", "effect": "allow", "role": "user"})
 	if name, given := fields["bucket"].(string); given {
 		bucket.Name = name
 	}
@@ -91,74 +91,74 @@ func smallFiles() map[string]string {
 
 // newFolder makes a folder `box` at a location and fills it. One of the files has a password, and
 // one shares its object with a copy.
-func (h *moveFixture) newFolder(t *testing.T, in location, content map[string]string) *movedFolder {
+func (f *moveFixture) newFolder(t *testing.T, in location, content map[string]string) *movedFolder {
 	t.Helper()
-	c := &movedFolder{fixture: h, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{},
+	m := &movedFolder{fixture: f, ids: map[string]string{}, links: map[string]string{}, etags: map[string]string{},
 		content: content}
-	c.id = mkdir(h.alice, in.path, "box")
-	mkdir(h.alice, in.path+"/box", "sub")
-	mkdir(h.alice, in.path+"/box/sub", "deep")
-	for name, text := range c.content {
+	m.id = mkdir(f.alice, in.path, "box")
+	mkdir(f.alice, in.path+"/box", "sub")
+	mkdir(f.alice, in.path+"/box/sub", "deep")
+	for name, text := range m.content {
 		dir, file := in.path+"/box", name
 		if i := strings.LastIndexByte(name, '/'); i >= 0 {
 			dir, file = dir+"/"+name[:i], name[i+1:]
 		}
-		c.ids[name] = h.alice.Upload(dir, file, []byte(text), M{"mimeType": "application/x-test"})
+		m.ids[name] = f.alice.Upload(dir, file, []byte(text), M{"mimeType": "application/x-test"})
 	}
-	c.content["twin"] = c.content["sub/shared"]
-	h.alice.Post("/api/files/"+c.ids["sub/shared"]+"/copy", M{"targetPath": in.path + "/box", "newName": "twin"}).
+	m.content["twin"] = m.content["sub/shared"]
+	f.alice.Post("/api/files/"+m.ids["sub/shared"]+"/copy", M{"targetPath": in.path + "/box", "newName": "twin"}).
 		OK(200)
-	for _, item := range listFolder(h.alice, in.path+"/box").OK(200).Value("items").([]any) {
+	for _, item := range listFolder(f.alice, in.path+"/box").OK(200).Value("items").([]any) {
 		if item := item.(map[string]any); item["name"] == "twin" {
-			c.ids["twin"] = item["id"].(string)
+			m.ids["twin"] = item["id"].(string)
 		}
 	}
-	for name, text := range c.content {
-		c.bytes += int64(len(text))
+	for name, text := range m.content {
+		m.bytes += int64(len(text))
 		if name == "locked" {
-			setAccessPassword(h.alice, c.ids[name], "open sesame")
-			c.links[name] = verifyPassword(h.alice, c.ids[name], "open sesame", M{"purpose": "preview"}).OK(200).
+			setAccessPassword(f.alice, m.ids[name], "open sesame")
+			m.links[name] = verifyPassword(f.alice, m.ids[name], "open sesame", M{"purpose": "preview"}).OK(200).
 				Text("url")
 			continue
 		}
-		c.links[name] = h.alice.Post("/api/files/"+c.ids[name]+"/link", nil).OK(200).Text("link.url")
+		m.links[name] = f.alice.Post("/api/files/"+m.ids[name]+"/link", nil).OK(200).Text("link.url")
 		if len(text) == 1 {
-			c.links[name+" (signed)"] = signedLink(h.alice, c.ids[name])
+			m.links[name+" (signed)"] = signedLink(f.alice, m.ids[name])
 		}
 	}
-	for how, link := range c.links {
-		r := h.l.Client(t).Get(link)
-		if r.Status != 200 || string(r.Body) != c.content[c.fileOf(how)] {
+	for how, link := range m.links {
+		r := f.l.Client(t).Get(link)
+		if r.Status != 200 || string(r.Body) != m.content[m.fileOf(how)] {
 			t.Fatalf("%s before: %d, %d bytes", how, r.Status, len(r.Body))
 		}
-		c.etags[how] = r.Header.Get("ETag")
+		m.etags[how] = r.Header.Get("ETag")
 	}
-	return c
+	return m
 }
 
 // fileOf returns the file that a link leads to.
-func (c *movedFolder) fileOf(how string) string { return strings.TrimSuffix(how, " (signed)") }
+func (m *movedFolder) fileOf(how string) string { return strings.TrimSuffix(how, " (signed)") }
 
 // checkLinks requests every link once. Each must answer with the same content and ETag as before.
-func (c *movedFolder) checkLinks(t *testing.T, visitor *apptest.Client) {
+func (m *movedFolder) checkLinks(t *testing.T, visitor *apptest.Client) {
 	t.Helper()
-	for how, link := range c.links {
+	for how, link := range m.links {
 		r := visitor.Get(link)
-		if r.Err != nil || r.Status != 200 || string(r.Body) != c.content[c.fileOf(how)] ||
-			r.Header.Get("ETag") != c.etags[how] {
+		if r.Err != nil || r.Status != 200 || string(r.Body) != m.content[m.fileOf(how)] ||
+			r.Header.Get("ETag") != m.etags[how] {
 			t.Errorf("%s: status %d, %d bytes of %d, ETag %s, was %s: %v", how, r.Status, len(r.Body),
-				len(c.content[c.fileOf(how)]), r.Header.Get("ETag"), c.etags[how], r.Err)
+				len(m.content[m.fileOf(how)]), r.Header.Get("ETag"), m.etags[how], r.Err)
 		}
 	}
 }
 
 // startReading requests the links repeatedly until stop, which returns the number of rounds.
-func (c *movedFolder) startReading(t *testing.T) (stop func() int) {
-	visitor, done, rounds := c.fixture.l.Client(t), make(chan struct{}), 0
+func (m *movedFolder) startReading(t *testing.T) (stop func() int) {
+	visitor, done, rounds := m.fixture.l.Client(t), make(chan struct{}), 0
 	var loop sync.WaitGroup
 	loop.Go(func() {
 		for {
-			c.checkLinks(t, visitor)
+			m.checkLinks(t, visitor)
 			rounds++
 			select {
 			case <-done:
@@ -175,16 +175,16 @@ func (c *movedFolder) startReading(t *testing.T) (stop func() int) {
 }
 
 // startMove starts to move the folder to a location.
-func (c *movedFolder) startMove(to location) (job string) {
-	r := c.fixture.alice.Post("/api/files/"+c.id+"/move", M{"targetPath": to.path}).OK(200)
+func (m *movedFolder) startMove(to location) (job string) {
+	r := m.fixture.alice.Post("/api/files/"+m.id+"/move", M{"targetPath": to.path}).OK(200)
 	return r.Text("jobId")
 }
 
 // checkJobEnded waits for the job's end and checks it: completed if words is "", otherwise failed
 // with a sentence that contains words.
-func (c *movedFolder) checkJobEnded(t *testing.T, job, words string) {
+func (m *movedFolder) checkJobEnded(t *testing.T, job, words string) {
 	t.Helper()
-	r := waitForJob(t, c.fixture.alice.In(t), job)
+	r := waitForJob(t, m.fixture.alice.In(t), job)
 	status := "completed"
 	if words != "" {
 		status = "failed"
@@ -196,10 +196,10 @@ func (c *movedFolder) checkJobEnded(t *testing.T, job, words string) {
 }
 
 // checkLocation checks that everything is listed at one location.
-func (c *movedFolder) checkLocation(t *testing.T, in location) {
+func (m *movedFolder) checkLocation(t *testing.T, in location) {
 	t.Helper()
-	for name, id := range c.ids {
-		r := c.fixture.alice.In(t).Get("/api/files/" + id).OK(200)
+	for name, id := range m.ids {
+		r := m.fixture.alice.In(t).Get("/api/files/" + id).OK(200)
 		if at := r.Text("file.path") + "/" + r.Text("file.name"); at != in.path+"/box/"+name {
 			t.Errorf("%s is at %s, not in %s", name, at, in.path)
 		}
@@ -208,11 +208,11 @@ func (c *movedFolder) checkLocation(t *testing.T, in location) {
 
 // sweepAfterGrace lets the grace period pass and sweeps garbage. Sessions end meanwhile, so it
 // signs in again.
-func (h *moveFixture) sweepAfterGrace() {
-	h.l.Sweep() // first the rows; the grace period of their objects begins then
-	h.l.Clock.Advance(3 * time.Hour)
-	h.l.Sweep()
-	h.admin, h.alice = h.l.Admin(h.t), h.l.SignIn(h.t, "alice", "password of alice")
+func (f *moveFixture) sweepAfterGrace() {
+	f.l.Sweep() // first the rows; the grace period of their objects begins then
+	f.l.Clock.Advance(3 * time.Hour)
+	f.l.Sweep()
+	f.admin, f.alice = f.l.Admin(f.t), f.l.SignIn(f.t, "alice", "password of alice")
 }
 
 // A folder moves from each kind of store to each other. At every moment every link answers with the
@@ -222,20 +222,20 @@ func (h *moveFixture) sweepAfterGrace() {
 func TestMoveBetweenStores(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
+		f := newMoveFixture(t, l)
 		first := s3test.New(t)
 		server := s3test.NewProxy(t, first)
 		ours := func(more M) M {
 			more["endpoint"] = server.Endpoint
 			return more
 		}
-		onDisk := h.disk()
-		plain, _ := h.bucket(t, ours(M{}))
-		other, bucket := h.bucket(t, ours(M{"pathPrefix": "some/where"}))
+		onDisk := f.disk()
+		plain, _ := f.bucket(t, ours(M{}))
+		other, bucket := f.bucket(t, ours(M{"pathPrefix": "some/where"}))
 		// a key below this prefix could be the other provider's
-		beside, _ := h.bucket(t, ours(M{"bucket": bucket.Name, "pathPrefix": "some"}))
+		beside, _ := f.bucket(t, ours(M{"bucket": bucket.Name, "pathPrefix": "some"}))
 		// the same server at another address
-		apart, _ := h.bucket(t, M{})
+		apart, _ := f.bucket(t, M{})
 		for _, c := range []struct {
 			what     string
 			from, to location
@@ -251,9 +251,9 @@ func TestMoveBetweenStores(t *testing.T) {
 		} {
 			t.Run(c.what, func(t *testing.T) {
 				before := c.from.objects(t)
-				bytes, files := usedQuota(h.alice)
-				moved := h.newFolder(t, c.from, filesOfAllSizes())
-				mkdir(h.alice.In(t), c.from.path+"/box", "nothing")
+				bytes, files := usedQuota(f.alice)
+				moved := f.newFolder(t, c.from, filesOfAllSizes())
+				mkdir(f.alice.In(t), c.from.path+"/box", "nothing")
 				earlier, sent := len(server.Calls()), server.Sent()
 				stop := moved.startReading(t)
 				moved.checkJobEnded(t, moved.startMove(c.to), "")
@@ -273,8 +273,8 @@ func TestMoveBetweenStores(t *testing.T) {
 				}
 				moved.checkLocation(t, c.to)
 				moved.checkLinks(t, l.Client(t))
-				wantUsed(t, h.alice.In(t), bytes+moved.bytes, files+int64(len(moved.content)))
-				h.sweepAfterGrace()
+				wantUsed(t, f.alice.In(t), bytes+moved.bytes, files+int64(len(moved.content)))
+				f.sweepAfterGrace()
 				if n := c.from.objects(t); n != before {
 					t.Errorf("%d objects are left in the old store, %d were there before", n, before)
 				}
@@ -287,12 +287,12 @@ func TestMoveBetweenStores(t *testing.T) {
 					}
 				}
 				moved.checkLinks(t, l.Client(t))
-				h.alice.Delete("/api/files/" + moved.id).OK(200)
-				h.sweepAfterGrace()
+				f.alice.Delete("/api/files/" + moved.id).OK(200)
+				f.sweepAfterGrace()
 				if n := c.to.objects(t); n != 0 {
 					t.Errorf("%d objects of the deleted folder are left", n)
 				}
-				wantUsed(t, h.alice.In(t), bytes, files)
+				wantUsed(t, f.alice.In(t), bytes, files)
 			})
 		}
 	}, apptest.ReachLoopback)
@@ -303,11 +303,11 @@ func TestMoveBetweenStores(t *testing.T) {
 func TestMoveIntoCorruptingStore(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		h := newMoveFixture(t, l)
-		from, bucket := h.bucket(t, nil)
+		f := newMoveFixture(t, l)
+		from, bucket := f.bucket(t, nil)
 		server := s3test.NewProxy(t, bucket)
-		source, _ := h.bucket(t, M{"endpoint": server.Endpoint})
-		target, there := h.bucket(t, M{"endpoint": server.Endpoint, "pathPrefix": "p"})
+		source, _ := f.bucket(t, M{"endpoint": server.Endpoint})
+		target, there := f.bucket(t, M{"endpoint": server.Endpoint, "pathPrefix": "p"})
 		sdk := there.SDK(t)
 		for what, from := range map[string]location{"streamed": from, "copied by the server": source} {
 			for lie, content := range map[string]string{"other bytes": "2", "fewer": "", "more": "11"} {
@@ -315,7 +315,7 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 					// the store detects this itself and reports a failure, so the job retries
 					continue
 				}
-				moved := h.newFolder(t, from, smallFiles())
+				moved := f.newFolder(t, from, smallFiles())
 				before := from.objects(t)
 				server.SetAfter(func(answer *http.Response) {
 					// Each object of one byte is replaced before the service gets the answer.
@@ -334,8 +334,8 @@ func TestMoveIntoCorruptingStore(t *testing.T) {
 				if n := from.objects(t); n < before-4 { // some of them were copied before and are in the target
 					t.Errorf("%d objects are left in the source", n)
 				}
-				h.alice.Delete("/api/files/" + moved.id).OK(200)
-				h.sweepAfterGrace()
+				f.alice.Delete("/api/files/" + moved.id).OK(200)
+				f.sweepAfterGrace()
 				if n := target.objects(t) + from.objects(t); n != 0 {
 					t.Errorf("%s, %s: %d objects are left", what, lie, n)
 				}

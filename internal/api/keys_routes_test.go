@@ -17,12 +17,12 @@ import (
 func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		f := w.newItems("doors")
+		f := newMatrixFixture(t, l)
+		o := f.newItems("doors")
 		all := M{"permissions": []string{"read", "write", "delete"}, "protocols": []string{"api", "webdav"},
 			"uploadPath": "/"}
-		owners, admins := w.owner.Key(all), w.admin.Key(all)
-		beside := w.admin.Fork()
+		owners, admins := f.owner.Key(all), f.admin.Key(all)
+		beside := f.admin.Fork()
 		beside.Header.Set("Authorization", admins.Header.Get("Authorization"))
 		look := watchTables(t, l)
 		asked := 0
@@ -31,7 +31,7 @@ func TestKeysCannotUseAccountRoutes(t *testing.T) {
 				continue
 			}
 			asked++
-			path, body := row.request(f)
+			path, body := row.request(o)
 			for name, c := range map[string]*apptest.Client{"the owner's": owners, "an administrator's": admins,
 				"beside a session": beside} {
 				wantStatus(t, row.method+" "+row.pattern+" by a key, "+name, send(c.Fork(), row.method, path, body),

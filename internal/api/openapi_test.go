@@ -117,7 +117,7 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
 	document := servedDocument(t, l)
-	w := newMatrixFixture(t, l)
+	f := newMatrixFixture(t, l)
 	checked := 0
 	for _, row := range matrix {
 		if row.method == "OPTIONS" {
@@ -125,12 +125,12 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 		}
 		operation := document.Paths.Find(row.pattern).GetOperation(row.method)
 		for _, who := range []string{"owner", "administrator", "another user", "anonymous", "key write", "key read"} {
-			w.serial++
-			f := ownedItems{name: fmt.Sprint("o", w.serial)}
+			f.serial++
+			o := ownedItems{name: fmt.Sprint("o", f.serial)}
 			if row.needsItems() {
-				f = w.newItems("o")
+				o = f.newItems("o")
 			}
-			path, body := row.request(f)
+			path, body := row.request(o)
 			var header []string
 			switch b := body.(type) {
 			case formBody:
@@ -140,7 +140,7 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 				what := fmt.Sprintf("the request of %s %s", row.method, row.pattern)
 				checkConforms(t, what, operation.RequestBody.Value.Content.Get("application/json"), b)
 			}
-			reply := send(w.clients[who].Fork(), row.method, path, body, header...)
+			reply := send(f.clients[who].Fork(), row.method, path, body, header...)
 			what := fmt.Sprintf("%s %s by %s: status %d", row.method, row.pattern, who, reply.Status)
 			response := operation.Responses.Value(fmt.Sprint(reply.Status))
 			if response == nil {

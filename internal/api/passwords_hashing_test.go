@@ -23,10 +23,10 @@ func newHashGate() *hashGate {
 	return &hashGate{waiting: make(chan account.Source, 1000), proceed: make(chan struct{})}
 }
 
-func (h *hashGate) wait(source account.Source) {
-	if h.closed.Load() && !source.IsLogin() {
-		h.waiting <- source
-		<-h.proceed
+func (g *hashGate) wait(source account.Source) {
+	if g.closed.Load() && !source.IsLogin() {
+		g.waiting <- source
+		<-g.proceed
 	}
 }
 
@@ -34,12 +34,12 @@ func (h *hashGate) wait(source account.Source) {
 // second turn.
 func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	t.Parallel()
-	h := newHashGate()
-	l := apptest.StartWithHashHook(t, "sqlite", h.wait)
+	g := newHashGate()
+	l := apptest.StartWithHashHook(t, "sqlite", g.wait)
 	alice := l.User(t, "alice")
 	id := alice.Upload("/home/alice", "a.txt", []byte("x"))
 	me := account.AccountSource(callerID(alice))
-	h.closed.Store(true)
+	g.closed.Store(true)
 	var all sync.WaitGroup
 	for i := range 250 {
 		all.Go(func() {
@@ -55,12 +55,12 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 	wantStatus(t, "a wrong password", postLogin(l.Client(t), "alice", "wrong"), 401, "INVALID_CREDENTIALS")
 	all.Go(func() { setAccessPassword(alice, id, "a password") })
 	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.WaitingHashes() == 250 })
-	<-h.waiting // the first stranger's
-	h.proceed <- struct{}{}
-	if <-h.waiting != me {
+	<-g.waiting // the first stranger's
+	g.proceed <- struct{}{}
+	if <-g.waiting != me {
 		t.Error("the second turn is not the signed-in caller's")
 	}
-	close(h.proceed)
+	close(g.proceed)
 	all.Wait()
 }
 
@@ -68,12 +68,12 @@ func TestVisitorsDoNotDelayLogins(t *testing.T) {
 // another account by one turn. Requests beyond the limit are refused.
 func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	t.Parallel()
-	h := newHashGate()
-	l := apptest.StartWithHashHook(t, "sqlite", h.wait)
+	g := newHashGate()
+	l := apptest.StartWithHashHook(t, "sqlite", g.wait)
 	alice, bob := l.User(t, "alice"), l.User(t, "bob")
 	hers, his := alice.Upload("/home/alice", "a.txt", []byte("x")), bob.Upload("/home/bob", "b.txt", []byte("x"))
 	me := account.AccountSource(callerID(alice))
-	h.closed.Store(true)
+	g.closed.Store(true)
 	var all sync.WaitGroup
 	var refused, done atomic.Int32
 	for range 500 {
@@ -97,15 +97,15 @@ func TestOneAccountDoesNotDelayLogins(t *testing.T) {
 	waiting := l.Apps[0].Accounts.WaitingHashes()
 	all.Go(func() { setAccessPassword(alice, hers, "a password") })
 	waitUntil(t, "alice", func() bool { return l.Apps[0].Accounts.WaitingHashes() == waiting+1 })
-	<-h.waiting
-	h.proceed <- struct{}{}
-	first := <-h.waiting
-	h.proceed <- struct{}{}
-	second := <-h.waiting
+	<-g.waiting
+	g.proceed <- struct{}{}
+	first := <-g.waiting
+	g.proceed <- struct{}{}
+	second := <-g.waiting
 	if first != me && second != me {
 		t.Error("the password of another account is not hashed within two turns")
 	}
-	close(h.proceed)
+	close(g.proceed)
 	all.Wait()
 	wantJSON(t, "passwords that were set", done.Load(), int32(65))
 }

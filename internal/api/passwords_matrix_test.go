@@ -206,29 +206,29 @@ func TestProtectedFilesInABucket(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker"})
 		setProvider(t, l.Admin(t), bucket, M{"publicDomain": makeBucketPublic(t, bucket)})
-		w := newProtectedFixture(t, l)
-		w.bucket = &bucket
-		w.checkMatrix(t)
+		f := newProtectedFixture(t, l)
+		f.bucket = &bucket
+		f.checkMatrix(t)
 	}, apptest.ReachLoopback)
 }
 
-func (w *protectedFixture) checkMatrix(t *testing.T) {
+func (f *protectedFixture) checkMatrix(t *testing.T) {
 	for i, protection := range protections {
-		w.files = append(w.files, w.uploadFile(t, i, protection))
+		f.files = append(f.files, f.uploadFile(t, i, protection))
 	}
-	for _, g := range w.files {
-		w.checkReadable(t, g)
+	for _, g := range f.files {
+		f.checkReadable(t, g)
 	}
-	for _, g := range w.files {
-		w.setPassword(t, g)
+	for _, g := range f.files {
+		f.setPassword(t, g)
 	}
 	cells := 0
-	for _, g := range w.files {
+	for _, g := range f.files {
 		for _, d := range readRequests {
 			for _, caller := range callers {
 				for _, cond := range conditionalHeaderSets {
 					for _, method := range []string{"GET", "HEAD"} {
-						w.checkCell(t, g, d, caller, cond, method)
+						f.checkCell(t, g, d, caller, cond, method)
 						cells++
 					}
 				}
@@ -236,8 +236,8 @@ func (w *protectedFixture) checkMatrix(t *testing.T) {
 		}
 	}
 	given := 0
-	for _, g := range w.files {
-		given += w.checkAfterPassword(t, g)
+	for _, g := range f.files {
+		given += f.checkAfterPassword(t, g)
 	}
 	t.Logf("%d cells refused, %d with the password given", cells, given)
 	if want := 4 * 22 * 6 * 13 * 2; cells != want || given != 4*4*2*13*2 {
@@ -268,11 +268,11 @@ type protectedFixture struct {
 func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
 	t.Helper()
 	admin, ann, bob := l.Admin(t), l.User(t, "ann"), l.User(t, "bob")
-	w := &protectedFixture{l: l, clients: map[string]*apptest.Client{
+	f := &protectedFixture{l: l, clients: map[string]*apptest.Client{
 		"visitor": l.Client(t), "bob": bob, "ann": ann, "admin": admin,
 		"ann's key": ann.Key(M{"uploadPath": "/home/ann", "publicLinks": "all"}), "bob's key": bob.Key(M{}),
 	}}
-	w.actors = map[string]access.Actor{
+	f.actors = map[string]access.Actor{
 		"visitor": {Role: access.Guest}, "bob": {UserID: callerID(bob), Role: access.User},
 		"ann": {UserID: callerID(ann), Role: access.User}, "admin": {UserID: callerID(admin), Role: access.Admin},
 	}
@@ -280,20 +280,20 @@ func newProtectedFixture(t *testing.T, l *apptest.Larder) *protectedFixture {
 		"permissions": []string{"read", "download"}})
 	addRule(admin, M{"pathPattern": "/home/ann/**", "effect": "allow", "userId": callerID(bob),
 		"permissions": []string{"read", "download"}})
-	return w
+	return f
 }
 
 // uploadFile uploads a file as an image client does, before the password is set.
-func (w *protectedFixture) uploadFile(t *testing.T, number int, protection string) protectedFile {
+func (f *protectedFixture) uploadFile(t *testing.T, number int, protection string) protectedFile {
 	t.Helper()
 	g := protectedFile{protection: protection, dir: fmt.Sprintf("/home/ann/%d/inner", number),
 		tokens: map[string]map[string]string{}}
 	name := fmt.Sprintf("secret-%d.mp4", number)
-	r := w.clients["ann's key"].Post("/api/upload", protectedContent, "X-File-Name", name, "X-Path", g.dir,
+	r := f.clients["ann's key"].Post("/api/upload", protectedContent, "X-File-Name", name, "X-Path", g.dir,
 		"Content-Type", "video/mp4").OK(200)
 	g.id, g.url, g.link, g.path = r.Text("fileId"), r.Text("url"), r.Text("directUrl"), g.dir+"/"+name
-	seen := w.clients["visitor"].Head(g.path).OK(200)
-	if before := w.clients["visitor"].Get(g.path); w.bucket != nil {
+	seen := f.clients["visitor"].Head(g.path).OK(200)
+	if before := f.clients["visitor"].Get(g.path); f.bucket != nil {
 		at := redirectTarget(t, before)
 		if got := fetchAsBrowser(t, at); strings.Contains(at, "?") || got.status != 200 ||
 			got.body != protectedContent {
@@ -306,11 +306,11 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 	if g.etag == "" || g.lastModified == "" || !strings.Contains(g.link, "/api/i/") {
 		t.Fatalf("no validators, or no link: %v, %s", seen.Header, g.link)
 	}
-	g.share, g.folder = shareEntry(w.clients["ann"], g.id), shareEntry(w.clients["ann"],
-		entryIDOf(w.clients["ann"], "/home/ann", fmt.Sprint(number)))
+	g.share, g.folder = shareEntry(f.clients["ann"], g.id), shareEntry(f.clients["ann"],
+		entryIDOf(f.clients["ann"], "/home/ann", fmt.Sprint(number)))
 	for _, caller := range callers {
-		w.addToken(g, "share, token", caller, shareDownload(w.clients[caller], g.share))
-		w.addToken(g, "shared folder, token", caller, shareDownload(w.clients[caller], g.folder, "?file=", g.id))
+		f.addToken(g, "share, token", caller, shareDownload(f.clients[caller], g.share))
+		f.addToken(g, "shared folder, token", caller, shareDownload(f.clients[caller], g.folder, "?file=", g.id))
 	}
 	for route, how := range map[string]struct {
 		purpose download.Purpose
@@ -321,25 +321,25 @@ func (w *protectedFixture) uploadFile(t *testing.T, number int, protection strin
 	} {
 		g.tokens[route] = map[string]string{}
 		for _, caller := range callers {
-			a, known := w.actors[caller]
+			a, known := f.actors[caller]
 			if !known {
-				w.addToken(g, "signed link", caller, w.signAsOwner(t, caller, g.id))
+				f.addToken(g, "signed link", caller, f.signAsOwner(t, caller, g.id))
 				// a key gives no password and makes no preview
-				g.tokens[route][caller] = downloadURL(w.clients[caller], g.id)
+				g.tokens[route][caller] = downloadURL(f.clients[caller], g.id)
 				continue
 			}
-			w.addToken(g, "signed link", caller, w.sign(t, a, g.id))
+			f.addToken(g, "signed link", caller, f.sign(t, a, g.id))
 			a.Unlocked = how.given
-			g.tokens[route][caller] = w.issue(t, a, g.id, how.purpose)
+			g.tokens[route][caller] = f.issue(t, a, g.id, how.purpose)
 		}
 	}
 	return g
 }
 
 // sign makes a signed link to the gateway.
-func (w *protectedFixture) sign(t *testing.T, a access.Actor, id string) string {
+func (f *protectedFixture) sign(t *testing.T, a access.Actor, id string) string {
 	t.Helper()
-	links, err := w.l.Apps[0].Downloads.Sign(context.Background(), a, []string{id}, time.Hour, nil)
+	links, err := f.l.Apps[0].Downloads.Sign(context.Background(), a, []string{id}, time.Hour, nil)
 	if err != nil || links[0].Err != nil {
 		t.Fatal(err, links)
 	}
@@ -348,27 +348,27 @@ func (w *protectedFixture) sign(t *testing.T, a access.Actor, id string) string 
 
 // signAsOwner makes a signed link, for a key as the key's owner. An issued address of the store
 // itself cannot be revoked and is not part of the matrix.
-func (w *protectedFixture) signAsOwner(t *testing.T, caller, id string) string {
+func (f *protectedFixture) signAsOwner(t *testing.T, caller, id string) string {
 	t.Helper()
-	signed := w.clients[caller].Get("/api/files/" + id + "/copy-links?signed=true").OK(200).Text("formats.direct")
-	if w.bucket == nil {
+	signed := f.clients[caller].Get("/api/files/" + id + "/copy-links?signed=true").OK(200).Text("formats.direct")
+	if f.bucket == nil {
 		return signed[strings.Index(signed, "/api/"):]
 	}
-	checkPresigned(t, *w.bucket, signed, 3600)
+	checkPresigned(t, *f.bucket, signed, 3600)
 	owner, _, _ := strings.Cut(caller, "'")
-	return w.sign(t, w.actors[owner], id)
+	return f.sign(t, f.actors[owner], id)
 }
 
-func (w *protectedFixture) addToken(g protectedFile, route, caller, address string) {
+func (f *protectedFixture) addToken(g protectedFile, route, caller, address string) {
 	if g.tokens[route] == nil {
 		g.tokens[route] = map[string]string{}
 	}
 	g.tokens[route][caller] = address
 }
 
-func (w *protectedFixture) issue(t *testing.T, a access.Actor, id string, purpose download.Purpose) string {
+func (f *protectedFixture) issue(t *testing.T, a access.Actor, id string, purpose download.Purpose) string {
 	t.Helper()
-	token, _, err := w.l.Apps[0].Downloads.Issue(context.Background(), a, nil, id, purpose)
+	token, _, err := f.l.Apps[0].Downloads.Issue(context.Background(), a, nil, id, purpose)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,11 +377,11 @@ func (w *protectedFixture) issue(t *testing.T, a access.Actor, id string, purpos
 
 // checkReadable checks that everybody gets the bytes by every request as long as there is no
 // password. It shows that the matrix can fail.
-func (w *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
+func (f *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
 	t.Helper()
 	for _, d := range readRequests {
 		for _, caller := range callers {
-			r := w.send(t, g, d, caller, conditionalHeaderSets[4], "HEAD") // does not use up a token
+			r := f.send(t, g, d, caller, conditionalHeaderSets[4], "HEAD") // does not use up a token
 			want := 304
 			switch {
 			case slices.Contains([]string{"download", "zip", "details", "listing", "search"}, d.name):
@@ -402,7 +402,7 @@ func (w *protectedFixture) checkReadable(t *testing.T, g protectedFile) {
 }
 
 // setPassword sets the password at the place that the protection names.
-func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
+func (f *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 	t.Helper()
 	upper := strings.TrimSuffix(g.dir, "/inner")
 	var at string
@@ -411,19 +411,19 @@ func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 		for _, role := range []string{"guest", "user", "admin"} {
 			rule := M{"pathPattern": upper + "/**", "effect": "allow", "role": role,
 				"permissions": []string{"download"}, "requirePassword": true, "password": "open sesame", "priority": 10}
-			addRule(w.clients["admin"], rule)
-			addRule(w.clients["admin"], M{"pathPattern": upper + "/**", "effect": "deny", "role": role,
+			addRule(f.clients["admin"], rule)
+			addRule(f.clients["admin"], M{"pathPattern": upper + "/**", "effect": "deny", "role": role,
 				"permissions": []string{"download"}, "priority": 5})
 		}
 		return
 	case "file":
 		at = g.id
 	case "folder":
-		at = entryIDOf(w.clients["ann"], upper, "inner")
+		at = entryIDOf(f.clients["ann"], upper, "inner")
 	case "two above":
-		at = entryIDOf(w.clients["ann"], "/home/ann", upper[len("/home/ann/"):])
+		at = entryIDOf(f.clients["ann"], "/home/ann", upper[len("/home/ann/"):])
 	}
-	err := w.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
+	err := f.l.Apps[0].DB.Write(context.Background(), func(tx *db.Tx) error {
 		n, err := tx.Exec("UPDATE entries SET password_hash = $1, password_id = $2 WHERE id = $3",
 			"a hash that no password has", "password of "+g.protection, at)
 		if err == nil && n != 1 {
@@ -436,7 +436,7 @@ func (w *protectedFixture) setPassword(t *testing.T, g protectedFile) {
 	}
 }
 
-func (w *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, caller string, cond conditionalHeaders,
+func (f *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, caller string, cond conditionalHeaders,
 	method string) *apptest.Reply {
 	t.Helper()
 	address := d.address(g, caller)
@@ -449,15 +449,15 @@ func (w *protectedFixture) send(t *testing.T, g protectedFile, d readRequest, ca
 			header.Set(pairs[i], pairs[i+1])
 		}
 	}
-	return w.clients[caller].In(t).Do(apptest.Request{Method: method, Path: address, Header: header})
+	return f.clients[caller].In(t).Do(apptest.Request{Method: method, Path: address, Header: header})
 }
 
 // checkCell sends one request and checks that its answer reveals nothing.
-func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readRequest, caller string,
+func (f *protectedFixture) checkCell(t *testing.T, g protectedFile, d readRequest, caller string,
 	cond conditionalHeaders, method string) {
 	t.Helper()
 	what := fmt.Sprintf("password on %s: %s of %s by %s with %s", g.protection, method, d.name, caller, cond.name)
-	r := w.send(t, g, d, caller, cond, method)
+	r := f.send(t, g, d, caller, cond, method)
 	want, code := d.expected(g.protection, caller)
 	if r.Status != want {
 		t.Errorf("%s: status %d, want %d: %.200s", what, r.Status, want, r.Body)
@@ -498,10 +498,10 @@ func (w *protectedFixture) checkCell(t *testing.T, g protectedFile, d readReques
 // checkAfterPassword sends requests to the gateway with tokens of callers who gave the password,
 // and returns their number. The service sends the bytes, also from a bucket: the publicDomain would
 // answer everybody who knows the key, permanently.
-func (w *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (cells int) {
+func (f *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (cells int) {
 	t.Helper()
 	given := []string{"password of " + g.protection}
-	rules, err := w.l.Apps[0].Rules.All(context.Background())
+	rules, err := f.l.Apps[0].Rules.All(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -511,7 +511,7 @@ func (w *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (ce
 		}
 	}
 	for _, caller := range callers {
-		a, known := w.actors[caller]
+		a, known := f.actors[caller]
 		if !known {
 			continue
 		}
@@ -519,8 +519,8 @@ func (w *protectedFixture) checkAfterPassword(t *testing.T, g protectedFile) (ce
 		for _, purpose := range []download.Purpose{download.Save, download.Preview} {
 			for _, cond := range conditionalHeaderSets {
 				for _, method := range []string{"GET", "HEAD"} {
-					address := w.issue(t, a, g.id, purpose)
-					r := w.send(t, g, readRequest{address: func(protectedFile, string) string { return address }},
+					address := f.issue(t, a, g.id, purpose)
+					r := f.send(t, g, readRequest{address: func(protectedFile, string) string { return address }},
 						"visitor", cond, method)
 					if r.Status != cond.statusWithPassword || r.Status < 400 && r.Header.Get("ETag") != g.etag ||
 						method == "GET" && r.Status == 200 && string(r.Body) != protectedContent {

@@ -49,8 +49,8 @@ func foreignStatusOf(row routeRow) (another, boss int, asked bool) {
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		f := w.newItems("foreign")
+		f := newMatrixFixture(t, l)
+		o := f.newItems("foreign")
 		look := watchTables(t, l)
 		asked := 0
 		for _, row := range matrix {
@@ -64,14 +64,14 @@ func TestForeignIDs(t *testing.T) {
 				continue
 			}
 			asked++
-			path, body := row.request(f)
+			path, body := row.request(o)
 			code := map[int]string{403: "FORBIDDEN", 404: "NOT_FOUND"}[another]
-			wantStatus(t, what+" by another user", send(w.clients["another user"].Fork(), row.method, path, body),
+			wantStatus(t, what+" by another user", send(f.clients["another user"].Fork(), row.method, path, body),
 				another, code)
-			wantStatus(t, what+" by a guest's account", send(w.clients["guest account"].Fork(), row.method, path, body),
+			wantStatus(t, what+" by a guest's account", send(f.clients["guest account"].Fork(), row.method, path, body),
 				another, code)
 			if boss == 404 {
-				wantStatus(t, what+" by an administrator", send(w.admin.Fork(), row.method, path, body), 404,
+				wantStatus(t, what+" by an administrator", send(f.admin.Fork(), row.method, path, body), 404,
 					"NOT_FOUND")
 			}
 			look(what)
@@ -80,14 +80,14 @@ func TestForeignIDs(t *testing.T) {
 			t.Errorf("only %d routes take an id", asked)
 		}
 		// ids in bodies: each gets its own outcome, and none is changed
-		other := w.clients["another user"]
-		batch := other.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}).OK(200)
+		other := f.clients["another user"]
+		batch := other.Post("/api/files/batch", M{"action": "delete", "fileIds": []string{o.file}}).OK(200)
 		wantJSON(t, "succeeded", batch.Value("succeeded"), []string{})
-		links := other.Post("/api/files/copy-links", M{"ids": []string{f.file}, "signed": true}).OK(200)
+		links := other.Post("/api/files/copy-links", M{"ids": []string{o.file}, "signed": true}).OK(200)
 		wantJSON(t, "code of copy-links", links.Value("items.0.code"), "FORBIDDEN")
-		wantStatus(t, "a zip", other.Get("/api/files/zip?ids="+f.file), 404, "NOT_FOUND")
+		wantStatus(t, "a zip", other.Get("/api/files/zip?ids="+o.file), 404, "NOT_FOUND")
 		wantStatus(t, "the completion of another user's session",
-			other.Post("/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}), 404, "NOT_FOUND")
+			other.Post("/api/files/upload-complete", M{"sessionId": o.session, "etag": o.etag}), 404, "NOT_FOUND")
 		look("ids in bodies")
 	}, apptest.ReachLoopback)
 }
@@ -97,8 +97,8 @@ func TestInvalidIDs(t *testing.T) {
 	t.Parallel()
 	parameter := regexp.MustCompile(`\{\w+\}`)
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		w.newItems("none")
+		f := newMatrixFixture(t, l)
+		f.newItems("none")
 		look := watchTables(t, l)
 		ids := []string{
 			unknownID, "x", "0", "-1", "null", "%00", "a%00b", "%0a", "%ff", "%ed%a0%80",
@@ -111,13 +111,13 @@ func TestInvalidIDs(t *testing.T) {
 			if !strings.Contains(row.pattern, "{") {
 				continue
 			}
-			_, body := row.request(w.last)
-			asking := []*apptest.Client{w.owner}
+			_, body := row.request(f.last)
+			asking := []*apptest.Client{f.owner}
 			switch row.auth {
 			case adminAuth:
-				asking = []*apptest.Client{w.admin}
+				asking = []*apptest.Client{f.admin}
 			case noAuth, optionalAuth:
-				asking = append(asking, w.anonymous)
+				asking = append(asking, f.anonymous)
 			}
 			for _, id := range ids {
 				path := parameter.ReplaceAllLiteralString(row.pattern, id)

@@ -26,14 +26,14 @@ var tablesChangedByGet = map[string][]string{
 func TestReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w := newMatrixFixture(t, l)
-		f := w.newItems("reads")
+		f := newMatrixFixture(t, l)
+		o := f.newItems("reads")
 		fresh := l.Client(t) // a session without a CSRF token
 		postLogin(fresh, "owner", "password of owner").OK(200)
 		look := watchTables(t, l)
 		for _, row := range matrix {
-			path, _ := row.request(f)
-			for _, c := range []*apptest.Client{w.anonymous, w.owner, w.admin, fresh} {
+			path, _ := row.request(o)
+			for _, c := range []*apptest.Client{f.anonymous, f.owner, f.admin, fresh} {
 				head := c.Fork().Do(apptest.Request{Method: "HEAD", Path: path})
 				look("HEAD " + row.pattern)
 				get := c.Fork().Get(path)

@@ -34,7 +34,7 @@ var principals = []string{
 type routeRow struct {
 	method, pattern string
 	auth            string
-	request         func(f ownedItems) (path string, body any)
+	request         func(o ownedItems) (path string, body any)
 	statuses        string // a status for each principal
 	addition        bool   // not named by the specification
 }
@@ -65,8 +65,8 @@ var ownersVerificationToken = strings.Repeat("v", 43)
 
 // matrix has a row for each route. Its expected values are written by hand.
 var matrix = []routeRow{
-	{"POST", "/api/auth/register", noAuth, func(f ownedItems) (string, any) {
-		return "/api/auth/register", M{"username": "r_" + f.name, "email": "r_" + f.name + "@example.org",
+	{"POST", "/api/auth/register", noAuth, func(o ownedItems) (string, any) {
+		return "/api/auth/register", M{"username": "r_" + o.name, "email": "r_" + o.name + "@example.org",
 			"password": "a good password"}
 	}, asCreated(statusesForAll), false},
 	// the owner is verified already
@@ -88,81 +88,81 @@ var matrix = []routeRow{
 
 	{"GET", "/api/files", sessionOrKeyAuth, fixedRequest("/api/files?path=/home/owner", nil),
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/folder", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/folder", M{"path": "/home/owner", "name": "folder " + f.name}
+	{"POST", "/api/files/folder", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/folder", M{"path": "/home/owner", "name": "folder " + o.name}
 	}, "401 201 403 201 403 403 201 403 403 401 401 401 401 401", false},
 	{"GET", "/api/files/{id}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file, nil },
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
 	{"PUT", "/api/files/{id}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file, M{"name": "renamed " + f.name} },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file, M{"name": "renamed " + o.name} },
 		"401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/{id}/verify-password", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/" + f.locked + "/verify-password", M{"password": "open sesame"}
+	{"POST", "/api/files/{id}/verify-password", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/" + o.locked + "/verify-password", M{"password": "open sesame"}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
 	{"DELETE", "/api/files/{id}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file, nil },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file, nil },
 		"401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
 	{"GET", "/api/files/{id}/download", optionalAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/download", nil },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/download", nil },
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"GET", "/api/files/{id}/thumbnail", optionalAuth, func(f ownedItems) (string, any) {
-		return "/api/files/" + f.picture + "/thumbnail?size=160", nil
+	{"GET", "/api/files/{id}/thumbnail", optionalAuth, func(o ownedItems) (string, any) {
+		return "/api/files/" + o.picture + "/thumbnail?size=160", nil
 	}, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
-	{"POST", "/api/files/{id}/move", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/" + f.file + "/move", M{"targetPath": "/home/owner", "newName": "moved " + f.name}
+	{"POST", "/api/files/{id}/move", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/" + o.file + "/move", M{"targetPath": "/home/owner", "newName": "moved " + o.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/batch", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/batch", M{"action": "delete", "fileIds": []string{f.file}}
+	{"POST", "/api/files/batch", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/batch", M{"action": "delete", "fileIds": []string{o.file}}
 	}, "401 200 200 200 200 403 403 200 403 401 401 401 401 401", false}, // the refusal is in the outcome
 	{"GET", "/api/files/zip", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/zip?ids=" + f.file, nil },
+		func(o ownedItems) (string, any) { return "/api/files/zip?ids=" + o.file, nil },
 		"401 200 404 200 404 200 403 403 403 401 401 401 401 401", true},
-	{"POST", "/api/files/{id}/copy", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/" + f.file + "/copy", M{"targetPath": "/home/owner", "newName": "copied " + f.name}
+	{"POST", "/api/files/{id}/copy", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/" + o.file + "/copy", M{"targetPath": "/home/owner", "newName": "copied " + o.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", true},
 	{"GET", "/api/files/jobs", sessionOrKeyAuth, fixedRequest("/api/files/jobs", nil),
 		"401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/jobs/" + f.job, nil },
+		func(o ownedItems) (string, any) { return "/api/files/jobs/" + o.job, nil },
 		"401 200 404 404 404 200 200 200 403 401 401 401 401 401", false},
 	{"GET", "/api/files/{id}/copy-links", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/copy-links?signed=true", nil },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/copy-links?signed=true", nil },
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/copy-links", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/copy-links", M{"ids": []string{f.file}}
+	{"POST", "/api/files/copy-links", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/copy-links", M{"ids": []string{o.file}}
 	}, "401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
 	{"POST", "/api/files/{id}/link", sessionAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/link", nil },
 		"401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
 	{"DELETE", "/api/files/{id}/link", sessionAuth,
-		func(f ownedItems) (string, any) { return "/api/files/" + f.file + "/link", nil },
+		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/link", nil },
 		"401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
 
-	{"POST", "/api/files/upload-session", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/upload-session", M{"path": "/home/owner", "fileName": "new " + f.name, "fileSize": 1}
+	{"POST", "/api/files/upload-session", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/upload-session", M{"path": "/home/owner", "fileName": "new " + o.name, "fileSize": 1}
 	}, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
 	{"PUT", "/api/files/upload/raw/{sessionId}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/upload/raw/" + f.session, "y" },
+		func(o ownedItems) (string, any) { return "/api/files/upload/raw/" + o.session, "y" },
 		"401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/upload-complete", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/upload-complete", M{"sessionId": f.session, "etag": f.etag}
+	{"POST", "/api/files/upload-complete", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/upload-complete", M{"sessionId": o.session, "etag": o.etag}
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 	{"PUT", "/api/files/upload/multipart/{sessionId}/part/{partNumber}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) {
-			return "/api/files/upload/multipart/" + f.multipart + "/part/1", "y"
+		func(o ownedItems) (string, any) {
+			return "/api/files/upload/multipart/" + o.multipart + "/part/1", "y"
 		}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"GET", "/api/files/upload/multipart/{sessionId}/parts", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/upload/multipart/" + f.multipart + "/parts", nil
+	{"GET", "/api/files/upload/multipart/{sessionId}/parts", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/upload/multipart/" + o.multipart + "/parts", nil
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
-	{"POST", "/api/files/upload/multipart/{sessionId}/renew", sessionOrKeyAuth, func(f ownedItems) (string, any) {
-		return "/api/files/upload/multipart/" + f.multipart + "/renew", nil
+	{"POST", "/api/files/upload/multipart/{sessionId}/renew", sessionOrKeyAuth, func(o ownedItems) (string, any) {
+		return "/api/files/upload/multipart/" + o.multipart + "/renew", nil
 	}, "401 200 404 404 404 403 200 403 403 401 401 401 401 401", true},
 	{"GET", "/api/files/upload-sessions", sessionOrKeyAuth,
 		fixedRequest("/api/files/upload-sessions?status=pending", nil),
 		"401 200 200 200 200 403 200 403 403 401 401 401 401 401", true},
 	{"DELETE", "/api/files/upload/multipart/{sessionId}", sessionOrKeyAuth,
-		func(f ownedItems) (string, any) { return "/api/files/upload/multipart/" + f.session, nil },
+		func(o ownedItems) (string, any) { return "/api/files/upload/multipart/" + o.session, nil },
 		"401 200 404 404 404 403 200 403 403 401 401 401 401 401", false},
 
 	{"POST", "/api/upload", uploadKeyAuth, formRequest("/api/upload"),
@@ -178,20 +178,20 @@ var matrix = []routeRow{
 	{"OPTIONS", "/api/compat/upload", noAuth, fixedRequest("/api/compat/upload", nil),
 		strings.ReplaceAll(statusesForAll, "200", "204"), true},
 
-	{"POST", "/api/shares/", sessionAuth, func(f ownedItems) (string, any) {
-		return "/api/shares/", M{"fileId": f.file}
+	{"POST", "/api/shares/", sessionAuth, func(o ownedItems) (string, any) {
+		return "/api/shares/", M{"fileId": o.file}
 	}, "401 201 403 201 403 401 401 401 403 401 401 401 401 401", false},
 	{"GET", "/api/shares/", sessionAuth, fixedRequest("/api/shares/", nil), statusesForSessions, false},
-	{"GET", "/api/shares/{id}", noAuth, func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil },
+	{"GET", "/api/shares/{id}", noAuth, func(o ownedItems) (string, any) { return "/api/shares/" + o.share, nil },
 		statusesForAll, false},
-	{"POST", "/api/shares/{id}/verify", noAuth, func(f ownedItems) (string, any) {
-		return "/api/shares/" + f.share + "/verify", M{"password": "open sesame"}
+	{"POST", "/api/shares/{id}/verify", noAuth, func(o ownedItems) (string, any) {
+		return "/api/shares/" + o.share + "/verify", M{"password": "open sesame"}
 	}, statusesForAll, false},
 	{"PATCH", "/api/shares/{id}", sessionAuth,
-		func(f ownedItems) (string, any) { return "/api/shares/" + f.share, M{"title": "other"} },
+		func(o ownedItems) (string, any) { return "/api/shares/" + o.share, M{"title": "other"} },
 		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
 	{"DELETE", "/api/shares/{id}", sessionAuth,
-		func(f ownedItems) (string, any) { return "/api/shares/" + f.share, nil },
+		func(o ownedItems) (string, any) { return "/api/shares/" + o.share, nil },
 		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
 
 	{"GET", "/api/users/me/settings", sessionAuth, fixedRequest("/api/users/me/settings", nil), statusesForSessions,
@@ -215,10 +215,10 @@ var matrix = []routeRow{
 		false},
 	{"GET", "/api/keys/", sessionAuth, fixedRequest("/api/keys/", nil), statusesForSessions, false},
 	{"GET", "/api/keys/rules", sessionAuth, fixedRequest("/api/keys/rules", nil), statusesForSessions, false},
-	{"PATCH", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) {
-		return "/api/keys/" + f.key, M{"name": "other"}
+	{"PATCH", "/api/keys/{id}", sessionAuth, func(o ownedItems) (string, any) {
+		return "/api/keys/" + o.key, M{"name": "other"}
 	}, "401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
-	{"DELETE", "/api/keys/{id}", sessionAuth, func(f ownedItems) (string, any) { return "/api/keys/" + f.key, nil },
+	{"DELETE", "/api/keys/{id}", sessionAuth, func(o ownedItems) (string, any) { return "/api/keys/" + o.key, nil },
 		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", false},
 
 	{"GET", "/api/admin/dashboard", adminAuth, fixedRequest("/api/admin/dashboard", nil), statusesForAdmin, false},
@@ -226,19 +226,19 @@ var matrix = []routeRow{
 	{"GET", "/api/admin/stats/series", adminAuth, fixedRequest("/api/admin/stats/series?metric=logins", nil),
 		statusesForAdmin, true},
 	{"GET", "/api/admin/system", adminAuth, fixedRequest("/api/admin/system", nil), statusesForAdmin, true},
-	{"POST", "/api/admin/users", adminAuth, func(f ownedItems) (string, any) {
-		return "/api/admin/users", M{"username": "u_" + f.name, "email": f.name + "@example.org",
+	{"POST", "/api/admin/users", adminAuth, func(o ownedItems) (string, any) {
+		return "/api/admin/users", M{"username": "u_" + o.name, "email": o.name + "@example.org",
 			"password": "a good password"}
 	}, asCreated(statusesForAdmin), true},
 	{"GET", "/api/admin/users", adminAuth, fixedRequest("/api/admin/users", nil), statusesForAdmin, false},
 	{"PUT", "/api/admin/users/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, M{"maxFiles": 5} }, statusesForAdmin,
+		func(o ownedItems) (string, any) { return "/api/admin/users/" + o.user, M{"maxFiles": 5} }, statusesForAdmin,
 		false},
 	{"DELETE", "/api/admin/users/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/users/" + f.user, nil }, statusesForAdmin, false},
+		func(o ownedItems) (string, any) { return "/api/admin/users/" + o.user, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/shares", adminAuth, fixedRequest("/api/admin/shares", nil), statusesForAdmin, false},
 	{"DELETE", "/api/admin/shares/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/shares/" + f.share, nil }, statusesForAdmin, false},
+		func(o ownedItems) (string, any) { return "/api/admin/shares/" + o.share, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/files", adminAuth, fixedRequest("/api/admin/files?search=a", nil), statusesForAdmin, false},
 	{"GET", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", nil), statusesForAdmin, false},
 	{"PATCH", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", M{"siteTitle": "Larder"}),
@@ -252,63 +252,63 @@ var matrix = []routeRow{
 	{"POST", "/api/admin/announcements", adminAuth,
 		fixedRequest("/api/admin/announcements", M{"title": "t", "content": "c"}), asCreated(statusesForAdmin), false},
 	{"PUT", "/api/admin/announcements/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, M{"title": "u"} },
+		func(o ownedItems) (string, any) { return "/api/admin/announcements/" + o.announcement, M{"title": "u"} },
 		statusesForAdmin, false},
 	{"DELETE", "/api/admin/announcements/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/announcements/" + f.announcement, nil }, statusesForAdmin,
+		func(o ownedItems) (string, any) { return "/api/admin/announcements/" + o.announcement, nil }, statusesForAdmin,
 		false},
 	{"GET", "/api/admin/invites", adminAuth, fixedRequest("/api/admin/invites", nil), statusesForAdmin, true},
 	{"POST", "/api/admin/invites", adminAuth,
 		fixedRequest("/api/admin/invites", M{"maxUses": 2, "expiresIn": 60, "note": "for a friend"}),
 		asCreated(statusesForAdmin), true},
 	{"DELETE", "/api/admin/invites/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/invites/" + f.invite, nil }, statusesForAdmin, true},
+		func(o ownedItems) (string, any) { return "/api/admin/invites/" + o.invite, nil }, statusesForAdmin, true},
 	{"GET", "/api/admin/storage/providers", adminAuth, fixedRequest("/api/admin/storage/providers", nil),
 		statusesForAdmin, false},
 	{"POST", "/api/admin/storage/providers", adminAuth,
 		fixedRequest("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}),
 		asCreated(statusesForAdmin), false},
 	{"PUT", "/api/admin/storage/providers/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, M{"name": "q"} },
+		func(o ownedItems) (string, any) { return "/api/admin/storage/providers/" + o.provider, M{"name": "q"} },
 		statusesForAdmin, false},
 	{"DELETE", "/api/admin/storage/providers/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/storage/providers/" + f.provider, nil }, statusesForAdmin,
+		func(o ownedItems) (string, any) { return "/api/admin/storage/providers/" + o.provider, nil }, statusesForAdmin,
 		false},
-	{"POST", "/api/admin/storage/providers/{id}/test", adminAuth, func(f ownedItems) (string, any) {
-		return "/api/admin/storage/providers/" + f.provider + "/test", nil
+	{"POST", "/api/admin/storage/providers/{id}/test", adminAuth, func(o ownedItems) (string, any) {
+		return "/api/admin/storage/providers/" + o.provider + "/test", nil
 	}, statusesForAdmin, false},
 	{"GET", "/api/admin/mounts", adminAuth, fixedRequest("/api/admin/mounts", nil), statusesForAdmin, false},
-	{"POST", "/api/admin/mounts", adminAuth, func(f ownedItems) (string, any) {
-		return "/api/admin/mounts", M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}
+	{"POST", "/api/admin/mounts", adminAuth, func(o ownedItems) (string, any) {
+		return "/api/admin/mounts", M{"providerId": o.store, "mountPath": "/mounts/" + o.name, "name": "m"}
 	}, asCreated(statusesForAdmin), false},
 	{"PUT", "/api/admin/mounts/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, M{"priority": 5} }, statusesForAdmin,
+		func(o ownedItems) (string, any) { return "/api/admin/mounts/" + o.mount, M{"priority": 5} }, statusesForAdmin,
 		false},
 	{"DELETE", "/api/admin/mounts/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/mounts/" + f.mount, nil }, statusesForAdmin, false},
+		func(o ownedItems) (string, any) { return "/api/admin/mounts/" + o.mount, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", nil), statusesForAdmin, false},
 	{"POST", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules",
 		M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}), asCreated(statusesForAdmin), false},
 	{"PUT", "/api/admin/rules/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, M{"priority": 5} }, statusesForAdmin,
+		func(o ownedItems) (string, any) { return "/api/admin/rules/" + o.rule, M{"priority": 5} }, statusesForAdmin,
 		false},
 	{"DELETE", "/api/admin/rules/{id}", adminAuth,
-		func(f ownedItems) (string, any) { return "/api/admin/rules/" + f.rule, nil }, statusesForAdmin, false},
+		func(o ownedItems) (string, any) { return "/api/admin/rules/" + o.rule, nil }, statusesForAdmin, false},
 	{"POST", "/api/admin/rules/explain", adminAuth,
 		fixedRequest("/api/admin/rules/explain", M{"path": "/a", "permission": "read", "anonymous": true}),
 		statusesForAdmin, true},
 	{"GET", "/api/admin/logs", adminAuth, fixedRequest("/api/admin/logs", nil), statusesForAdmin, false},
 
 	{"GET", "/api/shares/{id}/download", noAuth,
-		func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/download", nil }, statusesForAll, false},
-	{"GET", "/api/shares/{id}/preview", noAuth, func(f ownedItems) (string, any) {
-		return "/api/shares/" + f.album + "/preview?file=" + f.picture, nil
+		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/download", nil }, statusesForAll, false},
+	{"GET", "/api/shares/{id}/preview", noAuth, func(o ownedItems) (string, any) {
+		return "/api/shares/" + o.album + "/preview?file=" + o.picture, nil
 	}, statusesForAll, false},
-	{"GET", "/api/shares/{id}/thumbnail", noAuth, func(f ownedItems) (string, any) {
-		return "/api/shares/" + f.album + "/thumbnail?size=160&file=" + f.picture, nil
+	{"GET", "/api/shares/{id}/thumbnail", noAuth, func(o ownedItems) (string, any) {
+		return "/api/shares/" + o.album + "/thumbnail?size=160&file=" + o.picture, nil
 	}, statusesForAll, true},
 	{"GET", "/api/shares/{id}/files", noAuth,
-		func(f ownedItems) (string, any) { return "/api/shares/" + f.album + "/files?path=/", nil }, statusesForAll,
+		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/files?path=/", nil }, statusesForAll,
 		true},
 
 	// The endpoint is private.
@@ -328,12 +328,12 @@ var matrix = []routeRow{
 		statusesForFreeSession, false},
 	{"POST", "/api/free-mode/logout", noAuth, fixedRequest("/api/free-mode/logout", nil), statusesForAll, false},
 
-	{"GET", "/api/gateway/download/{token}", noAuth, func(f ownedItems) (string, any) { return f.gateway, nil },
+	{"GET", "/api/gateway/download/{token}", noAuth, func(o ownedItems) (string, any) { return o.gateway, nil },
 		statusesForAll, false},
-	{"GET", "/api/i/{link}", noAuth, func(f ownedItems) (string, any) { return f.link, nil }, statusesForAll, true},
+	{"GET", "/api/i/{link}", noAuth, func(o ownedItems) (string, any) { return o.link, nil }, statusesForAll, true},
 	// The linked file is no picture.
 	{"GET", "/api/i/{link}/thumbnail", noAuth,
-		func(f ownedItems) (string, any) { return f.link + "/thumbnail?size=160", nil },
+		func(o ownedItems) (string, any) { return o.link + "/thumbnail?size=160", nil },
 		strings.ReplaceAll(statusesForAll, "200", "404"), true},
 
 	{"GET", "/api/public/settings", noAuth, fixedRequest("/api/public/settings", nil), statusesForAll, false},
@@ -365,9 +365,9 @@ type matrixFixture struct {
 
 func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	t.Helper()
-	w := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
+	f := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
 	setAllowRegistration(t, l, true)
-	w.owner = l.User(t, "owner")
+	f.owner = l.User(t, "owner")
 	setVerificationToken(t, l, "owner", ownersVerificationToken, l.Clock.Now().Add(24*time.Hour))
 	key := func(c *apptest.Client, more M) *apptest.Client {
 		body := M{"uploadPath": "/home/owner"}
@@ -376,12 +376,12 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 		}
 		return c.Key(body)
 	}
-	w.locked = w.owner.Upload("/home/owner", "locked.txt", []byte("x"))
-	w.owner.Put("/api/files/"+w.locked, M{"accessPassword": "open sesame"}).OK(200)
-	w.admin.Put("/api/files/"+w.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).
+	f.locked = f.owner.Upload("/home/owner", "locked.txt", []byte("x"))
+	f.owner.Put("/api/files/"+f.locked, M{"accessPassword": "open sesame"}).OK(200)
+	f.admin.Put("/api/files/"+f.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).
 		OK(200)
-	w.album = shareEntry(w.owner, mkdir(w.owner, "/home/owner", "album"))
-	w.picture = w.owner.Upload("/home/owner/album", "picture.png", []byte(onePixel))
+	f.album = shareEntry(f.owner, mkdir(f.owner, "/home/owner", "album"))
+	f.picture = f.owner.Upload("/home/owner/album", "picture.png", []byte(onePixel))
 	victim := l.User(t, "victim")
 	victimKey := key(victim, M{"uploadPath": "/uploads"})
 	disabled := l.SignIn(t, "victim", "password of victim")
@@ -394,18 +394,18 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	former.Delete("/api/keys/" + id).OK(200)
 	expired := key(former, M{"uploadPath": "/uploads", "expiresIn": 60})
 	l.Clock.Advance(61 * time.Second)
-	w.clients = map[string]*apptest.Client{
-		"anonymous": w.anonymous, "owner": w.owner, "administrator": w.admin, "another user": l.User(t, "other"),
+	f.clients = map[string]*apptest.Client{
+		"anonymous": f.anonymous, "owner": f.owner, "administrator": f.admin, "another user": l.User(t, "other"),
 		"guest account": l.User(t, "guesty", M{"role": "guest"}),
-		"key read":      key(w.owner, M{"permissions": []string{"read"}}),
-		"key write":     key(w.owner, M{"permissions": []string{"write"}}),
-		"key delete":    key(w.owner, M{"permissions": []string{"delete"}}),
-		"key webdav":    key(w.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked,
+		"key read":      key(f.owner, M{"permissions": []string{"read"}}),
+		"key write":     key(f.owner, M{"permissions": []string{"write"}}),
+		"key delete":    key(f.owner, M{"permissions": []string{"delete"}}),
+		"key webdav":    key(f.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked,
 		"expired key":          expired,
 		"disabled owner's key": victimKey,
 		"disabled account":     disabled, "free mode": openFreeSession(t, l, s3test.New(t), M{"sessionHours": 8}),
 	}
-	return w
+	return f
 }
 
 // ownedItems are new items that belong to the owner.
@@ -424,54 +424,54 @@ type ownedItems struct {
 	announcement           string
 }
 
-func (w *matrixFixture) newItems(name string) ownedItems {
-	w.t.Helper()
-	w.serial++
-	f := ownedItems{name: fmt.Sprint(name, w.serial), locked: w.locked, album: w.album, picture: w.picture}
-	f.file = w.owner.Upload("/home/owner", f.name+".png", []byte("x"))
-	moved := w.owner.Upload("/home/owner", f.name+" to move", []byte("x"))
-	f.job = w.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": f.name + " moved"}).
+func (f *matrixFixture) newItems(name string) ownedItems {
+	f.t.Helper()
+	f.serial++
+	o := ownedItems{name: fmt.Sprint(name, f.serial), locked: f.locked, album: f.album, picture: f.picture}
+	o.file = f.owner.Upload("/home/owner", o.name+".png", []byte("x"))
+	moved := f.owner.Upload("/home/owner", o.name+" to move", []byte("x"))
+	o.job = f.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": o.name + " moved"}).
 		OK(200).Text("jobId")
-	f.session = w.owner.Post("/api/files/upload-session",
-		M{"path": "/home/owner", "fileName": f.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
-	f.etag = w.owner.Put("/api/files/upload/raw/"+f.session, "x").OK(200).Text("etag")
-	f.multipart = w.owner.Post("/api/files/upload-session",
-		M{"path": "/home/owner", "fileName": f.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).
+	o.session = f.owner.Post("/api/files/upload-session",
+		M{"path": "/home/owner", "fileName": o.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
+	o.etag = f.owner.Put("/api/files/upload/raw/"+o.session, "x").OK(200).Text("etag")
+	o.multipart = f.owner.Post("/api/files/upload-session",
+		M{"path": "/home/owner", "fileName": o.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).
 		Text("sessionId")
-	created := w.owner.Post("/api/keys/", M{"name": "of " + f.name, "permissions": []string{"read"},
+	created := f.owner.Post("/api/keys/", M{"name": "of " + o.name, "permissions": []string{"read"},
 		"protocols": []string{"webdav"}}).OK(201)
-	f.key = created.Text("key.id")
-	if w.last.name != "" { // at most 20 keys are active and 100 sessions are open
-		w.owner.Delete("/api/keys/" + w.last.key)
-		w.owner.Delete("/api/files/upload/multipart/" + w.last.session)
-		w.owner.Delete("/api/files/upload/multipart/" + w.last.multipart)
+	o.key = created.Text("key.id")
+	if f.last.name != "" { // at most 20 keys are active and 100 sessions are open
+		f.owner.Delete("/api/keys/" + f.last.key)
+		f.owner.Delete("/api/files/upload/multipart/" + f.last.session)
+		f.owner.Delete("/api/files/upload/multipart/" + f.last.multipart)
 	}
-	f.store = w.admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
-	if w.last.name != "" {
-		w.admin.Delete("/api/admin/storage/providers/" + w.last.provider)
-		w.admin.Delete("/api/admin/mounts/" + w.last.mount)
-		w.admin.Delete("/api/admin/announcements/" + w.last.announcement)
+	o.store = f.admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
+	if f.last.name != "" {
+		f.admin.Delete("/api/admin/storage/providers/" + f.last.provider)
+		f.admin.Delete("/api/admin/mounts/" + f.last.mount)
+		f.admin.Delete("/api/admin/announcements/" + f.last.announcement)
 	}
-	f.provider = w.admin.Post("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}).
+	o.provider = f.admin.Post("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}).
 		OK(201).Text("provider.id")
-	f.mount = w.admin.Post("/api/admin/mounts",
-		M{"providerId": f.store, "mountPath": "/mounts/" + f.name, "name": "m"}).OK(201).Text("mount.id")
+	o.mount = f.admin.Post("/api/admin/mounts",
+		M{"providerId": o.store, "mountPath": "/mounts/" + o.name, "name": "m"}).OK(201).Text("mount.id")
 	// creating one costs a password hash
-	if f.user = w.last.user; f.user == "" || w.admin.Put("/api/admin/users/"+f.user, M{}).Status != 200 {
-		f.user = w.admin.Post("/api/admin/users",
-			M{"username": fmt.Sprint("spare", w.serial), "email": f.name + "@spare.example.org",
+	if o.user = f.last.user; o.user == "" || f.admin.Put("/api/admin/users/"+o.user, M{}).Status != 200 {
+		o.user = f.admin.Post("/api/admin/users",
+			M{"username": fmt.Sprint("spare", f.serial), "email": o.name + "@spare.example.org",
 				"password": "a good password"}).OK(201).Text("user.id")
 	}
-	f.rule = w.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).
+	o.rule = f.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).
 		OK(201).Text("rule.id")
-	f.invite = w.admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
-	f.announcement = w.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
+	o.invite = f.admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
+	o.announcement = f.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
 		Text("announcement.id")
-	f.gateway = downloadURL(w.owner, f.file)
-	f.share = shareEntry(w.owner, f.file, M{"password": "open sesame"})
-	f.link = w.owner.Post("/api/files/"+f.file+"/link", nil).OK(200).Text("link.url")
-	w.last = f
-	return f
+	o.gateway = downloadURL(f.owner, o.file)
+	o.share = shareEntry(f.owner, o.file, M{"password": "open sesame"})
+	o.link = f.owner.Post("/api/files/"+o.file+"/link", nil).OK(200).Text("link.url")
+	f.last = o
+	return o
 }
 
 func TestEveryRouteIsInTheMatrix(t *testing.T) {
@@ -501,7 +501,7 @@ func TestEveryRouteIsInTheMatrix(t *testing.T) {
 func TestAuthorisation(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
-	w := newMatrixFixture(t, l)
+	f := newMatrixFixture(t, l)
 	for _, row := range matrix {
 		wants := strings.Fields(row.statuses)
 		if len(wants) != len(principals) {
@@ -512,12 +512,12 @@ func TestAuthorisation(t *testing.T) {
 			// makes new items where an earlier request may have changed them
 			if row.needsItems() && (shared.name == "" || row.method != "GET" ||
 				strings.Contains(row.pattern, "{token}")) {
-				shared = w.newItems("m")
+				shared = f.newItems("m")
 			}
 			if !row.needsItems() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" ||
 				row.pattern == "/api/files/upload-session" {
-				w.serial++
-				shared.name = fmt.Sprint("n", w.serial)
+				f.serial++
+				shared.name = fmt.Sprint("n", f.serial)
 			}
 			path, body := row.request(shared)
 			var header []string
@@ -525,7 +525,7 @@ func TestAuthorisation(t *testing.T) {
 				bytes, contentType := apptest.Form(nil, "file", "a.txt", []byte("x"))
 				body, header = bytes, []string{"Content-Type", contentType}
 			}
-			reply := send(w.clients[who].Fork(), row.method, path, body, header...)
+			reply := send(f.clients[who].Fork(), row.method, path, body, header...)
 			if fmt.Sprint(reply.Status) != wants[i] {
 				t.Errorf("%s %s by %s: status %d, want %s: %.200s", row.method, row.pattern, who, reply.Status,
 					wants[i], reply.Body)
