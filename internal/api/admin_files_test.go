@@ -97,8 +97,7 @@ func TestAdminFilesAcrossMounts(t *testing.T) {
 		mkdir(admin, "/public", "shadow")
 		admin.Upload("/public/shadow", "needle a", []byte("x"))
 		total("before", "needle", 1)
-		mount := admin.Post("/api/admin/mounts", M{"providerId": store, "mountPath": "/public/shadow", "name": "m"}).
-			OK(201).Text("mount.id")
+		mount := addMount(admin, store, "/public/shadow")
 		total("covered", "needle", 0)
 		admin.Upload("/public/shadow", "needle b", []byte("x"))
 		total("in the mount", "needle", 1)

@@ -18,9 +18,8 @@ func TestProvidersShareABucketOfAServer(t *testing.T) {
 		admin := l.Admin(t)
 		first, bucket := l.S3Provider(t, M{"pathPrefix": "a", "uploadMode": "worker"})
 		more := func(prefix, endpoint string) string {
-			return admin.Post(providersPath, M{"name": "more", "type": "store_b", "endpoint": endpoint,
-				"bucket": bucket.Name, "pathPrefix": prefix, "uploadMode": "worker",
-				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			return addBucketProvider(admin, bucket,
+				M{"endpoint": endpoint, "pathPrefix": prefix, "uploadMode": "worker"})
 		}
 		all := []string{first, more("a", bucket.Endpoint), more("a/more", bucket.Endpoint),
 			more("a", s3test.NewProxy(t, bucket).Endpoint)}

@@ -59,16 +59,13 @@ func TestStoresThatHang(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		store := &countingStore{}
-		bucket := s3test.New(t)
-		proxy := s3test.NewProxy(t, bucket)
+		proxy := s3test.NewProxy(t, s3test.New(t))
 		proxy.SetBefore(store.intercept)
 		t.Cleanup(func() { store.setHanging(false) })
 		l.Clock.Advance(time.Second) // makes the seeded provider the oldest
 		const many = 3
 		for i := range many {
-			admin.Post(providersPath, M{"name": fmt.Sprint("p", i), "type": "store_b", "endpoint": proxy.Endpoint,
-				"bucket": bucket.Name, "pathPrefix": fmt.Sprint("p", i),
-				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
+			addBucketProvider(admin, proxy.Bucket(), M{"name": fmt.Sprint("p", i), "pathPrefix": fmt.Sprint("p", i)})
 		}
 		probe := func(path string) M { return M(admin.Get("/api/public/health" + path).Object()) }
 		for _, path := range []string{"", "/ready", "/live"} {

@@ -148,9 +148,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 				AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
 			proxy := s3test.NewProxy(t, bucket)
 			proxy.SetBefore(func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) })
-			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": proxy.Endpoint,
-				"bucket":      bucket.Name,
-				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			id := addBucketProvider(admin, proxy.Bucket())
 			l.Clock.SetToNow() // the store's clock continues
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)
@@ -204,9 +202,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 					answer.Header.Set(row.header, row.value)
 				}
 			})
-			id := admin.Post(providersPath, M{"name": "front", "type": "store_b", "endpoint": bucket.Endpoint,
-				"uploadDomain": proxy.Endpoint, "bucket": bucket.Name,
-				"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201).Text("provider.id")
+			id := addBucketProvider(admin, bucket, M{"uploadDomain": proxy.Endpoint})
 			l.Clock.SetToNow() // the store's clock continues
 			reply, failed := testProvider(t, admin, id, 9)
 			wantJSON(t, "failed", failed, row.failed)

@@ -113,13 +113,11 @@ func TestSystemListsReplicas(t *testing.T) {
 func TestSystemWithAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		admin, store, bucket := l.Admin(t), &countingStore{}, s3test.New(t)
-		proxy := s3test.NewProxy(t, bucket)
+		admin, store, proxy := l.Admin(t), &countingStore{}, s3test.NewProxy(t, s3test.New(t))
 		proxy.SetBefore(store.intercept)
 		t.Cleanup(func() { store.setHanging(false) })
 		store.setHanging(true)
-		admin.Post(providersPath, M{"name": "far away", "type": "store_b", "endpoint": proxy.Endpoint, "bucket": bucket.Name,
-			"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey}).OK(201)
+		addBucketProvider(admin, proxy.Bucket(), M{"name": "far away"})
 		reply := admin.Get("/api/admin/system").OK(200)
 		for _, value := range reply.Value("stores").([]any) {
 			s := value.(map[string]any)

@@ -33,12 +33,8 @@ func newFaultFixture(t *testing.T, engine, uploadMode string) *faultFixture {
 	f.proxy.HoldTime = -1 // until the proxy is healed
 	admin := f.l.Admin(t)
 	for _, name := range []string{"ward", "other"} {
-		id := admin.Post("/api/admin/storage/providers", M{
-			"name": name, "type": "store_b", "endpoint": f.proxy.Endpoint, "bucket": f.bucket.Name, "pathPrefix": name,
-			"uploadMode":  uploadMode,
-			"accessKeyId": f.bucket.AccessKey, "secretAccessKey": f.bucket.SecretKey,
-		}).OK(201).Text("provider.id")
-		admin.Post("/api/admin/mounts", M{"providerId": id, "mountPath": "/" + name, "name": name}).OK(201)
+		id := addBucketProvider(admin, f.proxy.Bucket(), M{"name": name, "pathPrefix": name, "uploadMode": uploadMode})
+		addMount(admin, id, "/"+name)
 	}
 	f.key = admin.Key(M{"uploadPath": "/"})
 	return f

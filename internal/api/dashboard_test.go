@@ -41,7 +41,7 @@ func TestDashboard(t *testing.T) {
 		alice.Upload("/home/alice/box", "a", []byte("12345"))
 		alice.Upload("/home/alice/box", "b", []byte("1"))
 		check("folders leave the count alone", 2, 2, localProvider(6, 2), secondProvider(0, 0))
-		admin.Post("/api/admin/mounts", M{"providerId": second, "mountPath": "/vault", "name": "v"}).OK(201)
+		addMount(admin, second, "/vault")
 		admin.Upload("/vault", "c", []byte("123"))
 		check("two providers", 2, 3, localProvider(6, 2), secondProvider(3, 1))
 		box := alice.Get("/api/files?path=/home/alice").OK(200).Text("items.0.id")

@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
 )
 
 const (
@@ -29,6 +32,23 @@ func addProvider(admin *apptest.Client, bucket string, more ...M) string {
 		}
 	}
 	return admin.Post(providersPath, body).OK(201).Text("provider.id")
+}
+
+// addBucketProvider makes a provider for a bucket and returns its id.
+func addBucketProvider(admin *apptest.Client, b s3test.Bucket, more ...M) string {
+	return addProvider(admin, b.Name, append([]M{{"type": "store_b", "endpoint": b.Endpoint,
+		"accessKeyId": b.AccessKey, "secretAccessKey": b.SecretKey}}, more...)...)
+}
+
+// providerPath returns the path of the provider of a bucket.
+func providerPath(t *testing.T, admin *apptest.Client, b s3test.Bucket) string {
+	t.Helper()
+	list := admin.Get(providersPath).OK(200)
+	i := slices.Index(list.Names("providers"), b.Name)
+	if i < 0 {
+		t.Fatalf("no provider of %s in %s", b.Name, list.Body)
+	}
+	return providersPath + "/" + list.Text(fmt.Sprintf("providers.%d.id", i))
 }
 
 // addMount makes a mount and returns its id.

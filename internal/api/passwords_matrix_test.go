@@ -205,7 +205,8 @@ func TestProtectedFilesInABucket(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker"})
-		setProvider(t, l.Admin(t), bucket, M{"publicDomain": makeBucketPublic(t, bucket)})
+		admin := l.Admin(t)
+		admin.Put(providerPath(t, admin, bucket), M{"publicDomain": makeBucketPublic(t, bucket)}).OK(200)
 		f := newProtectedFixture(t, l)
 		f.bucket = &bucket
 		f.checkMatrix(t)

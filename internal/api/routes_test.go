@@ -452,18 +452,15 @@ func (f *matrixFixture) newItems(name string) ownedItems {
 		f.admin.Delete("/api/admin/mounts/" + f.last.mount)
 		f.admin.Delete("/api/admin/announcements/" + f.last.announcement)
 	}
-	o.provider = f.admin.Post("/api/admin/storage/providers", M{"name": "p", "type": "store_a", "bucket": "matrix"}).
-		OK(201).Text("provider.id")
-	o.mount = f.admin.Post("/api/admin/mounts",
-		M{"providerId": o.store, "mountPath": "/mounts/" + o.name, "name": "m"}).OK(201).Text("mount.id")
+	o.provider = addProvider(f.admin, "matrix")
+	o.mount = addMount(f.admin, o.store, "/mounts/"+o.name)
 	// creating one costs a password hash
 	if o.user = f.last.user; o.user == "" || f.admin.Put("/api/admin/users/"+o.user, M{}).Status != 200 {
 		o.user = f.admin.Post("/api/admin/users",
 			M{"username": fmt.Sprint("spare", f.serial), "email": o.name + "@spare.example.org",
 				"password": "a good password"}).OK(201).Text("user.id")
 	}
-	o.rule = f.admin.Post("/api/admin/rules", M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"}).
-		OK(201).Text("rule.id")
+	o.rule = addRule(f.admin, M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"})
 	o.invite = f.admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
 	o.announcement = f.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
 		Text("announcement.id")

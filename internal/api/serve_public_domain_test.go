@@ -26,17 +26,6 @@ func makeBucketPublic(t *testing.T, bucket s3test.Bucket) (domain string) {
 	return bucket.Endpoint + "/" + bucket.Name
 }
 
-// setProvider changes the provider of a bucket.
-func setProvider(t *testing.T, admin *apptest.Client, bucket s3test.Bucket, change M) {
-	t.Helper()
-	list := admin.Get(providersPath).OK(200)
-	for i, name := range list.Names("providers") {
-		if name == bucket.Name {
-			admin.Put(providersPath+"/"+list.Text(fmt.Sprintf("providers.%d.id", i)), change).OK(200)
-		}
-	}
-}
-
 // A public file without conditions is redirected to its publicDomain. Otherwise a request is
 // redirected to the store for some minutes. The key of a file that is not public is never revealed,
 // because the domain would answer everybody who knows it, permanently.
@@ -46,7 +35,7 @@ func TestPublicDomain(t *testing.T) {
 		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker", "pathPrefix": "p"})
 		admin, alice, visitor := l.Admin(t), l.User(t, "alice"), l.Client(t)
 		domain := makeBucketPublic(t, bucket)
-		setProvider(t, admin, bucket, M{"publicDomain": domain + "/"})
+		admin.Put(providerPath(t, admin, bucket), M{"publicDomain": domain + "/"}).OK(200)
 
 		mkdir(admin, "/public", "dir")
 		photo := admin.Upload("/public/dir", "p.png", []byte(onePixel))
@@ -146,7 +135,7 @@ func TestPublicDomain(t *testing.T) {
 		}
 		mode(entryIDOf(admin, "/public", "dir"), "private_gateway")
 
-		setProvider(t, admin, bucket, M{"redirect": false})
+		admin.Put(providerPath(t, admin, bucket), M{"redirect": false}).OK(200)
 		mode(photo, "public_cdn")
 		wantBody(t, visitor.Get("/public/dir/p.png").OK(200), onePixel)
 	}, apptest.ReachLoopback)
@@ -176,7 +165,7 @@ func TestActiveContentFromTheStore(t *testing.T) {
 		bucket := l.RootOnS3(t, M{"redirect": true, "uploadMode": "worker"})
 		admin, visitor := l.Admin(t), l.Client(t)
 		domain := makeBucketPublic(t, bucket)
-		setProvider(t, admin, bucket, M{"publicDomain": domain})
+		admin.Put(providerPath(t, admin, bucket), M{"publicDomain": domain}).OK(200)
 		for name, kind := range map[string]string{
 			"a.html": "text/html", "a.xhtml": "application/xhtml+xml", "a.svg": "image/svg+xml",
 			"a.xml": "application/xml", "a.js": "text/javascript", "a.mht": "message/rfc822", "a.css": "text/css",
@@ -232,7 +221,8 @@ func TestSignedLinksOfAStore(t *testing.T) {
 			wantJSON(t, what+": needsPassword", r.Value("needsPassword"), needsPassword)
 		}
 		gateway("a store in the service's own network", copyLinks(alice, id, "?signed=true"), false)
-		setProvider(t, admin, bucket, M{"uploadDomain": bucket.Endpoint}) // now the provider says that clients reach it
+		// now the provider says that clients reach it
+		admin.Put(providerPath(t, admin, bucket), M{"uploadDomain": bucket.Endpoint}).OK(200)
 		wantJSON(t, "accessMode", alice.Get("/api/files/"+id).OK(200).Value("accessMode"), "signed_redirect")
 
 		for query, lasts := range map[string]int{"?signed=true": 3600, "?signed=true&expiresIn=60": 60,

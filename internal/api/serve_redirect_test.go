@@ -248,12 +248,7 @@ func TestBytesAreRedirectedToStore(t *testing.T) {
 		})
 		t.Run("only while the flag is set", func(t *testing.T) {
 			admin, visitor := admin.In(t), visitor.In(t)
-			path := ""
-			for i, name := range admin.Get(providersPath).OK(200).Names("providers") {
-				if name == bucket.Name {
-					path = providersPath + "/" + admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i))
-				}
-			}
+			path := providerPath(t, admin, bucket)
 			admin.Put(path, M{"redirect": false}).OK(200)
 			wantBody(t, visitor.Get("/public/p.txt").OK(200), "public")
 			wantBody(t, visitor.Get(link).OK(200), "0123456789")
@@ -402,14 +397,9 @@ func TestHTTPSPagesAreNotRedirectedToHTTP(t *testing.T) {
 		if !strings.HasPrefix(direct, "https://larder.test/api/gateway/download/") {
 			t.Errorf("a signed link: %s", direct)
 		}
-		for i, name := range admin.Get(providersPath).OK(200).Names("providers") {
-			if name == bucket.Name {
-				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)),
-					M{"publicDomain": "cdn.example/"}).Fails(400, "VALIDATION_ERROR")
-				admin.Put(providersPath+"/"+admin.Get(providersPath).Text(fmt.Sprintf("providers.%d.id", i)),
-					M{"publicDomain": "cdn.example"}).OK(200)
-			}
-		}
+		provider := providerPath(t, admin, bucket)
+		admin.Put(provider, M{"publicDomain": "cdn.example/"}).Fails(400, "VALIDATION_ERROR")
+		admin.Put(provider, M{"publicDomain": "cdn.example"}).OK(200)
 		wantJSON(t, "a host alone", redirectTarget(t, visitor.Get("/public/p.png")),
 			"https://cdn.example/"+onlyObject(t, bucket))
 	}, apptest.ReachLoopback, apptest.TrustLoopback, func(cfg *config.Config) { cfg.BaseURL = "https://larder.test" })

@@ -151,7 +151,7 @@ func TestSharedFolder(t *testing.T) {
 		t.Run("of the root", func(t *testing.T) { // an administrator's share, with mounts
 			top := admin.In(t).Get("/api/files?path=/").OK(200).Text("folder.id")
 			store := admin.In(t).Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
-			admin.In(t).Post("/api/admin/mounts", M{"providerId": store, "mountPath": "/far/away", "name": "m"}).OK(201)
+			addMount(admin.In(t), store, "/far/away")
 			admin.In(t).Upload("/far/away", "x.txt", []byte("far"))
 			share := shareEntry(admin.In(t), top)
 			wantStrings(t, "the root", shareNames(t, visitor, share, "/"), "far/", "home/", "public/", "uploads/")

@@ -266,8 +266,7 @@ func TestDirectUploadWhileProvidersChange(t *testing.T) {
 
 		// Without the mount the upload has no destination.
 		admin.Put("/api/admin/storage/providers/"+other, M{"uploadMode": "auto"}).OK(200)
-		gone := admin.Post("/api/admin/mounts", M{"providerId": other, "mountPath": "/gone", "name": "gone"}).OK(201).
-			Text("mount.id")
+		gone := addMount(admin, other, "/gone")
 		id, _, etag = beginAndSend(t, admin, "/gone", "f", "12345")
 		admin.Delete("/api/admin/mounts/" + gone).OK(200)
 		completeUpload(admin, id, etag).Fails(409, "OPERATION_FAILED")

@@ -136,8 +136,7 @@ func TestProviderDeletionIgnoresLateUploads(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		provider, bucket := l.S3Provider(t)
 		admin := l.Admin(t)
-		mount := admin.Post("/api/admin/mounts", M{"providerId": provider, "mountPath": "/m", "name": "m"}).OK(201).
-			Text("mount.id")
+		mount := addMount(admin, provider, "/m")
 		id, _, _ := beginAndSend(t, admin, "/m", "f", "12345")
 		abortUpload(admin, id).OK(200)
 		abortUpload(admin, newUploadSession(admin, "/m", "g", 5, M{"partCount": 2})).OK(200)

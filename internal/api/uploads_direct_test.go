@@ -317,14 +317,9 @@ func TestDirectUploadsDoNotMixContent(t *testing.T) {
 			{"presigned", "", "presigned"},
 			{"auto", "https://store.example.org", "presigned"}, {"auto", "store.example.org", "presigned"},
 		} {
-			bucket := s3test.New(t)
-			id := admin.Post("/api/admin/storage/providers", M{
-				"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
-				"accessKeyId":     bucket.AccessKey,
-				"secretAccessKey": bucket.SecretKey, "uploadMode": c.mode, "uploadDomain": c.domain,
-			}).OK(201).Text("provider.id")
 			dir := fmt.Sprint("/m", i)
-			admin.Post("/api/admin/mounts", M{"providerId": id, "mountPath": dir, "name": "bucket"}).OK(201)
+			id := addBucketProvider(admin, s3test.New(t), M{"uploadMode": c.mode, "uploadDomain": c.domain})
+			addMount(admin, id, dir)
 			r := postUploadSession(admin, dir, "f", 1).OK(200)
 			if r.Text("uploadMode") != c.want {
 				t.Errorf("%+v: %s", c, r.Body)
