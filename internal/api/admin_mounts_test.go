@@ -180,10 +180,7 @@ func TestMountsRefuse(t *testing.T) {
 		{"additional fields", M{"MountPath": "/api", "createdAt": "x"}, 201},
 	}
 	for _, row := range rows {
-		body := M{"providerId": local, "mountPath": "/m", "name": "M"}
-		for name, value := range row.change {
-			body[name] = value
-		}
+		body := M{"providerId": local, "mountPath": "/m", "name": "M"}.With(row.change)
 		code := map[int]string{400: "VALIDATION_ERROR"}[row.status]
 		wantStatus(t, row.name, admin.Post(mountsPath, body), row.status, code)
 		if row.status == 201 {

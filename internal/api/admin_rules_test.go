@@ -16,11 +16,7 @@ var ruleFields = []string{
 }
 
 func newRule(more M) M {
-	body := M{"pathPattern": "/a/**", "effect": "allow", "role": "user"}
-	for name, value := range more {
-		body[name] = value
-	}
-	return body
+	return M{"pathPattern": "/a/**", "effect": "allow", "role": "user"}.With(more)
 }
 
 func TestRules(t *testing.T) {

@@ -10,11 +10,7 @@ import (
 )
 
 func newUser(more M) M {
-	body := M{"username": "alice", "email": "alice@example.org", "password": "a good password"}
-	for name, value := range more {
-		body[name] = value
-	}
-	return body
+	return M{"username": "alice", "email": "alice@example.org", "password": "a good password"}.With(more)
 }
 
 func TestCreateUser(t *testing.T) {
@@ -137,10 +133,7 @@ func TestCreateUserFields(t *testing.T) {
 			"usedStorage": 5, "ROLE": "admin"}, 201},
 	} {
 		body := M{"username": fmt.Sprintf("user%d", i), "email": fmt.Sprintf("user%d@example.org", i),
-			"password": "a good password"}
-		for name, value := range row.change {
-			body[name] = value
-		}
+			"password": "a good password"}.With(row.change)
 		code := map[int]string{400: "VALIDATION_ERROR"}[row.status]
 		reply := admin.Post("/api/admin/users", body)
 		wantStatus(t, row.name, reply, row.status, code)

@@ -87,10 +87,7 @@ func TestAnnouncements(t *testing.T) {
 			{"expiresIn": "60"}, {"title": 1}, {"content": []string{}},
 		} {
 			admin.Put("/api/admin/announcements/"+id, body).Fails(400, "VALIDATION_ERROR")
-			whole := M{"title": "t", "content": "c"}
-			for field, value := range body {
-				whole[field] = value
-			}
+			whole := M{"title": "t", "content": "c"}.With(body)
 			admin.Post("/api/admin/announcements", whole).Fails(400, "VALIDATION_ERROR")
 		}
 		for _, body := range []M{{"title": "t"}, {"content": "c"}, {"title": nil, "content": "c"},

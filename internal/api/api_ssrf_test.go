@@ -91,12 +91,8 @@ func TestNoRequestReachesPrivateAddress(t *testing.T) {
 	canary := apptest.NewCanary(t, ":0")
 	admin := l.Admin(t)
 	body := func(endpoint string, more M) M {
-		fields := M{"name": "x", "type": "store_b", "endpoint": endpoint, "bucket": "bucket", "accessKeyId": "key",
-			"secretAccessKey": "secret"}
-		for name, value := range more {
-			fields[name] = value
-		}
-		return fields
+		return M{"name": "x", "type": "store_b", "endpoint": endpoint, "bucket": "bucket", "accessKeyId": "key",
+			"secretAccessKey": "secret"}.With(more)
 	}
 	const good = "http://store.example.org:1"
 	id := admin.Post(providersPath, body(good, nil)).OK(201).Text("provider.id")

@@ -18,11 +18,7 @@ func TestDAVCredentials(t *testing.T) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
 		alice.Upload("/home/alice", "a.txt", []byte("content"))
 		key := func(c *apptest.Client, body M) (id, token string) {
-			for field, value := range newKey(M{"protocols": []string{"webdav"}, "uploadPath": "/uploads"}) {
-				if _, given := body[field]; !given {
-					body[field] = value
-				}
-			}
+			body = newKey(M{"protocols": []string{"webdav"}, "uploadPath": "/uploads"}).With(body)
 			made := c.Post("/api/keys/", body).OK(201)
 			return made.Text("key.id"), made.Text("key.fullToken")
 		}

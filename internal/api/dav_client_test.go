@@ -20,13 +20,7 @@ func basicAuth(fullToken string) string {
 
 // davKey makes an API key for WebDAV of the signed-in user and returns a client that uses it.
 func davKey(c *apptest.Client, body M) *apptest.Client {
-	if body == nil {
-		body = M{}
-	}
-	if _, given := body["protocols"]; !given {
-		body["protocols"] = []string{"webdav"}
-	}
-	k := c.Key(body)
+	k := c.Key(M{"protocols": []string{"webdav"}}.With(body))
 	k.Header.Set("Authorization", basicAuth(strings.TrimPrefix(k.Header.Get("Authorization"), "Bearer ")))
 	return k
 }

@@ -43,10 +43,7 @@ func (f *moveFixture) disk() location {
 func (f *moveFixture) bucket(t *testing.T, extra M) (location, s3test.Bucket) {
 	t.Helper()
 	f.serial++
-	path, fields := fmt.Sprintf("/bucket%d", f.serial), M{"uploadMode": "worker"}
-	for name, value := range extra {
-		fields[name] = value
-	}
+	path, fields := fmt.Sprintf("/bucket%d", f.serial), M{"uploadMode": "worker"}.With(extra)
 	_, bucket := f.l.S3Mount(t, path, fields)
 	addRule(f.admin, M{"pathPattern": path + "/**", "effect": "allow", "role": "user"})
 	if name, given := fields["bucket"].(string); given {

@@ -19,14 +19,8 @@ import (
 
 // freeFields returns the body of init for a bucket.
 func freeFields(b s3test.Bucket, extra ...M) M {
-	body := M{"type": "store_b", "endpoint": b.Endpoint, "bucket": b.Name, "accessKeyId": b.AccessKey,
-		"secretAccessKey": b.SecretKey}
-	for _, more := range extra {
-		for name, value := range more {
-			body[name] = value
-		}
-	}
-	return body
+	return M{"type": "store_b", "endpoint": b.Endpoint, "bucket": b.Name, "accessKeyId": b.AccessKey,
+		"secretAccessKey": b.SecretKey}.With(extra...)
 }
 
 // openFreeSession returns a visitor with a free-mode session in a bucket.

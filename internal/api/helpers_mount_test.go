@@ -16,28 +16,19 @@ const (
 )
 
 func newProvider(more M) M {
-	body := M{"name": "Archive", "type": "store_a", "bucket": "archive"}
-	for name, value := range more {
-		body[name] = value
-	}
-	return body
+	return M{"name": "Archive", "type": "store_a", "bucket": "archive"}.With(more)
 }
 
 // addProvider makes a provider in the built-in store and returns its id.
 func addProvider(admin *apptest.Client, bucket string, more ...M) string {
-	body := newProvider(M{"name": bucket, "bucket": bucket})
-	for _, m := range more {
-		for name, value := range m {
-			body[name] = value
-		}
-	}
+	body := newProvider(M{"name": bucket, "bucket": bucket}).With(more...)
 	return admin.Post(providersPath, body).OK(201).Text("provider.id")
 }
 
 // addBucketProvider makes a provider for a bucket and returns its id.
 func addBucketProvider(admin *apptest.Client, b s3test.Bucket, more ...M) string {
-	return addProvider(admin, b.Name, append([]M{{"type": "store_b", "endpoint": b.Endpoint,
-		"accessKeyId": b.AccessKey, "secretAccessKey": b.SecretKey}}, more...)...)
+	return addProvider(admin, b.Name, M{"type": "store_b", "endpoint": b.Endpoint, "accessKeyId": b.AccessKey,
+		"secretAccessKey": b.SecretKey}.With(more...))
 }
 
 // providerPath returns the path of the provider of a bucket.
@@ -53,12 +44,7 @@ func providerPath(t *testing.T, admin *apptest.Client, b s3test.Bucket) string {
 
 // addMount makes a mount and returns its id.
 func addMount(admin *apptest.Client, provider, path string, more ...M) string {
-	body := M{"providerId": provider, "mountPath": path, "name": "M"}
-	for _, m := range more {
-		for name, value := range m {
-			body[name] = value
-		}
-	}
+	body := M{"providerId": provider, "mountPath": path, "name": "M"}.With(more...)
 	return admin.Post(mountsPath, body).OK(201).Text("mount.id")
 }
 

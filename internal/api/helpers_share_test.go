@@ -11,13 +11,7 @@ import (
 
 // shareEntry shares an entry and returns the share's id.
 func shareEntry(c *apptest.Client, entry string, more ...M) string {
-	body := M{"fileId": entry}
-	for _, some := range more {
-		for name, value := range some {
-			body[name] = value
-		}
-	}
-	return c.Post("/api/shares/", body).OK(201).Text("share.id")
+	return c.Post("/api/shares/", M{"fileId": entry}.With(more...)).OK(201).Text("share.id")
 }
 
 // visitShare views a share.

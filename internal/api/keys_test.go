@@ -21,11 +21,7 @@ var (
 
 // newKey returns a body that makes a key, changed by more; nil removes a field.
 func newKey(more M) M {
-	body := M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}
-	for name, value := range more {
-		body[name] = value
-	}
-	return body
+	return M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}.With(more)
 }
 
 func TestCreateKey(t *testing.T) {
@@ -325,10 +321,7 @@ func TestKeyRules(t *testing.T) {
 		want := map[string]bool{}
 		for i, subject := range []M{{"apiKeyId": mine}, {"userId": me}, {"apiKeyId": foreign}, {"userId": other}} {
 			body := M{"pathPattern": fmt.Sprintf("/rule%d/**", i), "effect": "allow", "requirePassword": true,
-				"password": "a secret password"}
-			for k, v := range subject {
-				body[k] = v
-			}
+				"password": "a secret password"}.With(subject)
 			admin.Post("/api/admin/rules", body).OK(201)
 			want[fmt.Sprintf("/rule%d/**", i)] = i < 2
 		}

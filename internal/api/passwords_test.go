@@ -15,13 +15,7 @@ import (
 
 // verifyPassword gives the password of an entry.
 func verifyPassword(c *apptest.Client, id, password string, more ...M) *apptest.Reply {
-	body := M{"password": password}
-	for _, fields := range more {
-		for name, value := range fields {
-			body[name] = value
-		}
-	}
-	return c.Post("/api/files/"+id+"/verify-password", body)
+	return c.Post("/api/files/"+id+"/verify-password", M{"password": password}.With(more...))
 }
 
 // unlock gives the password of a path.

@@ -12,10 +12,7 @@ import (
 
 // register registers an account, with further fields.
 func register(c *apptest.Client, name string, more M, header ...string) *apptest.Reply {
-	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}
-	for field, value := range more {
-		body[field] = value
-	}
+	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}.With(more)
 	return c.Post("/api/auth/register", body, header...)
 }
 

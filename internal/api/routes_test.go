@@ -370,11 +370,7 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	f.owner = l.User(t, "owner")
 	setVerificationToken(t, l, "owner", ownersVerificationToken, l.Clock.Now().Add(24*time.Hour))
 	key := func(c *apptest.Client, more M) *apptest.Client {
-		body := M{"uploadPath": "/home/owner"}
-		for name, value := range more {
-			body[name] = value
-		}
-		return c.Key(body)
+		return c.Key(M{"uploadPath": "/home/owner"}.With(more))
 	}
 	f.locked = f.owner.Upload("/home/owner", "locked.txt", []byte("x"))
 	f.owner.Put("/api/files/"+f.locked, M{"accessPassword": "open sesame"}).OK(200)

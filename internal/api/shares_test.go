@@ -135,10 +135,7 @@ func TestShareRefuses(t *testing.T) {
 		{"maxDownloads 1000000001", M{"maxDownloads": 1000000001}, 400},
 		{"allowPreview a string", M{"allowPreview": "true"}, 400},
 	} {
-		body := M{"fileId": file}
-		for name, value := range row.change {
-			body[name] = value
-		}
+		body := M{"fileId": file}.With(row.change)
 		code := map[int]string{400: "VALIDATION_ERROR", 404: "NOT_FOUND"}[row.status]
 		wantStatus(t, row.name, alice.Post("/api/shares/", body), row.status, code)
 	}

@@ -121,10 +121,7 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 
 	provider := func(name string, more M) {
 		body := M{"name": name, "type": "store_b", "endpoint": "http://127.0.0.1:9", "bucket": name, "accessKeyId": "a",
-			"secretAccessKey": "b"}
-		for key, value := range more {
-			body[key] = value
-		}
+			"secretAccessKey": "b"}.With(more)
 		admin.Post("/api/admin/storage/providers", body).OK(201)
 	}
 	provider("inner", nil) // only the service connects to it

@@ -15,13 +15,7 @@ import (
 
 // postUploadSession requests an upload session.
 func postUploadSession(c *apptest.Client, dir, name string, size any, extra ...M) *apptest.Reply {
-	body := M{"path": dir, "fileName": name, "fileSize": size}
-	for _, more := range extra {
-		for field, value := range more {
-			body[field] = value
-		}
-	}
-	return c.Post("/api/files/upload-session", body)
+	return c.Post("/api/files/upload-session", M{"path": dir, "fileName": name, "fileSize": size}.With(extra...))
 }
 
 // newUploadSession begins an upload session and returns its id.

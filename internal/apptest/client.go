@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -81,12 +82,7 @@ func (l *Larder) SignIn(t testing.TB, username, password string) *Client {
 // User creates an account with the role user and returns a client that is signed in with it.
 func (l *Larder) User(t testing.TB, name string, extra ...M) *Client {
 	t.Helper()
-	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}
-	for _, more := range extra {
-		for field, value := range more {
-			body[field] = value
-		}
-	}
+	body := M{"username": name, "email": name + "@example.org", "password": "password of " + name}.With(extra...)
 	if l.sharedAdmin(t).Post("/api/admin/users", body).Status != 201 { // the shared session may have ended
 		l.Admin(t).Post("/api/admin/users", body).OK(201)
 	}
@@ -108,12 +104,8 @@ func (l *Larder) sharedAdmin(t testing.TB) *Client {
 // Key creates an API key of the signed-in user and returns a client that uses it.
 func (c *Client) Key(body M) *Client {
 	c.t.Helper()
-	for field, value := range (M{"name": "test", "permissions": []string{"read", "write", "delete"},
-		"protocols": []string{"api"}, "uploadPath": "/uploads"}) {
-		if _, given := body[field]; !given {
-			body[field] = value
-		}
-	}
+	body = M{"name": "test", "permissions": []string{"read", "write", "delete"}, "protocols": []string{"api"},
+		"uploadPath": "/uploads"}.With(body)
 	k := c.l.Client(c.t)
 	k.Header.Set("Authorization", "Bearer "+c.Post("/api/keys/", body).OK(201).Text("key.fullToken"))
 	return k
@@ -121,6 +113,15 @@ func (c *Client) Key(body M) *Client {
 
 // M is a JSON object.
 type M map[string]any
+
+// With returns a copy of m with the fields of more. A later value of a field replaces an earlier one.
+func (m M) With(more ...M) M {
+	all := maps.Clone(m)
+	for _, fields := range more {
+		maps.Copy(all, fields)
+	}
+	return all
+}
 
 // Request is one request. Body may be an M (JSON), a string, a []byte, an io.Reader or nil.
 type Request struct {
@@ -246,12 +247,7 @@ func Form(fields map[string]string, fileField, fileName string, content []byte) 
 // Upload puts a file into a folder through an upload session and returns its id.
 func (c *Client) Upload(dir, name string, content []byte, extra ...M) string {
 	c.t.Helper()
-	body := M{"path": dir, "fileName": name, "fileSize": len(content)}
-	for _, more := range extra {
-		for field, value := range more {
-			body[field] = value
-		}
-	}
+	body := M{"path": dir, "fileName": name, "fileSize": len(content)}.With(extra...)
 	session := c.Post("/api/files/upload-session", body).OK(200).Text("sessionId")
 	etag := c.Put("/api/files/upload/raw/"+session, content).OK(200).Text("etag")
 	return c.Post("/api/files/upload-complete", M{"sessionId": session, "etag": etag}).OK(200).Text("file.id")

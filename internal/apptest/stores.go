@@ -26,16 +26,10 @@ func (l *Larder) S3Provider(t testing.TB, extra ...M) (id string, bucket s3test.
 }
 
 func s3Fields(bucket s3test.Bucket, extra []M) M {
-	fields := M{
+	return M{
 		"name": bucket.Name, "type": "store_b", "endpoint": bucket.Endpoint, "bucket": bucket.Name,
 		"accessKeyId": bucket.AccessKey, "secretAccessKey": bucket.SecretKey,
-	}
-	for _, more := range extra {
-		for name, value := range more {
-			fields[name] = value
-		}
-	}
-	return fields
+	}.With(extra...)
 }
 
 // S3Mount creates a provider as S3Provider does and mounts it at path.
