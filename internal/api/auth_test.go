@@ -142,8 +142,7 @@ func TestLoginOfAnInactiveAccount(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		for _, state := range []string{"disabled", "banned"} {
 			c := l.User(t, state)
-			execAndRaiseVersion(t, l,
-				"UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $1", state)
+			setUserStatus(t, l, state, state)
 			wantStatus(t, state+", right password", postLogin(l.Client(t), state, "password of "+state), 401,
 				"USER_DISABLED")
 			wantStatus(t, state+", wrong password", postLogin(l.Client(t), state, "wrong password"), 401,

@@ -38,6 +38,13 @@ func execAndRaiseVersion(t *testing.T, l *apptest.Larder, statement string, args
 	}
 }
 
+// setUserStatus changes the status of an account and ends its sessions, as its administration does.
+func setUserStatus(t *testing.T, l *apptest.Larder, username, status string) {
+	t.Helper()
+	execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2",
+		status, username)
+}
+
 // inTransaction runs a change of the domain in a transaction, as a command or an administrator
 // would.
 func inTransaction(t *testing.T, l *apptest.Larder, do func(tx *db.Tx) error) {

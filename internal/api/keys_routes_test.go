@@ -68,8 +68,7 @@ func TestKeysEndWithTheirOwner(t *testing.T) {
 		}
 		try("active", 200, "")
 		for _, state := range []string{"disabled", "banned"} {
-			execAndRaiseVersion(t, l,
-				"UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = 'alice'", state)
+			setUserStatus(t, l, "alice", state)
 			try(state, 401, "INVALID_TOKEN")
 			wantStatus(t, state+": not even routes without credentials",
 				key.Get("/api/files/"+file+"/download", "Accept", "image/*"), 401, "INVALID_TOKEN")

@@ -381,8 +381,7 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	victim := l.User(t, "victim")
 	victimKey := key(victim, M{"uploadPath": "/uploads"})
 	disabled := l.SignIn(t, "victim", "password of victim")
-	execAndRaiseVersion(t, l,
-		"UPDATE users SET status = 'disabled', session_version = session_version + 1 WHERE username = 'victim'")
+	setUserStatus(t, l, "victim", "disabled")
 	// not the owner, who makes so many keys here that the oldest revoked ones are deleted
 	former := l.User(t, "former")
 	revoked := key(former, M{"uploadPath": "/uploads"})

@@ -253,9 +253,9 @@ func TestShareTokensEndWithShare(t *testing.T) {
 				admin.In(t).Delete("/api/admin/shares/" + share).OK(200)
 			}, 401, "INVALID_TOKEN", nil},
 			"the creator disabled": {func(t *testing.T, _ *apptest.Client, name, _, _ string) {
-				setStatus(t, l, name, "disabled")
+				setUserStatus(t, l, name, "disabled")
 			}, 401, "INVALID_TOKEN", func(t *testing.T, _ *apptest.Client, name, _, _ string) {
-				setStatus(t, l, name, "active")
+				setUserStatus(t, l, name, "active")
 			}},
 			"the file deleted": {func(t *testing.T, owner *apptest.Client, _, file, _ string) {
 				owner.Delete("/api/files/" + file).OK(200)
@@ -324,11 +324,4 @@ func TestShareTokensEndWithShare(t *testing.T) {
 			wantHeader(t, visitor.In(t).Get(address).OK(200), "Content-Disposition", `attachment; filename="other.txt"`)
 		})
 	})
-}
-
-// setStatus changes the status of an account as its administration does.
-func setStatus(t *testing.T, l *apptest.Larder, name, to string) {
-	t.Helper()
-	execAndRaiseVersion(t, l, "UPDATE users SET status = $1, session_version = session_version + 1 WHERE username = $2",
-		to, name)
 }
