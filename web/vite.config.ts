@@ -5,12 +5,13 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-/** The server writes the nonce of each answer in the place of this. */
+/** Placeholder that the server replaces with the nonce of each response. */
 const nonce = "LARDER-NONCE";
 
 /**
- * Puts src/boot.js into the page itself: it runs before the first paint and costs no request. It is told which files more a screen or a language
- * consists of, beside those that the page names.
+ * Inlines src/boot.js into the page: it runs before the first paint and costs no request. The
+ * plugin passes it the files that a screen or a language needs in addition to those that the page
+ * names.
  */
 function boot(): Plugin {
   return {
@@ -37,7 +38,7 @@ function boot(): Plugin {
   };
 }
 
-/** Makes `import shape from "lucide:folder"` the drawing of that icon: what is inside its svg element. */
+/** Resolves `import shape from "lucide:folder"` to the content of the svg element of that icon. */
 function icons(): Plugin {
   return {
     name: "icons",
@@ -52,7 +53,10 @@ function icons(): Plugin {
   };
 }
 
-/** Writes compressed copies beside the files that get smaller by it, for the server to send as they are. */
+/**
+ * Writes compressed copies beside the files that become smaller. The server sends the copies as
+ * they are.
+ */
 function compressed(): Plugin {
   return {
     name: "compressed",
@@ -80,12 +84,13 @@ export default defineConfig({
   html: { cspNonce: nonce },
   build: {
     target: "es2022",
-    assetsInlineLimit: 0, // the policy of the page has styles and scripts from files alone
+    assetsInlineLimit: 0, // the policy of the page allows styles and scripts from files only
     modulePreload: { polyfill: false },
     sourcemap: false,
     reportCompressedSize: false,
-    // Few files, since each request costs a phone more than the bytes do: one for what stands around every screen, one for the screen of files,
-    // where most people are. What only panels need is fetched when they open.
+    // Few files, because on a phone each request costs more than its bytes: one file for the shell
+    // around every screen, one for the screen of files, which most users open. Code that only
+    // panels need is loaded when they open.
     rolldownOptions: {
       checks: { pluginTimings: false },
       output: {
@@ -99,7 +104,8 @@ export default defineConfig({
       },
     },
   },
-  // For work on the UI: `npm run dev` shows the sources, beside a service at the usual address.
+  // For work on the UI: `npm run dev` serves the sources and forwards the API to a service at the
+  // default address.
   server: { proxy: { "/api": "http://127.0.0.1:8080" } },
   test: { environment: "node", include: ["test/**/*.test.ts"], testTimeout: 60_000 },
 });
