@@ -1,11 +1,12 @@
-// Runs before the first paint: gives the page the look that was chosen last, and begins to fetch what every screen needs.
+// Runs before the first paint: applies the last look, and starts the requests that every screen
+// needs.
 (() => {
   const root = document.documentElement;
   let look = {};
   try {
     look = JSON.parse(localStorage.getItem("larder.look") ?? "{}");
   } catch {
-    // without storage, or with something else in it, the look is the usual one
+    // without storage, or with invalid content, the default look applies
   }
   const dark = look.theme === "dark" || (look.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   root.dataset.theme = dark ? "dark" : "light";
@@ -15,7 +16,7 @@
   root.lang = look.locale ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en-US");
   const ask = (address) => {
     const answer = fetch(address, { headers: { Accept: "application/json" } });
-    answer.catch(() => undefined); // whoever uses it hears of it
+    answer.catch(() => undefined); // the code that uses the response handles the error
     window.larderBoot[address] = answer;
     return answer;
   };
@@ -37,7 +38,7 @@
   }
 
   if (app !== "app" || screen !== "files" || location.search) return;
-  // What the folder begins with, asked for as lib/listing.svelte.ts does it.
+  // Requests the first pages of the folder with the same addresses as lib/listing.svelte.ts.
   const listings = () => {
     const path = `/${below.filter(Boolean).map(decodeURIComponent).join("/")}`;
     const { usual, folders } = JSON.parse(localStorage.getItem("larder.views") ?? "{}");
@@ -46,5 +47,6 @@
     for (const type of ["folder", "file"])
       ask(`/api/files?path=${encodeURIComponent(path)}&page=1&limit=200&type=${type}${order}`);
   };
-  me.then((answer) => answer.ok && listings()).catch(() => undefined); // then the screen asks by itself
+  // after an error, the screen sends the requests itself
+  me.then((answer) => answer.ok && listings()).catch(() => undefined);
 })();

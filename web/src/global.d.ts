@@ -1,12 +1,12 @@
 /// <reference types="vite/client" />
 
 declare module "lucide:*" {
-  /** What is inside the svg element of an icon, for `Icon`. */
+  /** The content of an icon's svg element, for `Icon`. */
   const shape: string;
   export default shape;
 }
 
 interface Window {
-  /** Requests that src/boot.js has begun, by address. */
+  /** Requests that src/boot.js has started, by address. */
   larderBoot?: Record<string, Promise<Response> | undefined>;
 }

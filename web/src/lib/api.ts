@@ -1,23 +1,25 @@
 /**
- * The client of the JSON interface. Its types are made from the service's own OpenAPI document, so that a change there breaks the build here.
+ * The client of the JSON API. Its types are generated from the service's own OpenAPI document, so
+ * that an incompatible change breaks the build.
  *
- * Every request goes through `send`: it adds the CSRF token to writes, waits out 429, and has a lost session renewed before it goes on. Failures
- * are thrown as `Failure`, whose codes are those of the interface, or NETWORK.
+ * Every request goes through `send`: it adds the CSRF token to writes, waits after a 429, and asks
+ * the user to sign in again after a lost session before it repeats the request. Failures are thrown
+ * as `Failure`. Their codes are those of the API, or NETWORK.
  */
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
 
-/** Why a request failed. `code` is the interface's, or NETWORK when no answer came. */
+/** The reason why a request failed. `code` is that of the API, or NETWORK when no response came. */
 export class Failure extends Error {
   constructor(
     readonly code: string,
     message: string,
     readonly status = 0,
-    /** Milliseconds until it is worth another try, as the server says; 0 for nothing said. */
+    /** Milliseconds to wait before a retry, as the server says; 0 when the server says nothing. */
     readonly retryAfter = 0,
-    /** Server time in ms, to quote to the administrator. */
+    /** Server time in ms, for reports to the administrator. */
     readonly timestamp = 0,
   ) {
     super(message);
@@ -25,13 +27,16 @@ export class Failure extends Error {
   }
 }
 
-/** What the rest of the page has to know of the connection; set once, by the shell. */
+/** Receives changes of the connection. The session module sets it once. */
 export interface Listener {
-  /** The server asks for a pause until that time (ms since the epoch), 0 when it is over. */
+  /** The server asks for a pause until this time (ms since the epoch); 0 when the pause is over. */
   paused(until: number): void;
-  /** Whether the last request reached the server. */
+  /** Tells whether the last request reached the server. */
   reached(yes: boolean): void;
-  /** The session has ended. Resolves to true when somebody has signed in again, and the request is to be repeated. */
+  /**
+   * The session has ended. Resolves to true when the user has signed in again and the request must
+   * be repeated.
+   */
   sessionLost(code: string): Promise<boolean>;
 }
 
@@ -41,29 +46,32 @@ export function listen(to: Listener): void {
   listener = to;
 }
 
-/** For what sends requests of its own: whether the server could be reached. */
+/** Reports whether the server was reached, for modules that send requests themselves. */
 export function reached(yes: boolean): void {
   listener.reached(yes);
 }
 
 const endings = ["UNAUTHORIZED", "SESSION_REVOKED", "ROLE_CHANGED", "USER_DISABLED"];
 
-/** Whether a code says that the session has ended. Whoever sends requests of his own asks `regain` then, and repeats when that is true. */
+/**
+ * Reports whether a code means that the session has ended. Modules that send requests themselves
+ * then call `regain` and repeat the request if it resolves to true.
+ */
 export function ended(code: string): boolean {
   return endings.includes(code);
 }
 
-/** Has somebody sign in again. Resolves to whether the request is to be repeated. */
+/** Asks the user to sign in again. Resolves to whether the request must be repeated. */
 export function regain(code: string): Promise<boolean> {
   forgetCsrf();
   return listener.sessionLost(code);
 }
 
-const csrfLifetime = 100 * 60_000; // the server's is two hours
+const csrfLifetime = 100 * 60_000; // below the server's two hours
 let csrfToken: { value: string; until: number } | undefined;
 let csrfAsked: Promise<string> | undefined;
 
-/** The token that writes need, fetched before the first of them. */
+/** The CSRF token for writes. The first write fetches it. */
 export function csrf(): Promise<string> {
   if (csrfToken && csrfToken.until > Date.now()) return Promise.resolve(csrfToken.value);
   csrfAsked ??= take(client.GET("/api/auth/csrf-token"))
@@ -75,19 +83,22 @@ export function csrf(): Promise<string> {
   return csrfAsked;
 }
 
-/** Forgets the token, which belongs to the session that has ended. */
+/** Drops the token, which belongs to a session that has ended. */
 export function forgetCsrf(): void {
   csrfToken = undefined;
 }
 
 let pausedUntil = 0;
 
-/** Resolves when the server's pause is over. Whatever sends requests of its own waits here before each, and reports a 429 to `pause`. */
+/**
+ * Resolves when the server's pause is over. Modules that send requests themselves wait here before
+ * each request, and report a 429 to `pause`.
+ */
 export async function ready(signal?: AbortSignal): Promise<void> {
   while (pausedUntil > Date.now()) await sleep(pausedUntil - Date.now(), signal);
 }
 
-/** Keeps all requests back for so many milliseconds. */
+/** Delays all requests by this many milliseconds. */
 export function pause(ms: number): void {
   pausedUntil = Math.max(pausedUntil, Date.now() + ms);
   const until = pausedUntil;
@@ -95,7 +106,7 @@ export function pause(ms: number): void {
   setTimeout(() => until === pausedUntil && listener.paused(0), ms);
 }
 
-/** Waits. Rejects with the signal's reason when that comes first. */
+/** Waits. Rejects with the signal's reason when the signal is aborted. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -110,7 +121,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** How long to wait for the n-th repetition (from 0) of what the server said no more about: 2 s doubling to 32 s, and up to half of it more. */
+/**
+ * Milliseconds before the n-th retry (from 0) when the server gave no time: 2 s, doubling to 32 s,
+ * plus up to half of that at random.
+ */
 export function backoff(n: number): number {
   return 2000 * 2 ** Math.min(n, 4) * (1 + Math.random() / 2);
 }
@@ -120,7 +134,10 @@ export function retryAfter(value: string | null): number {
   return value && /^\d+$/.test(value) ? Number(value) * 1000 : 0;
 }
 
-/** What openapi-fetch makes of a call, in the place of a Request: the body of one is read once, and copies for another try cost a millisecond each. */
+/**
+ * Replaces the Request that openapi-fetch creates for a call: the body of a Request can be read
+ * only once, and a copy for a retry takes about a millisecond.
+ */
 class Call {
   readonly method: string;
   readonly headers: Headers;
@@ -137,11 +154,12 @@ class Call {
   }
 }
 
-/** Sends a request and everything that goes with it; see above. */
+/** Sends a request with token, pauses and retries; see above. */
 async function send({ url, method, headers, body, signal }: Call): Promise<Response> {
   const { pathname: path, search } = new URL(url);
   const writes = method !== "GET" && method !== "HEAD";
-  // What asks for credentials says itself how it went, and needs no token. The token itself needs the session.
+  // Endpoints that take credentials report the result themselves and need no token. The token
+  // endpoint needs the session.
   const plain =
     (path.startsWith("/api/auth/") && path !== "/api/auth/csrf-token") ||
     path.startsWith("/api/public/") ||
@@ -161,7 +179,8 @@ async function send({ url, method, headers, body, signal }: Call): Promise<Respo
     }
     listener.reached(true);
     if (answer.ok || plain) return answer;
-    // A limit of wrong passwords holds back no other request, and the page must not repeat the try.
+    // The limit of wrong passwords delays no other request, and the page must not repeat the
+    // attempt.
     if (answer.status === 429 && path.endsWith("/verify-password")) return answer;
     if (answer.status === 429) {
       pause(retryAfter(answer.headers.get("Retry-After")) || backoff(tries));
@@ -179,7 +198,7 @@ async function send({ url, method, headers, body, signal }: Call): Promise<Respo
   }
 }
 
-/** The code of a failure, its body left to be read. */
+/** The code of a failed response. The body can still be read afterwards. */
 async function codeOf(answer: Response): Promise<string> {
   try {
     return ((await answer.clone().json()) as { error: { code: string } }).error.code;
@@ -195,10 +214,10 @@ export const client = createClient<paths>({
   headers: { Accept: "application/json" },
 });
 
-/** The data within an envelope. */
+/** The type of the data in an envelope. */
 type Data<Envelope> = Envelope extends { data: infer D } ? D : undefined;
 
-/** The data of a success. Throws Failure. */
+/** Resolves to the data of a successful response. Throws Failure. */
 export async function take<Envelope>(
   answer: Promise<{ data?: Envelope; error?: unknown; response: Response }>,
 ): Promise<Data<Envelope>> {
@@ -207,7 +226,7 @@ export async function take<Envelope>(
   throw failure(error, response.status, response.headers);
 }
 
-/** The failure that an answer tells of, envelope or not. */
+/** The Failure for a response body, with or without an envelope. */
 export function failure(body: unknown, status: number, headers?: Headers): Failure {
   const told = body as { error?: { code?: string; message?: string }; timestamp?: number } | undefined;
   return new Failure(

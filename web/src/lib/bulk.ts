@@ -1,10 +1,10 @@
-/** Things done to many entries: in batches, with what went wrong told entry by entry. */
+/** Bulk actions on entries: in batches, with an error for each entry that failed. */
 import { client, Failure, take } from "./api";
 import { explain, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
 import { follow } from "./job";
 
-/** What became of an undertaking. */
+/** The result of a bulk action. */
 export interface Outcome {
   done: Entry[];
   failed: Trouble[];
@@ -15,13 +15,13 @@ export interface Trouble {
   reason: string;
 }
 
-/** How far it is: entries done, with parts of one for what is being copied. */
+/** Receives the number of entries done; an entry that is being copied counts as a fraction. */
 export type Progress = (done: number) => void;
 
 const batch = 100;
 const atOnce = 3;
 
-/** The parts of a list, each of at most so many. */
+/** Splits a list into parts of at most `most` items. */
 export function parts<Item>(list: readonly Item[], most = batch): Item[][] {
   const out: Item[][] = [];
   for (let at = 0; at < list.length; at += most) out.push(list.slice(at, at + most));
@@ -53,7 +53,7 @@ async function inBatches(
       const working = new Map(jobs.map((job) => [job.id, job.jobId]));
       for (const { id, code, error } of failed) {
         if (action === "delete" && code === "NOT_FOUND")
-          out.done.push(byId.get(id)!); // somebody else was quicker
+          out.done.push(byId.get(id)!); // another client has deleted the entry already
         else out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error)) });
       }
       for (const id of succeeded) if (!working.has(id)) out.done.push(byId.get(id)!);
@@ -68,7 +68,10 @@ async function inBatches(
   return out;
 }
 
-/** Copies one by one, for which there is no batch. What is copied to the folder it is in gets another name. */
+/**
+ * Copies entries one by one, because the API has no batch for copies. A copy within the same folder
+ * gets another name.
+ */
 export async function copyAll(entries: readonly Entry[], to: string, progress: Progress): Promise<Outcome> {
   const out: Outcome = { done: [], failed: [] };
   const count = counter(progress);
@@ -100,13 +103,13 @@ async function finish(entry: Entry, jobId: string, count: Counter, out: Outcome,
   count.part(jobId, 1);
 }
 
-/** `cat (1).jpg` for `cat.jpg`, as the server names what it finds a name taken for. */
+/** Returns `cat (1).jpg` for `cat.jpg`, as the server names a file whose name is taken. */
 export function copyName({ name, type }: Pick<Entry, "name" | "type">): string {
   const dot = type === "file" ? name.lastIndexOf(".") : -1;
   return dot > 0 ? `${name.slice(0, dot)} (1)${name.slice(dot)}` : `${name} (1)`;
 }
 
-/** What a person is told of one entry. */
+/** The message for the failure of one entry. */
 function reason(cause: unknown): string {
   return explain(cause, { OPERATION_FAILED: t.panels.conflict });
 }
@@ -132,7 +135,7 @@ function counter(progress: Progress): Counter {
   };
 }
 
-/** Does something with each of a list, with few at once. */
+/** Calls `work` for each item of a list, a few at a time. */
 async function each<Item>(list: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

@@ -1,4 +1,4 @@
-/** The choices of language and theme, and what else there is for an account, as entries of a menu. */
+/** Menu items for language, theme and account. */
 import logOut from "lucide:log-out";
 import { explain } from "./entry";
 import { locale, locales, t, type Locale } from "./i18n.svelte";
@@ -31,7 +31,7 @@ export function themeItems(): MenuItem[] {
   }));
 }
 
-/** What the menu of the account holds; for a visitor, how the page looks. */
+/** Items of the account menu; for a visitor, language and theme only. */
 export function accountItems(): MenuItem[] {
   const looks: MenuItem[] = [...languageItems(), "-", ...themeItems()];
   return session.me ? [...looks, "-", { label: t.shell.signOut, icon: logOut, run: () => void leave() }] : looks;

@@ -1,4 +1,7 @@
-/** Copies text, also where the page is not a secure context and `navigator.clipboard` does not exist. Resolves to whether it worked. */
+/**
+ * Copies text, also on pages without a secure context, where `navigator.clipboard` does not exist.
+ * Resolves to whether it succeeded.
+ */
 export async function copy(text: string): Promise<boolean> {
   try {
     if (navigator.clipboard) {
@@ -6,14 +9,15 @@ export async function copy(text: string): Promise<boolean> {
       return true;
     }
   } catch {
-    // the browser refuses; the old way may still work
+    // the browser refuses; execCommand may still work
   }
   const from = document.activeElement as HTMLElement | null;
   const field = document.createElement("textarea");
   field.value = text;
   field.setAttribute("readonly", "");
   field.className = "visually-hidden";
-  (from?.closest("dialog") ?? document.body).append(field); // what is outside an open dialog takes no focus
+  // elements outside of an open dialog cannot take the focus
+  (from?.closest("dialog") ?? document.body).append(field);
   field.select();
   const done = document.execCommand("copy");
   field.remove();

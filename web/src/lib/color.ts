@@ -1,6 +1,6 @@
 /**
- * Colours: sRGB and OKLCH (Björn Ottosson, "A perceptual color space for image processing", 2020), contrast by WCAG 2.2, and the walk that makes any
- * accent readable.
+ * Colours: sRGB and OKLCH (Björn Ottosson, "A perceptual color space for image processing", 2020),
+ * contrast by WCAG 2.2, and the search that makes any accent readable.
  */
 
 /** Red, green, blue from 0 to 1, as in a hex colour. */
@@ -64,7 +64,7 @@ function fromLCH({ l, c, h }: LCH): RGB {
 
 const shown = (color: RGB) => color.every((value) => value > -1e-4 && value < 1 + 1e-4);
 
-/** The colour with that lightness and the most of its chroma that a screen shows. */
+/** The colour of this lightness, with as much of its chroma as a screen can show. */
 function at(lightness: number, { c, h }: LCH): RGB {
   const whole = fromLCH({ l: lightness, c, h });
   if (shown(whole)) return whole;
@@ -77,7 +77,7 @@ function at(lightness: number, { c, h }: LCH): RGB {
   return fromLCH({ l: lightness, c: low, h });
 }
 
-/** What stands behind accents, by theme. They are those of app.css. */
+/** Backgrounds of accents, by theme. Equal to those of app.css. */
 export const surfaces = {
   light: ["#f7f8fa", "#ffffff", "#eef0f4"],
   dark: ["#111318", "#181b21", "#0c0e12", "#20242c"],
@@ -85,28 +85,31 @@ export const surfaces = {
 
 export type Scheme = keyof typeof surfaces;
 
-/** What is chosen is told by so much of the accent in what is behind it. As in app.css. */
+/** Backgrounds of selected items contain this share of the accent. Equal to app.css. */
 const tint = { of: { light: "#ffffff", dark: "#181b21" }, share: 0.12 } as const;
 
-/** The least contrast of accents: words on every surface, words on what is chosen, fills on every surface, words on fills. */
+/**
+ * The least contrast of accents: text on every surface, text on selected items, fills on every
+ * surface, text on fills.
+ */
 export const floors = { text: 4.6, chosen: 4.5, fill: 3.05, on: 4.5 };
 
 const inks = ["#ffffff", "#111318"] as const;
 
-/** What stands behind what is chosen, for an accent as it fills. */
+/** The background of a selected item, for the fill colour of an accent. */
 export function chosen(fill: RGB, scheme: Scheme): RGB {
   const surface = parse(tint.of[scheme]);
   return fill.map((value, i) => value * tint.share + surface[i]! * (1 - tint.share)) as unknown as RGB;
 }
 
-/** The variables that an accent stands for in a theme. */
+/** The CSS variables of an accent in a theme. */
 export function accent(hex: string, scheme: Scheme): Record<"--accent" | "--accent-text" | "--on-accent", string> {
   const base = toLCH(parse(hex));
   const behind = surfaces[scheme].map((hex) => luminance(parse(hex)));
   const step = scheme === "light" ? -0.005 : 0.005;
   const walk = (good: (color: RGB) => boolean): string => {
     for (let l = base.l; l > -0.01 && l < 1.01; l += step) {
-      const color = parse(format(at(l, base))); // rounded as it is shown
+      const color = parse(format(at(l, base))); // rounded, as the screen shows it
       if (good(color)) return format(color);
     }
     return scheme === "light" ? "#000000" : "#ffffff";

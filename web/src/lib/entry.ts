@@ -1,11 +1,11 @@
-/** Files and folders, as listings tell of them. */
+/** Files and folders, as listings return them. */
 import { Failure, type Schemas } from "./api";
 import { locale, t } from "./i18n.svelte";
 
 export type Entry = Schemas["ApiEntryReply"];
 export type Permission = "read" | "write" | "update" | "delete" | "share" | "download";
 
-/** The path of an entry itself; its `path` is that of the folder it is in. */
+/** The path of an entry itself; its `path` is that of its folder. */
 export function pathOf(entry: Pick<Entry, "path" | "name">): string {
   return entry.path === "/" ? `/${entry.name}` : `${entry.path}/${entry.name}`;
 }
@@ -15,7 +15,7 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** The folder that a path lies in; the root lies in itself. */
+/** The folder of a path; the root is its own folder. */
 export function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
@@ -24,15 +24,21 @@ export function may(entry: Pick<Entry, "permissions">, permission: Permission): 
   return entry.permissions.includes(permission);
 }
 
-/** Whether a picture of it can be asked for. */
+/** Reports whether the server may have a thumbnail of the entry. */
 export function isImage(entry: Entry): boolean {
   return entry.type === "file" && (entry.mimeType ?? "").startsWith("image/");
 }
 
-/** Codes of many reasons: which it is only the server's sentence tells, in the one language that it speaks. */
+/**
+ * Codes with many possible reasons. Only the server's message, which is in English, names the
+ * reason.
+ */
 const various = ["VALIDATION_ERROR", "OPERATION_FAILED"];
 
-/** What a person is told of a failure; `words` are for codes of which more is known where it came up. */
+/**
+ * The message for a failure. `words` replaces the messages of codes for which the caller knows
+ * more.
+ */
 export function explain(cause: unknown, words: Record<string, string> = {}): string {
   if (!(cause instanceof Failure)) return String(cause);
   const { code, message } = cause;
@@ -40,7 +46,7 @@ export function explain(cause: unknown, words: Record<string, string> = {}): str
   return words[code] ?? t.failures[code] ?? message;
 }
 
-/** The same for a name that somebody wanted to give, which needs a permission. */
+/** The message for a failure to set a name, which needs a permission. */
 export function explainName(cause: unknown, needs: "write" | "update"): string {
   return explain(cause, { VALIDATION_ERROR: t.files.badName, FORBIDDEN: t.common.lacks[needs] });
 }

@@ -1,8 +1,8 @@
-/** Folders to put things into: what lies in one, which are called so, and where things went lately. */
+/** Target folders of moves and copies: subfolders, folders by name, and recent targets. */
 import { client, take } from "./api";
 import type { Entry } from "./entry";
 
-/** All folders of a folder. Throws Failure. */
+/** All subfolders of a folder. Throws Failure. */
 export async function foldersIn(path: string, signal?: AbortSignal): Promise<Entry[]> {
   const out: Entry[] = [];
   for (let page = 1; ; page++) {
@@ -15,14 +15,17 @@ export async function foldersIn(path: string, signal?: AbortSignal): Promise<Ent
   }
 }
 
-/** The entry of a folder, undefined where the path names a virtual one. Throws Failure: NOT_FOUND where there is none. */
+/**
+ * The entry of a folder, undefined for a virtual folder. Throws Failure: NOT_FOUND when the path
+ * does not exist.
+ */
 export async function folderAt(path: string, signal?: AbortSignal): Promise<Entry | undefined> {
   const query = { path, type: "folder", limit: 1 } as const;
   const { folder } = await take(client.GET("/api/files", { params: { query }, ...(signal && { signal }) }));
   return folder ?? undefined;
 }
 
-/** Folders with a text in their name, wherever they are. Throws Failure. */
+/** Folders whose name contains a text, anywhere in the tree. Throws Failure. */
 export async function foldersNamed(text: string, signal: AbortSignal): Promise<Entry[]> {
   const query = { path: "/", type: "folder", search: text, limit: 50 } as const;
   return (await take(client.GET("/api/files", { params: { query }, signal }))).items;
@@ -31,13 +34,13 @@ export async function foldersNamed(text: string, signal: AbortSignal): Promise<E
 const key = "larder.targets";
 const most = 5;
 
-/** The folders that things were put into lately, the last first. */
+/** The recent targets of moves and copies, the latest first. */
 export function recentFolders(): string[] {
   try {
     const stored = JSON.parse(localStorage.getItem(key) ?? "[]") as unknown;
     if (Array.isArray(stored)) return stored.filter((path): path is string => typeof path === "string").slice(0, most);
   } catch {
-    // none then
+    // the stored value is invalid
   }
   return [];
 }
@@ -47,6 +50,6 @@ export function rememberFolder(path: string): void {
     const others = recentFolders().filter((old) => old !== path);
     localStorage.setItem(key, JSON.stringify([path, ...others].slice(0, most)));
   } catch {
-    // a browser that keeps nothing
+    // without storage, recent folders are not remembered
   }
 }

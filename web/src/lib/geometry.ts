@@ -1,23 +1,24 @@
 /**
- * Where the entries of a long listing stand, without laying them out: sections of rows of one height each. Browsers cap the height of an element at
- * some 16 million pixels, so that a longer listing is drawn on a canvas of less, and scrolling it covers more ground than the scrollbar moves.
+ * The positions of the entries of a long listing, computed without layout: sections with rows of
+ * equal height. Browsers limit the height of an element to about 16 million pixels, so a longer
+ * listing is drawn on a shorter canvas, and each pixel of scrolling moves it by more than a pixel.
  */
 import type { Ranges } from "./ranges";
 
 export interface Section {
   count: number;
   columns: number;
-  /** Pixels from the top of one row to that of the next. */
+  /** Pixels from the top of one row to the top of the next. */
   rowHeight: number;
 }
 
 export interface Row {
   number: number;
-  /** The entries in it, half-open. */
+  /** The index range of its entries, half-open. */
   from: number;
   to: number;
   section: number;
-  /** Pixels from the top, on the canvas of full length. */
+  /** Pixels from the top, on the canvas of full height. */
   top: number;
   height: number;
 }
@@ -36,7 +37,7 @@ export class Geometry {
   readonly #rows = new Map<number, Row>();
   readonly total: number;
   readonly rowCount: number;
-  /** Pixels if there were no cap. */
+  /** Height in pixels without the limit. */
   readonly fullHeight: number;
   readonly height: number;
 
@@ -58,20 +59,20 @@ export class Geometry {
     this.height = Math.min(top, tallest);
   }
 
-  /** Pixels from the top of the full canvas, for so many on the one that is drawn. */
+  /** Converts a scroll position on the drawn canvas to one on the full canvas, in pixels. */
   full(scroll: number, viewport: number): number {
     if (this.height === this.fullHeight) return scroll;
     const room = Math.max(1, this.height - viewport);
     return (Math.min(Math.max(scroll, 0), room) / room) * (this.fullHeight - viewport);
   }
 
-  /** The reverse of `full`. */
+  /** The inverse of `full`. */
   scrollTo(full: number, viewport: number): number {
     if (this.height === this.fullHeight) return full;
     return (full / Math.max(1, this.fullHeight - viewport)) * (this.height - viewport);
   }
 
-  /** The row of that number; the same object each time. */
+  /** The row of this number; the same object each time. */
   row(number: number): Row {
     let row = this.#rows.get(number);
     if (!row) {
@@ -101,7 +102,7 @@ export class Geometry {
     return this.#sections.findLast((one) => one.rows > 0 && one.from <= index) ?? this.#sections[0]!;
   }
 
-  /** The number of the row at so many pixels from the top. */
+  /** The number of the row at a distance in pixels from the top. */
   rowAt(y: number): number {
     const section = this.#sections.findLast((one) => one.rows > 0 && one.top <= y) ?? this.#sections[0];
     if (!section) return 0;
@@ -109,7 +110,10 @@ export class Geometry {
     return Math.max(0, section.firstRow + Math.max(0, nth));
   }
 
-  /** Where an arrow key leads from an entry: `across` within a row and on to the next, `down` in its column. */
+  /**
+   * The index that an arrow key leads to from an entry: `across` within a row and on to the next
+   * row, `down` within its column.
+   */
   step(index: number, across: number, down: number): number {
     let to = index + across;
     if (down !== 0) {
@@ -122,14 +126,17 @@ export class Geometry {
     return Math.min(this.total - 1, Math.max(0, to));
   }
 
-  /** The column of another row that stands at the place of an entry's. */
+  /** The column of another row at the horizontal position of an entry. */
   #column(index: number, here: Row, there: Row): number {
     const columns = this.#sections[here.section]!.columns;
     const others = this.#sections[there.section]!.columns;
     return Math.floor(((index - here.from + 0.5) / columns) * others);
   }
 
-  /** The entries that a rectangle on the full canvas touches; x in parts of the width, from 0 to 1. */
+  /**
+   * The entries that a rectangle on the full canvas touches; x is a fraction of the width, from 0
+   * to 1.
+   */
   within(left: number, top: number, right: number, bottom: number): Ranges {
     const found: [number, number][] = [];
     if (this.total === 0 || bottom < 0 || top > this.fullHeight || right < 0 || left > 1) return found;

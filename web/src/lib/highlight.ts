@@ -1,4 +1,6 @@
-/** Colours for programs: twelve grammars and no more, since each costs whoever opens a file. */
+/**
+ * Syntax highlighting with twelve grammars only, because each adds to the download of the viewer.
+ */
 import core from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import cpp from "highlight.js/lib/languages/cpp";
@@ -17,7 +19,9 @@ import DOMPurify from "dompurify";
 const languages = { bash, cpp, css, go, java, javascript, json, python, rust, typescript, xml, yaml };
 for (const [name, language] of Object.entries(languages)) core.registerLanguage(name, language);
 
-/** HTML of a program: its text escaped, in spans with classes. Undefined where there is no such grammar. */
+/**
+ * HTML of a source text: escaped, in spans with classes. Undefined when there is no such grammar.
+ */
 export function highlight(text: string, language: string): string | undefined {
   if (!core.getLanguage(language)) return undefined;
   const { value } = core.highlight(text, { language, ignoreIllegals: true });

@@ -1,5 +1,6 @@
 /**
- * The words of the UI. The Chinese ones are the type, so that a message that is missing in English, or too many there, breaks the build.
+ * The messages of the UI. Their type comes from the Chinese messages, so a missing or superfluous
+ * English message breaks the build.
  */
 import type { Messages } from "../messages/zh-CN";
 
@@ -13,12 +14,13 @@ const load: Record<Locale, () => Promise<{ messages: Messages }>> = {
 
 class Language {
   locale = $state<Locale>("en-US");
-  messages = $state.raw<Messages>(undefined as unknown as Messages); // before speak nothing is shown
+  // nothing is shown before `speak` has loaded them
+  messages = $state.raw<Messages>(undefined as unknown as Messages);
 }
 
 const language = new Language();
 
-/** All messages in the language of the reader: `t.files.upload`. Reactive. */
+/** All messages in the user's language: `t.files.upload`. Reactive. */
 export const t = new Proxy({} as Messages, {
   get: (_, area: string) => language.messages[area as keyof Messages],
 });
@@ -27,7 +29,7 @@ export function locale(): Locale {
   return language.locale;
 }
 
-/** Makes a language that of the page. */
+/** Sets the language of the page. */
 export async function speak(to: Locale): Promise<void> {
   const { messages } = await load[to]();
   language.locale = to;
@@ -35,12 +37,12 @@ export async function speak(to: Locale): Promise<void> {
   document.documentElement.lang = to;
 }
 
-/** The language that the page was begun in, see src/boot.js. */
+/** The language that src/boot.js has set. */
 export function initialLocale(): Locale {
   return document.documentElement.lang === "zh-CN" ? "zh-CN" : "en-US";
 }
 
-// Formats take long to make, and rows that are scrolled in need several each.
+// Formats are slow to create, and each row that scrolls into view needs several.
 const formats = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>();
 
 function numbers(options: Intl.NumberFormatOptions): Intl.NumberFormat {
@@ -57,7 +59,7 @@ function kept<Format extends Intl.NumberFormat | Intl.DateTimeFormat>(key: strin
   return format;
 }
 
-/** A number as the reader writes it. */
+/** A number in the format of the user's language. */
 export function number(n: number): string {
   return numbers({}).format(n);
 }
@@ -86,7 +88,7 @@ export function date(ms: number): string {
   return times({ dateStyle: "medium" }).format(ms);
 }
 
-/** A span of time, in its largest whole unit: "3 min". */
+/** A duration in ms, in its largest whole unit: "3 min". */
 export function span(ms: number): string {
   const seconds = Math.max(1, Math.round(ms / 1000));
   const [value, unit] =

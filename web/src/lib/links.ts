@@ -1,4 +1,4 @@
-/** Links to files in the shapes that documents want, and which of these was wanted last. */
+/** Links to files in the formats of documents, and the format that was used last. */
 import { client, Failure, take, type Schemas } from "./api";
 import { parts } from "./bulk";
 import { copy } from "./clipboard";
@@ -18,7 +18,7 @@ export function lastFormat(): Format {
     const stored = localStorage.getItem(key) as Format;
     if (formats.includes(stored)) return stored;
   } catch {
-    // a browser that keeps nothing
+    // without storage, the default applies
   }
   return "direct";
 }
@@ -27,11 +27,14 @@ export function rememberFormat(format: Format): void {
   try {
     localStorage.setItem(key, format);
   } catch {
-    // asked again next time
+    // without storage, the format is not remembered
   }
 }
 
-/** The links of entries, in their order, each with what is wrong instead where there are none. Throws Failure. */
+/**
+ * The links of entries, in the order of the entries, each with an error where it has no links.
+ * Throws Failure.
+ */
 export async function linksOf(
   entries: readonly Pick<Entry, "id">[],
   signedFor: number | undefined, // seconds
@@ -46,7 +49,10 @@ export async function linksOf(
   return out;
 }
 
-/** Copies the links of entries in the format that was used last. Resolves to what is to be said of it. Throws Failure. */
+/**
+ * Copies the links of entries in the format that was used last. Resolves to the message for the
+ * user. Throws Failure.
+ */
 export async function copyLinksOf(entries: readonly Entry[]): Promise<{ kind: "ok" | "error"; text: string }> {
   const items = await linksOf(entries, undefined);
   const lines = items.flatMap(({ formats }) => (formats ? [formats[lastFormat()]] : []));
@@ -55,7 +61,10 @@ export async function copyLinksOf(entries: readonly Entry[]): Promise<{ kind: "o
   return { kind: "ok", text: t.files.linksCopied(lines.length, items.length - lines.length) };
 }
 
-/** What the server makes of an address that it names here alone, that of a permanent link. The address holds letters, digits and `:/.-` only. */
+/**
+ * The formats of a permanent link, as the server writes those of other links. The API returns only
+ * the address of a permanent link. The address holds letters, digits and `:/.-` only.
+ */
 export function written(url: string, { name, mimeType }: Pick<Entry, "name" | "mimeType">): Links {
   const markdown = name.replace(/[\\`*_{}[\]()<>#+!|~&]/g, "\\$&");
   if (mimeType?.startsWith("image/")) {

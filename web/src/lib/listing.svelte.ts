@@ -1,6 +1,6 @@
 /**
- * What is in a folder, or what a search has found: folders, then files, as one row of entries of known length of which only the pages are fetched
- * that somebody looks at. `at` is reactive.
+ * The entries of a folder, or the results of a search: folders, then files, as one list of known
+ * length. Only the visible pages are fetched. `at` is reactive.
  */
 import { client, Failure, take, type Schemas } from "./api";
 import type { Entry } from "./entry";
@@ -11,12 +11,12 @@ export type Order = "asc" | "desc";
 
 export interface Wanted {
   path: string;
-  /** Without one the mount's. */
+  /** Without it, the order of the mount applies. */
   sort?: Sort | undefined;
   order?: Order | undefined;
-  /** Part of a name; "" for what is right in the folder. */
+  /** Part of a name; "" for the entries directly in the folder. */
   search: string;
-  /** As somebody without an account sees it. */
+  /** As a visitor without an account sees it. */
   visitor: boolean;
 }
 
@@ -25,16 +25,16 @@ type Answer = Schemas["ApiListFilesReply"];
 
 const pageSize = 200;
 const inFlight = 3;
-/** Pages that are kept; the farthest from what is looked at go first. */
+/** Number of cached pages; pages farthest from the visible range are dropped first. */
 const keptPages = 100;
 
 export class Listing {
   readonly wanted: Wanted;
-  /** Resolves when the first pages have come, or failed to. */
+  /** Resolves when the first pages have loaded or failed. */
   readonly ready: Promise<void>;
-  /** Why there is nothing to see, undefined when there is. */
+  /** The reason why the listing cannot be shown, undefined when it can. */
   failed = $state.raw<Failure>();
-  /** Why the last page did not come. */
+  /** The reason why the last page failed to load. */
   problem = $state.raw<Failure>();
   loaded = $state(false);
   folders = $state(0);
@@ -58,19 +58,19 @@ export class Listing {
     this.ready = this.#begin();
   }
 
-  /** Ends all requests; nothing changes any more. */
+  /** Aborts all requests; nothing changes afterwards. */
   close(): void {
     this.#stop.abort();
   }
 
-  /** The entry at an index, undefined while it is on its way. */
+  /** The entry at an index, undefined while it is loading. */
   at(index: number): Entry | undefined {
     void this.#version;
     const [kind, nth] = this.#place(index);
     return this.#pages[kind].get(Math.floor(nth / pageSize))?.[nth % pageSize];
   }
 
-  /** The index of an entry, -1 when it is not among those that are loaded. */
+  /** The index of an entry, -1 when it is not among the loaded ones. */
   indexOf(id: string): number {
     for (const kind of ["folder", "file"] as const) {
       for (const [page, entries] of this.#pages[kind]) {
@@ -81,7 +81,10 @@ export class Listing {
     return -1;
   }
 
-  /** Says what is looked at, so that it is fetched. What was asked for earlier and is out of sight is not fetched any more. */
+  /**
+   * Sets the visible range and fetches its pages. Pages that were queued earlier and are out of
+   * sight are dropped from the queue.
+   */
   look(from: number, to: number): void {
     this.#window = [from, to];
     this.#queue = this.#pagesOf(from, to).filter(
@@ -90,7 +93,7 @@ export class Listing {
     this.#pump();
   }
 
-  /** Puts what is known anew about an entry in its place. */
+  /** Replaces an entry by its new state. */
   replace(entry: Entry): void {
     for (const pages of Object.values(this.#pages)) {
       for (const [page, entries] of pages) {
@@ -102,13 +105,14 @@ export class Listing {
   }
 
   /**
-   * Fetches anew what is looked at, and forgets the rest. What is seen stays until the new has come. However often that is asked for while it goes on, as
-   * by uploads while the server wants a pause, it is done once more after that. Throws Failure.
+   * Fetches the visible pages again and drops the others. The old entries stay visible until the
+   * new ones arrive. Calls during a refresh, for example by uploads while the server asks for a
+   * pause, lead to one more refresh after it. Throws Failure.
    */
   refresh(): Promise<void> {
     if (!this.#refreshing) return (this.#refreshing = this.#renew().finally(() => (this.#refreshing = undefined)));
     return (this.#next ??= this.#refreshing
-      .catch(() => undefined) // told to those who wait for it
+      .catch(() => undefined) // the callers that wait for it get the error
       .then(() => {
         this.#next = undefined;
         return this.refresh();
@@ -116,7 +120,7 @@ export class Listing {
   }
 
   async #renew(): Promise<void> {
-    this.#generation++; // what is on its way belongs to what was
+    this.#generation++; // responses under way belong to the old state
     const fresh: Record<Kind, Map<number, readonly Entry[]>> = { folder: new Map(), file: new Map() };
     const wanted = this.#pagesOf(...this.#window);
     for (const kind of ["folder", "file"] as const) if (!wanted.some(([one]) => one === kind)) wanted.push([kind, 0]);
@@ -130,7 +134,10 @@ export class Listing {
     this.look(...this.#window);
   }
 
-  /** All entries at some indices, fetched in pages of 1,000 where they are not loaded. Throws Failure. */
+  /**
+   * All entries at some indices. Entries that are not loaded are fetched in pages of 1,000. Throws
+   * Failure.
+   */
   async collect(chosen: Ranges): Promise<Entry[]> {
     const found: Entry[] = [];
     const blocks = new Map<string, Promise<readonly Entry[]>>();
@@ -156,8 +163,8 @@ export class Listing {
   }
 
   /**
-   * The index of the next entry from one on whose name begins with a text, -1 without one: among what is loaded, and, where the order is that of the
-   * names, by halving what is not.
+   * The index of the next entry, starting at `from`, whose name begins with a text; -1 without one.
+   * Searches the loaded entries and, in a listing ordered by name, the other ones by bisection.
    */
   async find(prefix: string, from: number): Promise<number> {
     const text = prefix.toLowerCase();

@@ -1,4 +1,7 @@
-/** How the page looks: theme, accent, blur. Kept in the browser for the next start (src/boot.js), and with the account. */
+/**
+ * The look of the page: theme, accent, blur. The browser stores it for the next start
+ * (src/boot.js), and so does the account.
+ */
 import { accent, type Scheme } from "./color";
 import { initialLocale, locale, speak, type Locale } from "./i18n.svelte";
 
@@ -50,11 +53,11 @@ function show(): void {
   try {
     localStorage.setItem(key, JSON.stringify(keep));
   } catch {
-    // the next start shows the usual look first
+    // without storage, the next start begins with the default look
   }
 }
 
-/** Changes the look, from now on and for the next start. */
+/** Changes the look, and stores it for the next start. */
 export async function setLook(to: {
   theme?: string;
   accentColor?: string;
@@ -68,7 +71,7 @@ export async function setLook(to: {
   show();
 }
 
-/** Begins with the look of last time. */
+/** Applies the stored look. */
 export async function startLook(): Promise<void> {
   const last = kept();
   look.theme = last.theme ?? "system";

@@ -1,6 +1,6 @@
-/** What folders and files can be marked with. */
+/** Colours and emoji for folders and files. */
 
-/** Colours that stay apart from each other, in both themes. */
+/** Colours that are easy to tell apart, in both themes. */
 export const swatches = [
   "#e5484d",
   "#f76b15",
@@ -21,7 +21,7 @@ export const emoji =
     " ",
   );
 
-/** The first sign of a text, as a person counts signs. */
+/** The first character of a text, as a user counts characters. */
 export function firstSign(text: string): string {
   const [first] = new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text.trim());
   return first?.segment ?? "";

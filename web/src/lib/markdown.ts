@@ -1,6 +1,7 @@
 /**
- * Markdown as HTML that may stand in our page. HTML in it is shown as the text it is, addresses are http, https, mailto or files of this site, and
- * images come from this site alone: those of others would learn who reads.
+ * Markdown as HTML that is safe in our page. HTML in it is shown as text. Links are http, https,
+ * mailto or files of this site. Images come from this site only, because another site would learn
+ * who reads the file.
  */
 import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
@@ -11,7 +12,7 @@ const tags =
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td th thead tr ul".split(" ");
 const attributes = "align alt class href rel src start target title".split(" ");
 
-/** HTML of a Markdown text that lies at a path. */
+/** HTML of a Markdown text from the file at `path`. */
 export function markdown(text: string, path: string): string {
   const marked = new Marked({
     gfm: true,
@@ -39,15 +40,18 @@ export function markdown(text: string, path: string): string {
     ALLOWED_ATTR: attributes,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
-    // Only what names an address is judged as one.
+    // Only href and src are checked as addresses.
     ADD_URI_SAFE_ATTR: attributes.filter((name) => name !== "href" && name !== "src"),
     ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|\/(?![/\\]))/i,
   });
 }
 
-/** Where a link of a file leads: to another site, or to a file of this one by its path. Undefined for everything else. */
+/**
+ * The target of a link in a file: another site, or a file of this site by its path. Undefined for
+ * everything else.
+ */
 export function target(href: string, path: string): string | undefined {
-  if (href.startsWith("#")) return undefined; // headings have no names here
+  if (href.startsWith("#")) return undefined; // headings have no ids here
   try {
     const to = new URL(href, new URL(address("", parentOf(path)) + "/", "http://files.invalid"));
     if (to.host === "files.invalid") return reserved.test(to.pathname) ? undefined : to.pathname;
@@ -57,7 +61,7 @@ export function target(href: string, path: string): string | undefined {
   }
 }
 
-/** What is no file: asking for it could do something. */
+/** Paths that are no files: a request to them could have side effects. */
 const reserved = /^\/(api|webdav|share|app)(\/|$)/i;
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

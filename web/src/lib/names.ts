@@ -1,6 +1,6 @@
-/** Names of files: their parts, and what kind of file they are of. */
+/** File names: their parts, and the kind of a file. */
 
-/** What is behind the last dot, in lower case; "" without one, and for names like `.profile`. */
+/** The extension of a name in lower case; "" without one, and for names like `.profile`. */
 export function extension(name: string): string {
   const dot = name.lastIndexOf(".");
   return dot > 0 && dot < name.length - 1 ? name.slice(dot + 1).toLowerCase() : "";
@@ -8,22 +8,23 @@ export function extension(name: string): string {
 
 const segments = new Intl.Segmenter();
 
-/** Signs that are written from right to left: Hebrew, Arabic and their kin. */
+/** Characters that are written from right to left: Hebrew, Arabic and related scripts. */
 const rightToLeft = /[\u{590}-\u{8ff}\u{fb1d}-\u{fdff}\u{fe70}-\u{fefc}\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-/** How many characters of a name are not its extension. */
+/** The length of a name without its extension, in characters. */
 export function baseLength(name: string): number {
   const end = extension(name);
   return end ? name.length - end.length - 1 : name.length;
 }
 
-/** Signs that are as wide as two letters: Chinese, Japanese, Korean. */
+/** Characters that are as wide as two letters: Chinese, Japanese, Korean. */
 const wide =
   /[\u{1100}-\u{115f}\u{2e80}-\u{9fff}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{ff00}-\u{ff60}\u{20000}-\u{3ffff}]/u;
 
 /**
- * A name in two parts, of which only the first is to be cut short: its end is what tells one from another. The cut never splits what is one character
- * to a reader. What is written from right to left stays whole: two parts beside each other would stand in the wrong order, with letters torn apart.
+ * Splits a name into two parts, of which only the first is truncated on the screen, because names
+ * often differ at their end. The split never divides a grapheme. Names with right-to-left text are
+ * not split: the two parts would appear in the wrong order, with letters not joined.
  */
 export function halves(name: string): [string, string] {
   const whole = name.slice(0, baseLength(name));

@@ -1,10 +1,11 @@
-/** The order that people make by hand: each entry has a number, with room between two for others. */
+/** The manual order: each entry has a number, with gaps between the numbers for other entries. */
 
 export const gap = 1024;
 
 /**
- * The new positions when one entry is put elsewhere: of it alone wherever there is room between its new neighbours. `positions` are those of all
- * entries in their order, null for those that have none and so come last; `from` and `to` are places in it, `to` as counted without the entry.
+ * The new positions when one entry is moved: only that of the moved entry if there is a gap between
+ * its new neighbours. `positions` are those of all entries in their order, null for entries without
+ * one, which come last. `from` and `to` are indices; `to` is counted without the moved entry.
  */
 export function place(positions: readonly (number | null)[], from: number, to: number): Map<number, number> {
   const others = positions.map((position, index) => ({ index, position }));
@@ -16,7 +17,7 @@ export function place(positions: readonly (number | null)[], from: number, to: n
   const after = row[to + 1]?.position;
 
   if (before !== null) {
-    // `after` null or undefined: nothing with a number follows.
+    // `after` null or undefined: no entry with a number follows.
     const next = after ?? null;
     const position =
       before === undefined
@@ -26,7 +27,8 @@ export function place(positions: readonly (number | null)[], from: number, to: n
           : between(before, next);
     if (position !== undefined) return changed.set(moved.index, position);
   }
-  // Without a number before it, or without room: number everything up to it anew, and what follows as far as it is in the way.
+  // The previous entry has no number, or there is no gap: number the entries up to the moved one
+  // again, and those after it as far as their numbers collide.
   let last: number | null = null;
   for (const [nth, { index, position }] of row.entries()) {
     const own = nth === to ? null : position;

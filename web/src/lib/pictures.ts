@@ -1,7 +1,7 @@
 /**
- * The address of a cover or an avatar as far as pages show it, "" for none. The interface takes any
- * http or https address, but a picture of another origin would tell the server there who looks at
- * the page, and when.
+ * The address of a cover or an avatar if pages may show it, "" otherwise. The API accepts any http
+ * or https address, but a picture of another origin would tell its server who looks at the page,
+ * and when.
  */
 export function shownPicture(address: string | null | undefined): string {
   if (!address) return "";

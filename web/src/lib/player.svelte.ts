@@ -1,26 +1,29 @@
 /**
- * Films and sounds go on when the viewer over them is closed: the very element that plays moves from the viewer to the player at the lower edge, and
- * back. An element that is out of the page for longer than a moment is stopped by the browser, so it is kept in it all the time.
+ * Video and audio go on when the viewer is closed: the media element itself moves from the viewer
+ * to the player at the lower edge, and back. The browser stops an element that is out of the page
+ * for more than a moment, so it stays in the document all the time.
  */
 import type { Entry } from "./entry";
 
 class Player {
-  /** What plays, or has played, outside the viewer. */
+  /** The entry that plays, or has played, outside of the viewer. */
   entry = $state.raw<Entry>();
-  /** What plays it. */
+  /** The element that plays it. */
   element: HTMLMediaElement | undefined;
 
-  /** Goes on with what plays. */
+  /** Takes over an element from the viewer; it goes on playing. */
   keep(entry: Entry, element: HTMLMediaElement): void {
     this.close();
     element.controls = false;
-    element.hidden = true; // until the player has it
+    element.hidden = true; // until the player shows it
     document.body.append(element);
     this.element = element;
     this.entry = entry;
   }
 
-  /** Hands over what plays an entry, undefined when nothing does. */
+  /**
+   * Hands over the element of an entry to the caller, undefined when the entry does not play here.
+   */
   take(id: string): HTMLMediaElement | undefined {
     if (this.entry?.id !== id) return undefined;
     const { element } = this;

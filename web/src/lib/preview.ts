@@ -1,4 +1,4 @@
-/** How files are shown: what each is to the viewer, and where its bytes and pictures come from. */
+/** How the viewer shows files: the kind of each, and the addresses of its bytes and pictures. */
 import { client, failure, take } from "./api";
 import { pathOf, type Entry } from "./entry";
 import { address } from "./router.svelte";
@@ -6,12 +6,12 @@ import { session } from "./session.svelte";
 
 export type Kind = "image" | "video" | "audio" | "pdf" | "markdown" | "code" | "text" | "none";
 
-/** More than this is not fetched to be shown as text. */
+/** Larger files are not shown as text. */
 export const mostText = 2 << 20; // bytes
-/** Images up to this are shown themselves where no smaller picture of them is to be had. */
+/** Larger images are not shown themselves when the server has no thumbnail of them. */
 export const mostOriginal = 12 << 20; // bytes
 
-/** The grammar that a file is coloured by, by what its name ends in. They are those of highlight.ts. */
+/** Grammars by extension. All of them are in highlight.ts. */
 const grammars: Record<string, string> = {
   bash: "bash",
   c: "cpp",
@@ -53,7 +53,7 @@ const plainTexts = new Set(
   ).split(" "),
 );
 
-/** What a name ends in, in lower case; the whole of a name without a dot. */
+/** The part of a name after the last dot, in lower case; the whole name without a dot. */
 export function extension(name: string): string {
   return name.slice(name.lastIndexOf(".") + 1).toLowerCase();
 }
@@ -63,7 +63,8 @@ export function grammar(name: string): string | undefined {
 }
 
 /**
- * What the viewer shows a file as. The name decides what is text, since types of text are many and seldom right; markup and SVG are text, never pages.
+ * The kind that the viewer shows a file as. The name decides whether it is text, because MIME types
+ * of text are many and often wrong. Markup and SVG are shown as source text, never as pages.
  */
 export function kindOf(entry: Pick<Entry, "type" | "name" | "mimeType">): Kind {
   if (entry.type !== "file") return "none";
@@ -71,7 +72,7 @@ export function kindOf(entry: Pick<Entry, "type" | "name" | "mimeType">): Kind {
   const end = extension(entry.name);
   if (mime === "image/svg+xml") return "code";
   if (mime.startsWith("image/")) return "image";
-  // .ts is a transport stream to some tables of types, and a program to everybody who keeps one here.
+  // Some tables of types call .ts an MPEG transport stream; here it is more likely TypeScript.
   if (mime.startsWith("video/") && !(end === "ts" && mime === "video/mp2t")) return "video";
   if (mime.startsWith("audio/")) return "audio";
   if (mime === "application/pdf") return "pdf";
@@ -83,24 +84,30 @@ export function kindOf(entry: Pick<Entry, "type" | "name" | "mimeType">): Kind {
   return "none";
 }
 
-/** Where the bytes of a file are served to whoever may download it. */
+/** The address of a file's bytes, for callers that may download it. */
 export function bytesOf(entry: Pick<Entry, "path" | "name">): string {
   return address("", pathOf(entry));
 }
 
 export type PictureSize = 160 | 320 | 640 | 1280 | 2048;
 
-/** A picture of an image whose longest edge is at most so many pixels. The server answers 404 where it can make none. */
+/**
+ * The address of a thumbnail whose longest edge has at most this many pixels. The server answers
+ * 404 where it cannot make one.
+ */
 export function picture(entry: Pick<Entry, "id" | "updatedAt">, longest: PictureSize): string {
   return `/api/files/${encodeURIComponent(entry.id)}/thumbnail?size=${longest}`;
 }
 
-/** Whether an image is shown itself from the start: pictures of what moves would stand still. */
+/**
+ * Reports whether an image may be animated. It is then shown itself, because thumbnails are not
+ * animated.
+ */
 export function moves(entry: Pick<Entry, "mimeType">): boolean {
   return entry.mimeType === "image/gif" || entry.mimeType === "image/apng";
 }
 
-/** Why bytes cannot be had: the code of the failure, "" when they can. */
+/** The code of the failure when bytes cannot be fetched, "" when they can. */
 export async function refusal(url: string): Promise<string> {
   try {
     const answer = await fetch(url, { headers: { Accept: "application/json", Range: "bytes=0-0" } });
@@ -111,7 +118,7 @@ export async function refusal(url: string): Promise<string> {
   }
 }
 
-/** Has the browser save a file. Throws Failure. */
+/** Makes the browser save a file. Throws Failure. */
 export async function save(entry: Entry, from?: string): Promise<void> {
   const link = document.createElement("a");
   if (from) link.href = from;

@@ -1,4 +1,4 @@
-/** QR codes as the path of an SVG: one square of side 1 for each dark module. */
+/** QR codes as an SVG path: one square of side 1 for each dark module. */
 import { encode } from "uqr";
 
 export function qr(text: string): { path: string; size: number } {

@@ -1,4 +1,7 @@
-/** Sets of indices as sorted, disjoint, half-open ranges: a million chosen entries cost no more than one. */
+/**
+ * Sets of indices as sorted, disjoint, half-open ranges: a selection of a million entries costs no
+ * more than one entry.
+ */
 export type Range = readonly [from: number, to: number];
 export type Ranges = readonly Range[];
 

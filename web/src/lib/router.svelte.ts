@@ -1,8 +1,6 @@
-/**
- * The router: the address as reactive state, links that lead within the UI, and where the reader had scrolled to in what Back leads to.
- */
+/** The router: the address as reactive state, and links that lead within the UI. */
 
-/** The address, decoded: `path` without a slash at its end, `query` as the part behind `?`. */
+/** The current address, decoded: `path` without a trailing slash, `query` as the part after `?`. */
 class Place {
   path = $state(decodePath(location.pathname));
   query = $state.raw(new URLSearchParams(location.search));
@@ -21,7 +19,7 @@ function decodePath(path: string): string {
   return segments.join("/").replace(/\/+$/, "") || "/";
 }
 
-/** The path of an address for a virtual path below a prefix, each segment encoded. */
+/** The URL path of a virtual path below a prefix, each segment encoded. */
 export function address(prefix: string, path: string): string {
   const segments = path.split("/").filter(Boolean).map(encodeURIComponent);
   return [prefix, ...segments].join("/");
@@ -32,14 +30,14 @@ function read(): void {
   place.query = new URLSearchParams(location.search);
 }
 
-/** Goes to an address within the UI. */
+/** Navigates to an address within the UI. */
 export function go(to: string, how: { replace?: boolean } = {}): void {
   if (how.replace) history.replaceState(history.state, "", to);
   else history.pushState(null, "", to);
   read();
 }
 
-/** Changes parts of the query; null takes one away. */
+/** Changes parts of the query; null removes one. */
 export function goQuery(changes: Record<string, string | null>, how: { replace?: boolean } = {}): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -51,22 +49,24 @@ export function goQuery(changes: Record<string, string | null>, how: { replace?:
 }
 
 /**
- * Where `?next=` may lead: an address on this very site, else the start. Browsers take `//host`, `/\host` and a tab or newline between for another
- * site, so the address is resolved as they do it.
+ * The address that `?next=` may lead to: one on this site, else the start. Browsers treat `//host`,
+ * `/\host`, and both with a tab or newline between as another site, so the address is resolved in
+ * the same way.
  */
 export function safeNext(next: string | null): string {
   if (!next) return "/";
   try {
     const to = new URL(next, location.origin);
     const ours = next.startsWith("/") && to.origin === location.origin;
-    if (ours && !to.pathname.startsWith("//")) return to.pathname + to.search + to.hash; // what is `/.//host` by now would be another site again
+    // a path that begins with `//`, such as that of `/.//host`, would lead to another site again
+    if (ours && !to.pathname.startsWith("//")) return to.pathname + to.search + to.hash;
   } catch {
-    // no address at all
+    // not a valid address
   }
   return "/";
 }
 
-/** Has links within the UI change the address only. Call it once. */
+/** Makes links within the UI change the address without loading a page. Call it once. */
 export function start(): void {
   window.addEventListener("popstate", read);
   document.addEventListener("click", (event) => {
@@ -88,7 +88,7 @@ export function start(): void {
       !link.pathname.startsWith("/app/")
     )
       return;
-    // The browser goes to a place of this very page, and takes the focus along.
+    // For a link to an anchor on this page, the browser scrolls and moves the focus itself.
     if (link.hash && link.pathname === location.pathname && link.search === location.search) return;
     event.preventDefault();
     go(link.pathname + link.search + link.hash);

@@ -1,4 +1,4 @@
-/** The screens that whoever is here can go to. */
+/** The screens that the user or visitor can open. */
 import folder from "lucide:folder";
 import keyRound from "lucide:key-round";
 import { t } from "./i18n.svelte";

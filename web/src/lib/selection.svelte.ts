@@ -1,11 +1,11 @@
-/** What is chosen in a listing, by index, and where the reader is in it. */
+/** The selection in a listing, by index, and the active entry. */
 import { add, count, has, remove, type Ranges } from "./ranges";
 
 export class Selection {
   chosen = $state.raw<Ranges>([]);
-  /** The entry that the keys act on. */
+  /** The entry that keys act on. */
   active = $state(0);
-  /** Where a range that Shift extends has begun, and what was chosen besides. */
+  /** The start of a range that Shift extends, and the selection outside of the range. */
   #anchor = 0;
   #kept: Ranges = [];
 
@@ -15,7 +15,7 @@ export class Selection {
     return has(this.chosen, index);
   }
 
-  /** Chooses one entry and nothing else. */
+  /** Selects one entry and nothing else. */
   only(index: number): void {
     this.chosen = [[index, index + 1]];
     this.#stand(index);
@@ -26,14 +26,17 @@ export class Selection {
     this.#stand(index);
   }
 
-  /** Chooses everything between where the range has begun and an entry; what was chosen besides stays if `keep`. */
+  /**
+   * Selects the range from its start to an entry; the selection outside of the range stays if
+   * `keep`.
+   */
   extend(index: number, keep = false): void {
     const kept = keep ? this.#kept : [];
     this.chosen = add(kept, Math.min(this.#anchor, index), Math.max(this.#anchor, index) + 1);
     this.active = index;
   }
 
-  /** Goes to an entry without choosing it. */
+  /** Makes an entry active without selecting it. */
   moveTo(index: number): void {
     this.active = index;
   }
@@ -47,7 +50,7 @@ export class Selection {
     this.#stand(this.active);
   }
 
-  /** Replaces all that is chosen. */
+  /** Replaces the selection. */
   set(chosen: Ranges, active = this.active): void {
     this.chosen = chosen;
     this.#stand(active);

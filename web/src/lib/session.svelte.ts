@@ -1,4 +1,4 @@
-/** Who is signed in, and what the site is. */
+/** The signed-in account, and the settings of the site. */
 import { client, failure, Failure, forgetCsrf, listen, take, type Schemas } from "./api";
 import { setLook } from "./look.svelte";
 
@@ -6,10 +6,13 @@ class Session {
   /** The account, undefined for a visitor. */
   me = $state.raw<Schemas["ApiMySettingsReply"]>();
   site = $state.raw<Schemas["ApiPublicSettingsReply"]>();
-  /** Why the session has ended while the page was open, "" when it has not: the shell asks to sign in over the page. */
+  /**
+   * The reason why the session has ended while the page was open, "" while it lasts. The shell then
+   * asks the user to sign in over the page.
+   */
   lost = $state("");
   offline = $state(false);
-  /** When requests go on that the server has asked to hold back (ms since the epoch), 0 when none are. */
+  /** End of the pause that the server asked for (ms since the epoch), 0 without a pause. */
   pausedUntil = $state(0);
 }
 
@@ -17,7 +20,7 @@ export const session = new Session();
 
 let regained: { promise: Promise<boolean>; settle: (back: boolean) => void } | undefined;
 
-/** Has failures of the connection and of the session shown by the shell. */
+/** Makes the shell show failures of the connection and of the session. */
 function watch(): void {
   listen({
     paused: (until) => (session.pausedUntil = until),
@@ -37,7 +40,10 @@ function watch(): void {
   window.addEventListener("online", () => (session.offline = false));
 }
 
-/** Begins: what the site is, and who is signed in. Throws Failure when the service cannot be reached or is starting. */
+/**
+ * Loads the settings of the site and the account. Throws Failure when the service cannot be reached
+ * or is starting.
+ */
 export async function begin(): Promise<void> {
   watch();
   const [site, me] = await Promise.all([take(client.GET("/api/public/settings")), settings()]);
@@ -45,7 +51,7 @@ export async function begin(): Promise<void> {
   await arrive(me);
 }
 
-/** The account that is signed in, undefined for nobody. */
+/** The settings of the signed-in account, undefined without one. */
 async function settings(): Promise<Schemas["ApiMySettingsReply"] | undefined> {
   const { data, error, response } = await client.GET("/api/users/me/settings");
   if (data) return data.data ?? undefined;
@@ -58,23 +64,28 @@ async function arrive(me: Schemas["ApiMySettingsReply"] | undefined): Promise<vo
   if (me) await setLook({ ...me.appearance, locale: me.profile.locale });
 }
 
-/** What was chosen before anybody signed in. It goes to the account that does, over what the account had. */
+/**
+ * The look that was chosen before the sign-in. It overrides the look of the account that signs in.
+ */
 let chosen: LookSettings = {};
 
 type LookSettings = Pick<Schemas["ApiChangeMySettingsInput"], "theme" | "locale" | "accentColor" | "enableBlur">;
 
-/** Keeps a choice of look with the account. Where that fails it stays with the browser. */
+/** Stores a choice of look in the account. If that fails, only the browser keeps it. */
 export async function keepLook(to: LookSettings): Promise<void> {
   if (!session.me) chosen = { ...chosen, ...to };
   else await take(client.PUT("/api/users/me/settings", { body: to })).catch(() => undefined);
 }
 
-/** Asks anew for the account: its quota, its name, its look. */
+/** Loads the account again: its quota, its name, its look. */
 export async function refresh(): Promise<void> {
   await arrive(await settings());
 }
 
-/** Signs in. Throws Failure: INVALID_CREDENTIALS, USER_DISABLED, EMAIL_NOT_VERIFIED, RATE_LIMIT_EXCEEDED, VALIDATION_ERROR (the bot check). */
+/**
+ * Signs in. Throws Failure: INVALID_CREDENTIALS, USER_DISABLED, EMAIL_NOT_VERIFIED,
+ * RATE_LIMIT_EXCEEDED, VALIDATION_ERROR (the bot check).
+ */
 export async function signIn(username: string, password: string, captchaToken?: string): Promise<void> {
   await take(client.POST("/api/auth/login", { body: { username, password, captchaToken } }));
   forgetCsrf();
@@ -89,7 +100,7 @@ export async function signIn(username: string, password: string, captchaToken?: 
   session.lost = "";
   regained?.settle(!other);
   regained = undefined;
-  if (other) location.assign("/app/files"); // what is on the screen is somebody else's
+  if (other) location.assign("/app/files"); // the screen shows the data of another account
 }
 
 /** Signs out, on every device. */
@@ -99,7 +110,7 @@ export async function signOut(): Promise<void> {
   location.assign("/app/login");
 }
 
-/** Gives up the session that was lost. */
+/** Gives up the lost session and goes to the sign-in. */
 export function leave(): void {
   regained?.settle(false);
   regained = undefined;

@@ -1,8 +1,9 @@
-/** Text files: from bytes to what a person reads. */
+/** Decodes text files. */
 
 /**
- * The text of a file, undefined for bytes that are none. UTF-8 is told by being well-formed, UTF-16 by its mark; what is neither is taken for GB18030,
- * which old Chinese text files are in.
+ * The text of a file, undefined for binary content. UTF-16 is recognized by its byte order mark,
+ * UTF-8 by being well-formed. Other bytes are decoded as GB18030, the encoding of old Chinese text
+ * files.
  */
 export function decode(bytes: Uint8Array): string | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder("utf-16le").decode(bytes);

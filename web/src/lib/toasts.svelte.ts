@@ -1,10 +1,13 @@
-/** Short messages at the edge of the page. Failures stay until they are closed, what went well goes by itself. */
+/**
+ * Toasts: short messages at the edge of the page. Failures stay until they are closed; successes
+ * disappear by themselves.
+ */
 
 export interface Toast {
   id: number;
   kind: "ok" | "error";
   text: string;
-  /** What can be done about it. */
+  /** An action that the user can take. */
   action?: { label: string; run: () => void } | undefined;
 }
 

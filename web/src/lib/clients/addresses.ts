@@ -1,11 +1,14 @@
-/** The addresses that a key may be used from, one or more in a text. */
+/** Parses the list of addresses from which a key may be used. */
 
-/** What is written apart by spaces, commas and new lines. */
+/** Splits a text at spaces, commas and new lines. */
 export function listed(text: string): string[] {
   return text.split(/[\s,，;；、]+/).filter(Boolean);
 }
 
-/** The first that is neither an address nor a network, "" when all are. The service judges finer. */
+/**
+ * The first item that is neither an address nor a network, "" when all are valid. The service
+ * checks more strictly.
+ */
 export function badAddress(list: readonly string[]): string {
   return list.find((one) => !isAddress(one)) ?? "";
 }

@@ -1,8 +1,11 @@
-/** Commands and addresses for shells, programs and the file managers of the systems. See docs/webdav.md for what each can and cannot. */
+/**
+ * Commands and addresses for shells, programs and file managers. docs/webdav.md says what each of
+ * them supports.
+ */
 import type { FreshKey } from "./key";
 import { uploadRoot } from "./template";
 
-/** A word of a POSIX shell, in quotes where it needs them. */
+/** Quotes a word for a POSIX shell where it needs quotes. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -28,12 +31,12 @@ export function rcloneMount(key: FreshKey): string {
   return `mkdir -p ~/larder\nrclone mount ${remote} ~/larder --vfs-cache-mode writes\n`;
 }
 
-/** It asks for the password. */
+/** The command asks for the password. */
 export function netUse(key: FreshKey): string {
   return `net use Z: ${key.base}/webdav /user:${key.keyId} *\r\n`;
 }
 
-/** Lifts the limit of 50 MB that Windows sets to files by WebDAV, to the 4 GB that it can at most. */
+/** Raises the WebDAV file limit of Windows from 50 MB to its maximum of 4 GB. */
 export const largeFilesReg = [
   "Windows Registry Editor Version 5.00",
   "",

@@ -1,10 +1,16 @@
-/** Configurations of image clients, as each of them reads them. `larder key create --for` prints the same. */
+/**
+ * Configurations of image clients, in the format of each client. `larder key create --for` prints
+ * the same.
+ */
 import type { FreshKey } from "./key";
 import { uploadRoot } from "./template";
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 
-/** PicGo, and PicList as well, with the plugin web-uploader. It takes header and body as JSON within strings. */
+/**
+ * PicGo and PicList with the plugin web-uploader, which takes header and body as JSON within
+ * strings.
+ */
 export function webUploader(key: FreshKey): string {
   return json({
     picBed: {
@@ -22,7 +28,10 @@ export function webUploader(key: FreshKey): string {
   });
 }
 
-/** PicList by WebDAV, which it has built in. It knows other placeholders, so it gets the folder before them. */
+/**
+ * PicList with its built-in WebDAV uploader. Its placeholders differ, so it gets the folder before
+ * them.
+ */
 export function webdavPlist(key: FreshKey): string {
   const folder = uploadRoot(key.uploadPath).slice(1);
   return json({

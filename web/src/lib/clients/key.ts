@@ -1,4 +1,4 @@
-/** API keys as the set-ups of clients see them. */
+/** The fields of API keys that client configurations need. */
 import type { Schemas } from "../api";
 
 export type Permission = "read" | "write" | "delete";
@@ -9,14 +9,14 @@ export const permissions: readonly Permission[] = ["read", "write", "delete"];
 export const protocols: readonly Protocol[] = ["api", "webdav"];
 export const publicLinks: readonly PublicLinks[] = ["images", "all", "none"];
 
-/** A key at its creation, the one time that its secret is known. */
+/** A newly created key. Its secret is shown only once. */
 export interface FreshKey {
-  /** The address of the service as clients reach it, without a slash at its end. */
+  /** The address of the service as clients reach it, without a trailing slash. */
   base: string;
   name: string;
   keyId: string;
   secret: string;
-  /** Both, as Bearer tokens are. */
+  /** Key id and secret, in the form of a Bearer token. */
   token: string;
   permissions: readonly string[];
   protocols: readonly string[];
@@ -36,7 +36,7 @@ export function freshKey({ key, configs }: Schemas["ApiCreateKeyReply"]): FreshK
   };
 }
 
-/** Whether pictures can be sent with it in one request. */
+/** Reports whether clients can upload images with the key in one request. */
 export function uploads(key: Pick<FreshKey, "permissions" | "protocols">): boolean {
   return key.protocols.includes("api") && key.permissions.includes("write");
 }

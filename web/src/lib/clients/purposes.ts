@@ -1,4 +1,4 @@
-/** What a key is for, and what it needs for that. */
+/** The purposes of a key, with the settings that each of them needs. */
 import type { Permission, Protocol, PublicLinks } from "./key";
 
 export type Purpose = "image" | "script" | "drive";
@@ -11,7 +11,10 @@ export interface Preset {
   publicLinks: PublicLinks;
 }
 
-/** Programs get a folder of their own below the one that opens first; a drive is that folder. */
+/**
+ * The settings for a purpose. Programs get a folder below the default folder; a drive gets the
+ * default folder itself.
+ */
 export function preset(purpose: Purpose, defaultPath: string): Preset {
   const uploads = `${defaultPath.replace(/\/+$/, "")}/uploads`;
   switch (purpose) {

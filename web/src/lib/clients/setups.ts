@@ -1,4 +1,4 @@
-/** The set-ups of all clients that a key is made for. */
+/** The configurations of all clients that can use a key. */
 import * as commands from "./commands";
 import * as images from "./images";
 import { uploads, type FreshKey } from "./key";
@@ -17,7 +17,7 @@ export const clientNames = {
 } as const;
 export type Client = keyof typeof clientNames;
 
-/** Texts to be copied; what there is to know of each is among the messages. */
+/** Texts for the user to copy. The messages explain each of them. */
 export type Part =
   | "picgo"
   | "piclist"
@@ -88,7 +88,7 @@ const recipes: Recipe[] = [
   { client: "linux", part: "davfs2", file: "davfs2.sh", text: commands.davfs2, fits: webdav },
 ];
 
-/** What a key can be used with, in the order of the tabs. */
+/** The configurations that fit a key, in the order of the tabs. */
 export function setUps(key: FreshKey): SetUp[] {
   const found: SetUp[] = [];
   for (const client of Object.keys(clientNames) as Client[]) {

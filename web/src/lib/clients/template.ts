@@ -1,4 +1,4 @@
-/** Upload folders, which may hold placeholders. */
+/** Upload folders, which may contain placeholders. */
 
 export const placeholders = [
   "{year}",
@@ -17,24 +17,30 @@ export const placeholders = [
 
 const braces = /\{[^{}/]*\}/g;
 
-/** The first placeholder that there is not, "" when all are known. */
+/** The first unknown placeholder, "" when all are known. */
 export function unknownPlaceholder(path: string): string {
   return path.match(braces)?.find((one) => !(placeholders as readonly string[]).includes(one)) ?? "";
 }
 
-/** Whether the service can take it for an upload folder, apart from its placeholders. */
+/** Reports whether the service accepts a path as an upload folder, placeholders not considered. */
 export function isUploadPath(path: string): boolean {
   return path.trim() !== "" && !path.includes("..") && !path.includes("~");
 }
 
-/** The upload root: what comes before the first segment with a placeholder. A key changes nothing outside of it. */
+/**
+ * The upload root: the part before the first segment with a placeholder. A key changes nothing
+ * outside of it.
+ */
 export function uploadRoot(path: string): string {
   const segments = path.split("/").filter(Boolean);
   const first = segments.findIndex((segment) => segment.search(braces) >= 0);
   return `/${(first < 0 ? segments : segments.slice(0, first)).join("/")}`;
 }
 
-/** Where a file of that name would go. Times are UTC, as at the service; what is random there is an example here. */
+/**
+ * The path that a file of this name would get. Times are UTC, as in the service; random parts are
+ * examples.
+ */
 export function example(path: string, file: string, username: string, now: Date): string {
   const two = (n: number) => String(n).padStart(2, "0");
   const dot = file.lastIndexOf(".");

@@ -1,6 +1,7 @@
 /**
- * What floats at the lower edge stands one above the other: the selection bar or, on a phone, the button that adds something; the player; the uploads;
- * the toasts. Each tells the styles of those above it how much room it takes, as `--room-selection` and so on.
+ * The floating elements at the lower edge are stacked: the selection bar or, on a phone, the button
+ * to add entries; the player; the uploads; the toasts. Each of them publishes its height as
+ * `--room-selection` and so on, for the styles of those above it.
  */
 import type { Attachment } from "svelte/attachments";
 

@@ -1,4 +1,4 @@
-/** An entry of a menu; "-" is a rule between two groups. */
+/** A menu item; "-" is a separator. */
 export type MenuItem =
   | "-"
   | {
@@ -7,7 +7,7 @@ export type MenuItem =
       shortcut?: string;
       danger?: boolean;
       disabled?: boolean;
-      /** For one of several, or something that is on or off. */
+      /** For radio items and items that are on or off. */
       checked?: boolean;
       run: () => void;
     };

@@ -1,6 +1,7 @@
 /**
- * Opens a dialog over everything else. The function that it returns closes it and gives the focus back to where it was, or to the content when that is
- * gone; also when the dialog has left the page already, where the browser does not.
+ * Opens a modal dialog. The returned function closes it and restores the focus to the previous
+ * element, or to the content if that element is gone. It also does so when the dialog has already
+ * left the page, where the browser does not.
  */
 export function modal(dialog: HTMLDialogElement): () => void {
   const from = document.activeElement as HTMLElement | null;

@@ -1,10 +1,10 @@
-/** A node of a tree. Its key is unique in all of it. */
+/** A node of a tree. Its key is unique in the tree. */
 export interface TreeNode {
   key: string;
   label: string;
-  /** Said after the label, in a quieter voice. */
+  /** Secondary text after the label. */
   note?: string;
   icon?: string;
-  /** It has nothing below it and is not asked for it. */
+  /** The node has no children, and they are not requested. */
   leaf?: boolean;
 }
