@@ -6,7 +6,7 @@ import { t } from "./lib/i18n.svelte";
 import { toast } from "./lib/toasts.svelte";
 
 start();
-// What is loaded late may be out of reach, or gone with the version that the page is of.
+// A late-loaded module may be unreachable, or removed because the service has been updated.
 window.addEventListener("vite:preloadError", () =>
   toast("error", t.common.stale, { label: t.common.reload, run: () => location.reload() }),
 );

@@ -1,4 +1,6 @@
-/** The upload queue as screens use it: what to call, and what to show, drawn anew ten times a second at most. */
+/**
+ * The upload queue for the screens: its actions, and its state, redrawn at most ten times a second.
+ */
 import { client, take, type Failure } from "./api";
 import { session, refresh } from "./session.svelte";
 import { arrived } from "./upload/arrivals";
@@ -17,24 +19,24 @@ export interface Summary {
   done: number;
   failed: number;
   conflicts: number;
-  /** Files that have to be chosen again. */
+  /** Files that the user must choose again. */
   lost: number;
   active: number;
-  /** What goes on by itself: under way or waiting. */
+  /** Files under way or queued. */
   going: number;
   paused: number;
   bytes: number;
   sent: number;
-  /** Bytes in a second. */
+  /** Bytes per second. */
   speed: number;
-  /** How long the rest takes, in ms; 0 when that cannot be told. */
+  /** The time left in ms; 0 when it is unknown. */
   left: number;
-  /** All wait, since somebody wants it so. */
+  /** The user has paused all uploads. */
   halted: boolean;
   stopped: Failure | undefined;
 }
 
-/** A line of the list: the heading of what was added at once, or a file of it. */
+/** A line of the list: the heading of a batch, or a file. */
 export type Line = { batch: Batch; item?: undefined } | { batch: Batch; item: Item };
 
 const nothing: Summary = {
@@ -54,7 +56,7 @@ const nothing: Summary = {
   stopped: undefined,
 };
 
-/** What needs somebody, or moves, stands above what does not. */
+/** Items that are active or need the user come first. */
 const rank: Record<State, number> = {
   starting: 0,
   uploading: 0,
@@ -80,14 +82,14 @@ class Uploads {
   private pulse: ReturnType<typeof setInterval> | undefined;
   private drawn = 0;
 
-  /** Takes up what was left unfinished. */
+  /** Resumes unfinished uploads. */
   async begin(): Promise<void> {
     if (session.me) await this.engine.begin(session.me.profile.username);
   }
 
   /**
-   * Uploads files into a folder. `batch` groups them with others of that name, `folders` are empty folders to make, `done` hears of each file that
-   * is complete.
+   * Uploads files into a folder. `batch` groups them with other files of that batch id, `folders`
+   * are empty folders to create, `done` is called for each finished file.
    */
   async add(
     files: Iterable<Offered>,
@@ -98,13 +100,16 @@ class Uploads {
     await this.engine.add(files, target, how);
   }
 
-  /** Has somebody choose files, or a folder, and uploads them. Call it out of a click or a key. */
+  /** Opens a file or folder chooser and uploads the choice. Call it from a click or a key. */
   async pick(target: string, { folder = false } = {}): Promise<void> {
     const { files, folders } = await choose(folder);
     if (files.length > 0 || folders.length > 0) await this.add(files, target, { folders });
   }
 
-  /** Has somebody choose again the files that were lost with the page. Resolves to how many of those chosen are none of them. */
+  /**
+   * Lets the user choose again the files that a reload has detached. Resolves to the number of
+   * chosen files that match no item.
+   */
   async find({ folder = false } = {}): Promise<number> {
     await this.engine.unlock();
     if (!this.engine.items.some((item) => item.state === "needs-file")) return 0;
@@ -121,17 +126,17 @@ class Uploads {
   clear = () => this.engine.cancel(this.engine.items);
   cancelWaiting = () => this.engine.cancel(this.engine.items.filter((item) => item.state === "queued"));
 
-  /** Whether closing the page would break something off. */
+  /** Reports whether closing the page would interrupt an upload. */
   get busy(): boolean {
     return this.engine.busy;
   }
 
-  /** The next file whose name is taken. */
+  /** The next item with a name conflict. */
   get conflict(): Item | undefined {
     return this.lines.find(({ item }) => item?.state === "conflict")?.item;
   }
 
-  /** The addresses of what was uploaded, one a line. Throws Failure. */
+  /** The links of uploaded files, one a line. Throws Failure. */
   async links(entries: Entry[]): Promise<string> {
     const all: string[] = [];
     for (let at = 0; at < entries.length; at += 100) {
@@ -170,8 +175,9 @@ class Uploads {
       this.files.reset();
       clearInterval(this.pulse);
       this.pulse = undefined;
-    } else this.pulse ??= setInterval(() => this.changed(), 1000); // the speed falls when nothing moves any more
-    // How much storage is left has changed.
+    // without progress, the speed must fall
+    } else this.pulse ??= setInterval(() => this.changed(), 1000);
+    // The used storage has changed.
     if ((going > 0 && this.summary.going === 0) || (this.summary.stopped && !stopped))
       void refresh().catch(() => undefined);
   }
@@ -194,7 +200,7 @@ class Uploads {
       else sum.paused++;
     }
     sum.speed = this.bytes.speed;
-    // Of small files, which are those of which many get done, it is their number that takes the time.
+    // For many small files the number of files determines the time left, not their size.
     const bySize = sum.speed > 0 ? bytesLeft / sum.speed : 0;
     const byCount = this.files.speed > 1 ? sum.going / this.files.speed : 0;
     sum.left = sum.going > 0 ? Math.max(bySize, byCount) * 1000 : 0;
@@ -217,7 +223,10 @@ export const uploads = new Uploads();
 
 type Picker = (how?: { multiple: boolean }) => Promise<FileSystemHandle | FileSystemHandle[]>;
 
-/** A file chooser. By https some browsers hand out handles, which outlive the page; all others know the input element. */
+/**
+ * Opens a file chooser. On https some browsers provide handles, which survive the page; otherwise
+ * an input element is used.
+ */
 async function choose(folder: boolean): Promise<Walked> {
   const pickers = window as unknown as Record<string, Picker | undefined>;
   const picker = pickers[folder ? "showDirectoryPicker" : "showOpenFilePicker"];
@@ -229,7 +238,7 @@ async function choose(folder: boolean): Promise<Walked> {
   try {
     for (const handle of [await picker.call(window, { multiple: true })].flat()) await walkHandle(handle, "", walked);
   } catch {
-    // nothing was chosen
+    // the user cancelled
   }
   return walked;
 }

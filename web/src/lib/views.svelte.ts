@@ -1,4 +1,4 @@
-/** How folders are shown: remembered for each, with a default for those where nothing was chosen. Kept in this browser. */
+/** The view of each folder, and a default for folders without one. Stored in this browser. */
 import type { Order, Sort } from "./listing.svelte";
 
 export interface View {
@@ -12,9 +12,9 @@ interface Kept {
   usual: View;
   /** Latest last. */
   folders: [path: string, view: View][];
-  /** A single click opens. */
+  /** A single click opens an entry. */
   single: boolean;
-  /** Keys without Ctrl or Alt that do something. */
+  /** Keys without Ctrl or Alt are active. */
   keys: boolean;
 }
 
@@ -37,7 +37,7 @@ function keep(changes: Partial<Kept>): void {
   try {
     localStorage.setItem(name, JSON.stringify(kept));
   } catch {
-    // it holds until the page is closed
+    // without storage, it applies until the page is closed
   }
 }
 
@@ -49,7 +49,7 @@ export const views = {
     const others = kept.folders.filter(([one]) => one !== path);
     keep({ folders: [...others, [path, { ...views.of(path), ...changes }] as [string, View]].slice(-most) });
   },
-  /** Makes how a folder is shown how all are. */
+  /** Makes the view of a folder the view of all folders. */
   useEverywhere(path: string): void {
     keep({ usual: views.of(path), folders: [] });
   },

@@ -1,9 +1,9 @@
-/** What goes on with entries while no dialog tells of it: a card at the edge of the page does, until it ends. */
+/** Background actions on entries: a card at the edge of the page shows the progress of each. */
 
 export interface Work {
   id: number;
   label: string;
-  /** Entries, with parts of one for what is being copied. */
+  /** Number of entries; an entry that is being copied counts as a fraction. */
   done: number;
   total: number;
 }
@@ -14,11 +14,11 @@ class Works {
 
 export const works = new Works();
 
-/** What ends sooner gets no card. */
+/** Actions that end sooner (ms) get no card. */
 const soon = 400;
 let last = 0;
 
-/** Has a card tell how far something is, which is `done` of `total` entries by now. */
+/** Shows a card for an action, of which `done` of `total` entries are done. */
 export function show(label: string, total: number, done = 0): { progress(done: number): void; end(): void } {
   const id = ++last;
   const timer = setTimeout(() => works.all.push({ id, label, done, total }), soon);

@@ -1,10 +1,16 @@
-/** Who hears of folders in which something has changed behind the page's back: files that have arrived, or were moved meanwhile. It stands apart from the uploads, which are loaded only when they are needed. */
+/**
+ * Announces folders that have changed in the background: an upload has finished there, or a move.
+ * This module is separate from the uploads, which are loaded only when they are needed.
+ */
 
 type Listener = (folder: string) => void;
 
 const listeners = new Set<Listener>();
 
-/** Calls back for each such change, with the folder it was in. Returns how to end that. */
+/**
+ * Calls the listener with each folder that has changed. Returns a function that removes the
+ * listener.
+ */
 export function onArrival(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -1,9 +1,10 @@
 /**
- * The upload queue: what waits, what goes, what has failed, and what is kept of it over a reload. It calls `changed` whenever there is something to
- * draw, and knows nothing of how that is done.
+ * The upload queue: the items that wait, run or have failed, and their copies in IndexedDB for the
+ * next page load. The queue calls `changed` after each change and does not draw anything itself.
  *
- * queued → starting → uploading → finishing → done, with paused, error, conflict and needs-file beside the way. Three files go at once, over four
- * requests. One file that fails holds up no other, except when the storage is used up: then the queue stops.
+ * queued → starting → uploading → finishing → done; an item may also be paused, error, conflict or
+ * needs-file. Three files upload in parallel, over four requests. A failed file does not stop the
+ * others, unless the storage is full: then the whole queue stops.
  */
 import { Failure } from "../api";
 import { Folders } from "./folders";
@@ -26,7 +27,10 @@ import { Store, type Kept } from "./store";
 import { Tabs } from "./tabs";
 import { abandon, transfer } from "./transfer";
 
-/** Files are taken into the queue in bites, of so many files and so many ms at most, so that thousands of them do not freeze the page. */
+/**
+ * Files are added in chunks of at most so many files and ms, so that thousands of files do not
+ * freeze the page.
+ */
 const bite = { files: 200, ms: 30 };
 
 export interface Watcher {
@@ -36,12 +40,15 @@ export interface Watcher {
 
 export class Engine {
   batches: Batch[] = [];
-  /** All wait, at somebody's wish. */
+  /** The user has paused all uploads. */
   paused = false;
-  /** Why the queue has stopped: the storage is used up, or something on the way takes no bodies of this size. */
+  /**
+   * The reason why the queue has stopped: the storage is full, or a proxy rejects bodies of this
+   * size.
+   */
   stopped: Failure | undefined;
 
-  /** Bytes that have gone out since the page was opened. */
+  /** Bytes sent since the page was opened. */
   moved = 0;
 
   private waiting: Item[] = [];
@@ -55,7 +62,7 @@ export class Engine {
 
   constructor(private watcher: Watcher) {}
 
-  /** Takes up what a person left unfinished in this browser, in tabs that are gone. */
+  /** Resumes the user's unfinished uploads from this browser whose tabs are closed. */
   async begin(user: string): Promise<void> {
     if (this.user) return;
     this.user = user;
@@ -68,12 +75,15 @@ export class Engine {
     return this.batches.flatMap((batch) => batch.items);
   }
 
-  /** Whether closing the page would break something off. */
+  /** Reports whether closing the page would interrupt an upload. */
   get busy(): boolean {
     return this.running > 0 || this.waiting.some((item) => item.state === "queued");
   }
 
-  /** Queues files for a folder. What is queued there already and not finished gets its file again and goes on, instead of going twice. */
+  /**
+   * Queues files for a folder. A file that is already queued and not finished is not queued twice:
+   * it gets its file object again and goes on.
+   */
   async add(
     offered: Iterable<Offered>,
     path: string,
@@ -142,7 +152,10 @@ export class Engine {
     return item;
   }
 
-  /** Gives files to those that wait for them, wherever they go. Resolves to how many of the offered were none of them. */
+  /**
+   * Assigns files to the items that wait for them, in any folder. Returns the number of files that
+   * match no item.
+   */
   rebind(offered: Iterable<Offered>): number {
     const lost = new Map<string, Item[]>();
     for (const item of this.items.filter((one) => one.state === "needs-file")) {
@@ -171,13 +184,16 @@ export class Engine {
     this.queue(item);
   }
 
-  /** Asks for the files that the browser has kept handles of; it may ask the person. Call it out of a click. */
+  /**
+   * Requests access to the files whose handles the browser has kept. The browser may ask the user,
+   * so call it from a click.
+   */
   async unlock(): Promise<void> {
     for (const item of this.items) if (item.state === "needs-file") await this.open(item, true);
     this.pump();
   }
 
-  /** Gets the file behind a handle, if it is still the same. */
+  /** Reads the file behind a handle, if it is unchanged. */
   private async open(item: Item, ask: boolean): Promise<void> {
     const handle = item.handle as
       | (FileSystemFileHandle &
@@ -193,7 +209,7 @@ export class Engine {
       if (size !== item.size || mtime !== item.mtime) return;
       this.bind(item, { file, relPath: item.relPath });
     } catch {
-      // gone, or refused: it has to be chosen again
+      // the file is gone or access was denied: the user must choose it again
     }
   }
 
@@ -201,7 +217,7 @@ export class Engine {
     if (active(item) || item.state === "queued") this.halt(item, "paused");
   }
 
-  /** Tries again, or goes on. */
+  /** Retries a failed item, or resumes a paused one. */
   resume(item: Item): void {
     if (item.state !== "paused" && item.state !== "error") return;
     if (item.file) this.queue(item);
@@ -222,14 +238,14 @@ export class Engine {
     this.pump();
   }
 
-  /** Tries again what has failed. */
+  /** Retries failed items. */
   retry(which: (item: Item) => boolean = () => true): void {
     this.stopped = undefined;
     for (const item of this.items) if (item.state === "error" && which(item)) this.resume(item);
     this.pump();
   }
 
-  /** Says what is done about a name that is taken; for all of its batch when `all`. */
+  /** Answers a name conflict; with `all`, for the whole batch. */
   answer(item: Item, answer: Answer, all: boolean): void {
     if (all) item.batch.answer = answer;
     for (const one of all ? [...item.batch.items] : [item]) if (one.state === "conflict") this.settle(one, answer);
@@ -239,14 +255,15 @@ export class Engine {
   private settle(item: Item, answer: Answer): void {
     if (answer === "skip") return this.cancel([item]);
     item.conflict = answer;
-    // A session keeps to what it was made with, so it takes another one, under another key.
+    // The conflict mode of a session cannot change, so the item needs a new session under a new
+    // key.
     void abandon(item);
     item.key = random();
     this.keep([item]);
     this.queue(item);
   }
 
-  /** Takes items out of the queue, and what they have begun off the server. */
+  /** Removes items from the queue, and their sessions from the server. */
   cancel(items: Item[]): void {
     const gone = new Set(items);
     for (const item of gone) {
@@ -272,7 +289,7 @@ export class Engine {
     this.watcher.changed();
   }
 
-  /** Breaks off what is under way. */
+  /** Aborts the transfer of an item. */
   private halt(item: Item, state: Item["state"]): void {
     const under = item.abort;
     item.abort = undefined;
@@ -309,7 +326,7 @@ export class Engine {
       item.state = "done";
       item.entry = entry;
       item.sent = item.size;
-      item.file = item.handle = undefined; // thousands of them need not stay in memory
+      item.file = item.handle = undefined; // frees memory; there may be thousands of items
       void this.store.remove([item.id]);
       this.watcher.done(item, entry);
       item.done?.(entry);
@@ -349,14 +366,14 @@ export class Engine {
       this.waiting.unshift(item);
     } else {
       if (failure.code === "FORBIDDEN" && item.conflict === "replace") {
-        item.conflict = "fail"; // another try asks again, since there are other answers
+        item.conflict = "fail"; // the user may still choose another answer at the next attempt
         delete item.batch.answer;
       }
       this.fail(item, failure);
     }
   }
 
-  /** Writes down what is to outlive the page. */
+  /** Stores the items that must survive a reload. */
   private keep(items: Item[]): Promise<void> {
     const kept = items.filter(unfinished).map((item) => this.kept(item));
     return kept.length > 0 ? this.store.put(kept) : Promise.resolve();
@@ -382,7 +399,7 @@ export class Engine {
     };
   }
 
-  /** Queues again what tabs have left that are gone. */
+  /** Queues the items of closed tabs again. */
   private async takeOver(): Promise<void> {
     const left = await this.store.claim(this.user, this.tabs.id, this.tabs.living);
     for (const kept of left) {
@@ -422,12 +439,12 @@ interface Stats {
   mtime: number; // ms
 }
 
-/** Asked for once only: for each of them the browser goes to the disk, and all else waits. */
+/** Read only once per file: the browser reads these values from the disk, synchronously. */
 function statsOf(file: File): Stats {
   return { size: file.size, mtime: file.lastModified };
 }
 
-/** By what a file is known again that is handed over another time. */
+/** Identifies a file that the user hands over again. */
 function identity(path: string, { size, mtime }: Stats): string {
   return `${path}\0${size}\0${mtime}`;
 }

@@ -1,16 +1,22 @@
-/** The folders of trees that are uploaded, made before what goes into them, each once. */
+/** Creates the folders of an uploaded tree before their content, each once. */
 import { client, Failure, take } from "../api";
 import { below } from "./item";
 import { persevere, type Slots } from "./patience";
 
 export class Folders {
   private made = new Map<string, Promise<void>>();
-  /** Nobody's: what one file waits for, others wait for as well, and it is not to end with the first. */
+  /**
+   * This signal is never aborted: several files may wait for the same folder, and cancelling one of
+   * them must not stop the others.
+   */
   private signal = new AbortController().signal;
 
   constructor(private slots: Slots) {}
 
-  /** Makes the folders of a relative path below one that exists: "a/b" makes a, and b in it. Those that are there already are fine. Throws Failure. */
+  /**
+   * Creates the folders of a relative path below an existing folder: "a/b" creates a, and b in it.
+   * Existing folders are accepted. Throws Failure.
+   */
   async ensure(base: string, relative: string): Promise<void> {
     let path = base;
     for (const name of relative.split("/").filter(Boolean)) {

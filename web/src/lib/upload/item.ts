@@ -1,4 +1,4 @@
-/** What the queue consists of. Nothing here knows how it is shown. */
+/** The items of the queue. This module knows nothing of the screen. */
 import type { Failure, Schemas } from "../api";
 
 export type Entry = Schemas["ApiEntryReply"];
@@ -11,84 +11,87 @@ export type State =
   | "done"
   | "paused"
   | "error"
-  /** Begun before the page was loaded anew, and the browser has no access to the file any more. */
+  /** Started before the page was reloaded; the browser has no access to the file any more. */
   | "needs-file"
-  /** There is something of that name. */
+  /** The name is taken. */
   | "conflict";
 
 export type Answer = "replace" | "rename" | "skip";
 
-/** A file that somebody hands over. `relPath` is its name, below folders of a tree: "a/b.png". */
+/** A file from the user. `relPath` is its path below the target folder: "a/b.png". */
 export interface Offered {
   file: File;
   relPath: string;
   handle?: FileSystemFileHandle | undefined;
 }
 
-/** What was handed over at once. */
+/** Files that the user added together. */
 export interface Batch {
   id: string;
-  /** The folder that everything goes into. */
+  /** The target folder of the batch. */
   path: string;
-  /** When, in ms. */
+  /** When it was added, in ms. */
   at: number;
-  /** What is done about names that are taken, once somebody has said it for all. */
+  /** The answer to name conflicts that the user gave for the whole batch. */
   answer?: Answer;
-  /** Its bytes go through the service, since the store cannot be reached from here. */
+  /** The bytes go through the service, because the store cannot be reached from this browser. */
   indirect: boolean;
   items: Item[];
 }
 
 export interface Item {
-  /** Also the idempotency key of its session, until that has to be given up. */
+  /** Initially also the idempotency key of its session. */
   id: string;
   key: string;
   batch: Batch;
-  /** Its place among all that were added. */
+  /** Its position among all added items. */
   order: number;
-  /** The folder it goes into, with those of its relPath. */
+  /** The target folder, including the folders of relPath. */
   folder: string;
   relPath: string;
   name: string;
   size: number; // bytes
   mtime: number; // ms
   state: State;
-  /** Why it failed. Kept until it is tried again. */
+  /** The reason of the failure. Kept until the next attempt. */
   failure?: Failure;
   file?: File | undefined;
   handle?: FileSystemFileHandle | undefined;
   conflict: "fail" | "replace" | "rename";
-  /** Whether a session was asked for: what the server has of it is to be asked for as well. */
+  /** A session was requested, so the server must be asked for its state. */
   begun: boolean;
   sessionId?: string | undefined;
-  /** Bytes that have gone out, those under way included. */
+  /** Bytes sent, including parts under way. */
   sent: number;
   parts: { done: number; total: number };
-  /** How many of its parts go out again since their session has expired; 1 for a file in one piece. */
+  /** How many parts are sent again because their session has expired; 1 for a file in one piece. */
   again?: number | undefined;
-  /** What became of it. */
+  /** The created entry. */
   entry?: Entry;
-  /** Ends what is under way. */
+  /** Aborts the transfer under way. */
   abort?: AbortController | undefined;
   done?: ((entry: Entry) => void) | undefined;
 }
 
 export const MiB = 1024 * 1024;
-/** From here on a file goes in parts, so that it can go on where it stopped. */
+/** Files of this size and above are sent in parts, so that they can be resumed. */
 export const partsFrom = 16 * MiB;
 export const partSize = 8 * MiB;
-/** The largest file that the service takes. */
+/** The largest file that the service accepts. */
 export const largest = 20 * 1024 * MiB;
-/** How many files and requests go at once: browsers open six connections to a host, and two are left for the rest of the page. */
+/**
+ * Limits of parallel files and requests: browsers open six connections to a host, and two remain
+ * for the rest of the page.
+ */
 export const filesAtOnce = 3;
 export const requestsAtOnce = 4;
 
-/** A random name. crypto.randomUUID does not exist on plain http. */
+/** A random id. crypto.randomUUID does not exist on plain http. */
 export function random(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A path below a folder. */
+/** Joins a folder and a relative path. */
 export function below(folder: string, relPath: string): string {
   return folder === "/" ? `/${relPath}` : `${folder}/${relPath}`;
 }
@@ -97,7 +100,7 @@ export function active(item: Item): boolean {
   return item.state === "starting" || item.state === "uploading" || item.state === "finishing";
 }
 
-/** Whether it still is to be uploaded. */
+/** Reports whether the item is not done yet. */
 export function unfinished(item: Item): boolean {
   return item.state !== "done";
 }

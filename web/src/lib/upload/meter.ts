@@ -1,11 +1,14 @@
-/** How fast it goes, over the last seconds: steady enough to be read, quick enough to be true. */
+/**
+ * The speed over the last seconds: an interval long enough for a steady figure and short enough for
+ * a current one.
+ */
 const window = 8000; // ms
 
 export class Meter {
   private marks: { at: number; bytes: number }[] = [];
   private total = 0;
 
-  /** Notes bytes that have gone out since the last time. */
+  /** Records bytes sent since the previous call. */
   add(bytes: number, now: number): void {
     this.total += Math.max(0, bytes);
     this.marks.push({ at: now, bytes: this.total });
@@ -16,7 +19,7 @@ export class Meter {
     this.marks = [];
   }
 
-  /** Bytes in a second; 0 while there is too little to tell by. */
+  /** Bytes per second; 0 while there is too little data. */
   get speed(): number {
     const [first, last] = [this.marks[0], this.marks.at(-1)];
     if (!first || !last || last.at - first.at < 1000) return 0;

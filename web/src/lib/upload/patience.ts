@@ -1,9 +1,12 @@
-/** How failures that pass are sat out, and how many requests go at once. */
+/** Retries of temporary failures, and the limit of parallel requests. */
 import { backoff, client, Failure, sleep } from "../api";
 
 const repetitions = 5;
 
-/** Whether the same request may go well later. 429 does not come here: it holds everything back, see lib/api.ts. Others say so by a Retry-After. */
+/**
+ * Reports whether the same request may succeed later. Waiting after 429 happens in lib/api.ts. The
+ * server marks other temporary failures by a Retry-After header.
+ */
 export function passes(cause: Failure): boolean {
   return (
     cause.code === "NETWORK" ||
@@ -14,7 +17,7 @@ export function passes(cause: Failure): boolean {
   );
 }
 
-/** Resolves when the browser has a network. */
+/** Resolves when the browser is online. */
 export async function online(signal: AbortSignal): Promise<void> {
   while (!navigator.onLine) {
     await new Promise<void>((resolve, reject) => {
@@ -31,7 +34,7 @@ export async function online(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Whether the service gives no answer to anything. */
+/** Reports whether the service responds to nothing at all. */
 async function away(signal: AbortSignal): Promise<boolean> {
   try {
     await client.GET("/api/public/health/live", { signal });
@@ -43,8 +46,9 @@ async function away(signal: AbortSignal): Promise<boolean> {
 }
 
 /**
- * Does some work, again and again while it fails by what passes. Being offline counts against nothing, and a service that is away is waited for, since
- * the page says so. Throws what does not pass.
+ * Runs some work and retries it after temporary failures. Offline time does not count as an
+ * attempt. The retries go on while the service cannot be reached, which the page shows. Throws
+ * failures that are not temporary.
  */
 export async function persevere<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let n = 0; ;) {
@@ -62,7 +66,7 @@ export async function persevere<T>(signal: AbortSignal, work: () => Promise<T>):
   }
 }
 
-/** Lets so many pieces of work run at once, the others in the order in which they came. */
+/** Limits the work that runs in parallel; the rest waits in order of arrival. */
 export class Slots {
   private free: number;
   private waiting: (() => void)[] = [];

@@ -1,9 +1,10 @@
-/**
- * Sends bytes. XMLHttpRequest, since fetch tells nothing of how far a body has come.
- */
+/** Sends request bodies by XMLHttpRequest, because fetch reports no upload progress. */
 import { csrf, ended, failure, Failure, forgetCsrf, pause, reached, ready, regain, retryAfter, backoff } from "../api";
 
-/** Without a byte going out for so long, or an answer coming after the last one, the connection counts as broken. */
+/**
+ * Timeouts in ms: `stalled` without upload progress, `silent` between the last byte and the
+ * response. After them the connection counts as broken.
+ */
 const stalled = 2 * 60_000;
 const silent = 5 * 60_000;
 
@@ -15,12 +16,15 @@ interface Sent {
 
 interface How {
   headers?: Record<string, string>;
-  /** How many bytes of this body have gone out. */
+  /** Receives the number of bytes of this body that were sent. */
   progress: (loaded: number) => void;
   signal: AbortSignal;
 }
 
-/** One PUT. Rejects with a Failure NETWORK when no answer comes, and with the signal's reason. */
+/**
+ * Sends one PUT. Rejects with a Failure NETWORK when no response comes, and with the signal's
+ * reason.
+ */
 function request(url: string, body: Blob, { headers = {}, progress, signal }: How): Promise<Sent> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -65,11 +69,11 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // a proxy has answered, or a store
+    return undefined; // the response of a proxy or a store
   }
 }
 
-/** Those headers that a page may see. */
+/** The headers that the page may read. */
 function readable(xhr: XMLHttpRequest): Headers {
   const headers = new Headers();
   for (const line of xhr.getAllResponseHeaders().trim().split(/\r?\n/)) {
@@ -80,8 +84,8 @@ function readable(xhr: XMLHttpRequest): Headers {
 }
 
 /**
- * PUTs to the service, with all that its other requests get: the token for writes, a pause when it asks for one, a session that is renewed. Resolves
- * to the data of the answer.
+ * Sends a PUT to the service, with the same handling as its other requests: the CSRF token, pauses
+ * that the server asks for, renewed sessions. Resolves to the data of the response.
  */
 export async function putToService<Data>(
   path: string,
@@ -111,7 +115,10 @@ export async function putToService<Data>(
   }
 }
 
-/** PUTs straight to a store, by an address that needs nothing else. Resolves to the ETag, null when the page may not read it. */
+/**
+ * Sends a PUT to a store, at a pre-signed address. Resolves to the ETag, null when the page may not
+ * read it.
+ */
 export async function putToStore(url: string, body: Blob, how: Omit<How, "headers">): Promise<string | null> {
   const sent = await request(url, body, how);
   if (sent.status >= 200 && sent.status < 300) return sent.headers.get("ETag");

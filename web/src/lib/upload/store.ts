@@ -1,13 +1,15 @@
 /**
- * What of the queue outlives the page: what is to go where, in IndexedDB. Not the bytes: the browser has to be handed the file again, or a handle that
- * it keeps is asked. Without IndexedDB (private windows of some browsers) nothing is kept, and all else works.
+ * The part of the queue that survives the page: the targets and sessions of uploads, in IndexedDB.
+ * It does not hold the bytes: the user chooses the file again, or a stored handle gives access to
+ * it. Without IndexedDB (private windows of some browsers) nothing is stored, and everything else
+ * works.
  */
 export interface Kept {
   id: string;
   key: string;
-  /** Whose it is: several people may use a browser. */
+  /** The owner: several users may share a browser. */
   user: string;
-  /** The tab that it is being uploaded in. */
+  /** The tab that uploads it. */
   tab: string;
   batch: { id: string; path: string; at: number };
   relPath: string;
@@ -17,7 +19,7 @@ export interface Kept {
   begun: boolean;
   sessionId?: string | undefined;
   paused: boolean;
-  /** The order in which they were added. */
+  /** The order in which the items were added. */
   order: number;
   handle?: FileSystemFileHandle | undefined;
 }
@@ -41,7 +43,10 @@ export class Store {
     }));
   }
 
-  /** Runs one transaction. Resolves when it is over, however it went: what is not kept is no reason to stop. */
+  /**
+   * Runs one transaction. Resolves when it ends, also when it fails: an item that is not stored
+   * must not stop the upload.
+   */
   private async write(work: (items: IDBObjectStore) => void): Promise<void> {
     const db = await this.open();
     if (!db) return;
@@ -69,8 +74,9 @@ export class Store {
   }
 
   /**
-   * Makes those a tab's that are a person's and no living tab's, and resolves to them. One transaction, and those of all tabs come one after the
-   * other: no two get the same.
+   * Claims for this tab all of the user's items whose tab is closed, and resolves to them. The
+   * claim is one transaction, and transactions of all tabs run one after the other, so two tabs
+   * never claim the same item.
    */
   async claim(user: string, tab: string, living: (tab: string) => boolean): Promise<Kept[]> {
     const mine: Kept[] = [];

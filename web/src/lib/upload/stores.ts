@@ -1,6 +1,7 @@
 /**
- * Which stores cannot be reached from here: a network that lets nothing through, or a bucket whose CORS rules are missing, which a page cannot tell
- * apart. Kept for an hour, so that not every file tries in vain.
+ * The stores that this browser cannot reach: the network blocks them, or their bucket has no CORS
+ * rules, which a page cannot tell apart. Remembered for an hour, so that not every file tries
+ * again.
  */
 const key = "larder.indirect";
 const memory = 3_600_000; // ms
@@ -16,7 +17,7 @@ function read(): Times {
   }
 }
 
-/** Those that something has gone straight to: what fails there is the network. */
+/** Stores to which an upload has succeeded: a failure there is a failure of the network. */
 const proven = new Set<string>();
 
 export function unreachable(url: string): boolean {
@@ -35,6 +36,6 @@ export function giveUp(url: string): void {
   try {
     localStorage.setItem(key, JSON.stringify({ ...read(), [new URL(url).origin]: Date.now() + memory }));
   } catch {
-    // the next file tries it again
+    // without storage, the next file tries the store again
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Which tabs are alive, so that what one is uploading is not taken up by another. Each renews a lease in localStorage; one that is closed gives it
- * up, and that of one that was killed runs out. Background tabs get their timers once a minute only, hence the length.
+ * Leases of tabs, so that no tab resumes the uploads of another open tab. Each tab renews a lease
+ * in localStorage. A closed tab removes its lease; that of a killed tab expires. Timers of
+ * background tabs run only once a minute, so the lease is long.
  */
 import { random } from "./item";
 
@@ -12,7 +13,7 @@ export class Tabs {
   readonly id = random();
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  /** Takes the lease. `freed` is called whenever another tab may have gone. */
+  /** Takes the lease. Calls `freed` when another tab may have closed. */
   enter(freed: () => void): void {
     if (this.timer) return;
     this.renew();
@@ -25,7 +26,8 @@ export class Tabs {
     });
     window.addEventListener("pagehide", () => this.leave());
     window.addEventListener("pageshow", (event) => {
-      if (event.persisted) location.reload(); // meanwhile another tab may have taken over what is on this page
+      // another tab may have claimed this page's items in the meantime
+      if (event.persisted) location.reload();
     });
   }
 
@@ -39,11 +41,11 @@ export class Tabs {
     try {
       localStorage.setItem(prefix + this.id, String(Date.now() + lease));
     } catch {
-      // without storage nothing is kept that another tab could take
+      // without storage there are no items that another tab could claim
     }
   }
 
-  /** Whether a tab holds its lease. */
+  /** Reports whether a tab holds a lease. */
   living = (tab: string): boolean => {
     try {
       return Number(localStorage.getItem(prefix + tab) ?? 0) > Date.now();

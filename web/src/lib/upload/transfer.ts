@@ -1,9 +1,10 @@
 /**
- * The way of one file: a session, its bytes, completion.
+ * The transfer of one file: a session, its bytes, completion.
  *
- * Whatever breaks on the way is taken up again by asking for the session with the same idempotency key: the server answers with the one that is open,
- * with a new one that has taken over the parts of an expired one, or with the file when all was well already. What it has of a session in parts, it
- * says itself; this page's own idea of that is never trusted after a break.
+ * After an interruption the transfer asks for the session with the same idempotency key. The server
+ * returns the open session, or a new one with the parts of an expired one, or the file when it was
+ * complete. After an interruption the page never relies on its own list of parts: it asks the
+ * server.
  */
 import { client, Failure, take, type Schemas } from "../api";
 import { giveUp, isProven, prove, unreachable } from "./stores";
@@ -13,24 +14,24 @@ import { putToService, putToStore } from "./put";
 
 type Session = Schemas["ApiCreateSessionReply"];
 
-/** A session of an hour is renewed when less is left of it than this. */
+/** A session lasts an hour; it is renewed when less than this is left. */
 const renewBefore = 15 * 60_000;
 
-/** What the queue lends to a transfer. */
+/** The services of the queue that a transfer uses. */
 export interface Ground {
   signal: AbortSignal;
   slots: Slots;
-  /** The item is to be drawn anew. */
+  /** Redraws the item. */
   changed(): void;
-  /** Bytes have gone out. */
+  /** Reports bytes sent. */
   moved(bytes: number): void;
-  /** The item is to be kept as it is over a reload. */
+  /** Stores the item for the next page load. */
   keep(): Promise<void>;
 }
 
 /** Uploads a file. Throws Failure, and the signal's reason. */
 export async function transfer(item: Item, ground: Ground): Promise<Entry> {
-  const gone = new Set<number>(); // parts that have gone out, if not arrived
+  const gone = new Set<number>(); // parts that were sent, whether or not they arrived
   for (let expired = 0, broken = 0; ;) {
     const resumed = item.begun;
     const before = item.sent;
@@ -44,7 +45,7 @@ export async function transfer(item: Item, ground: Ground): Promise<Entry> {
       if (cause.code === "UPLOAD_SESSION_EXPIRED") {
         expired = item.sent > before ? 0 : expired + 1;
         if (expired > 2) throw cause;
-        item.again = 1; // until the server has said what it has kept
+        item.again = 1; // until the server has reported the parts that it has kept
       } else if ((cause.status !== 404 && cause.status !== 422) || ++broken > 1) throw cause;
     }
   }
@@ -120,7 +121,7 @@ function whole(item: Item, session: Session, ground: Ground): Promise<string> {
   });
 }
 
-/** Sends the parts that the server does not have. Resolves to all of them. */
+/** Sends the parts that the server does not have. Resolves to all parts. */
 async function inParts(
   item: Item,
   session: Session,
@@ -167,7 +168,9 @@ async function inParts(
     } catch (cause) {
       signal.throwIfAborted();
       if (!(cause instanceof Failure)) throw cause;
-      until = Infinity; // its day is over: it goes on while it lasts, and what has come in is kept for the next session
+      // the session has reached its limit of a day: continue while it lasts; the server keeps its
+      // parts for the next session
+      until = Infinity;
     }
   };
 
@@ -196,7 +199,8 @@ async function inParts(
     try {
       await work();
     } catch (cause) {
-      missing.length = 0; // the others end with the part that they are at, which then need not be sent again
+      // the other workers finish their current part, so it need not be sent again
+      missing.length = 0;
       throw cause;
     }
   });
@@ -209,18 +213,22 @@ async function inParts(
 interface Piece {
   from: number;
   to: number;
-  /** The address at the store, where there is one. */
+  /** The pre-signed address at the store, where there is one. */
   direct: string | undefined;
-  /** Where the service takes it. */
+  /** The path at the service. */
   path: string;
   progress: (loaded: number) => void;
 }
 
-/** Sends some bytes, to the store where that works, else through the service. Resolves to their ETag. */
+/**
+ * Sends a range of bytes to the store if it can be reached, else through the service. Resolves to
+ * the ETag.
+ */
 async function piece(item: Item, ground: Ground, { from, to, direct, path, progress }: Piece): Promise<string> {
   const { signal, slots } = ground;
   const file = item.file!;
-  // A slice has no type: one would be a header that the address was not signed for, and that CORS would have to allow.
+  // A slice has no type: a type would add a header that the address was not signed for and that
+  // CORS would have to allow.
   const bytes = file.slice(from, to);
   let last = 0;
   const told = (loaded: number) => {
@@ -239,7 +247,7 @@ async function piece(item: Item, ground: Ground, { from, to, direct, path, progr
           } catch (cause) {
             told(0);
             const cut = cause instanceof Failure && cause.code === "NETWORK" && navigator.onLine;
-            // Where nothing has gone through yet it may well be that nothing ever will.
+            // No upload to this store has succeeded yet, so the store may be unreachable for good.
             if (cut && !isProven(direct)) throw new Failure("STORE", "The store cannot be reached.");
             throw cause;
           }
@@ -270,13 +278,16 @@ async function piece(item: Item, ground: Ground, { from, to, direct, path, progr
     }),
   );
   if (blocked && direct) {
-    giveUp(direct); // since the service took what the store did not
+    giveUp(direct); // the service accepted what the store did not
     item.batch.indirect = true;
   }
   return etag;
 }
 
-/** A file that was changed or removed since it was chosen fails as the network does; it is told apart by reading of it. */
+/**
+ * A request fails in the same way when the network breaks and when the file was changed or removed.
+ * Reading the file tells the two cases apart.
+ */
 async function readable(file: File): Promise<void> {
   try {
     await file.slice(0, 1).arrayBuffer();
@@ -285,7 +296,7 @@ async function readable(file: File): Promise<void> {
   }
 }
 
-/** Has the server forget a session. What cannot be told it, it forgets by itself in time. */
+/** Deletes a session on the server. A session that cannot be deleted expires by itself. */
 export async function abandon(item: Item): Promise<void> {
   const { sessionId } = item;
   item.sessionId = undefined;

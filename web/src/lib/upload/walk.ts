@@ -1,28 +1,29 @@
-/** The files in what was dropped, pasted or chosen, with those of whole folder trees. */
+/** Collects the files from a drop, a paste or a file chooser, including those in folder trees. */
 import type { Offered } from "./item";
 
-/** A folder of a tree that holds nothing, which would otherwise get lost. */
+/** The files, and the empty folders, which no file path implies. */
 export interface Walked {
   files: Offered[];
   folders: string[];
 }
 
 /**
- * What a drop holds. To be called while its event is being handled, and it begins at once to read: afterwards the browser has forgotten what was
- * dropped. Handles are taken where the browser gives them, since they outlive the page.
+ * The content of a drop. Call it in the handler of the event: it reads the items at once, because
+ * the browser clears them afterwards. It stores file handles where the browser provides them,
+ * because they survive the page.
  */
 export async function dropped(data: DataTransfer): Promise<Walked> {
   const roots = await Promise.all([...data.items].filter((item) => item.kind === "file").map(root));
   return { files: roots.flatMap(({ files }) => files), folders: roots.flatMap(({ folders }) => folders) };
 }
 
-/** One of the things that were dropped, with all in it. */
+/** One dropped item with everything in it. */
 async function root(item: DataTransferItem): Promise<Walked> {
   const walked: Walked = { files: [], folders: [] };
   const entry = item.webkitGetAsEntry();
   const file = item.getAsFile();
   const { getAsFileSystemHandle } = item as { getAsFileSystemHandle?: () => Promise<FileSystemHandle | null> };
-  // On plain http Chromium has the method as well, and the page crashes when it is called.
+  // On plain http Chromium has the method too, but a call crashes the page.
   const handle = isSecureContext && getAsFileSystemHandle && (await getAsFileSystemHandle.call(item).catch(() => null));
   if (handle) await walkHandle(handle, "", walked);
   else if (file && !entry?.isDirectory) walked.files.push({ file, relPath: file.name });
@@ -30,12 +31,12 @@ async function root(item: DataTransferItem): Promise<Walked> {
   return walked;
 }
 
-/** What a person chose in a file chooser; a folder tells where in it each file lies. */
+/** The files from a file chooser; for a folder, with their paths in it. */
 export function chosen(files: Iterable<File>): Offered[] {
   return [...files].map((file) => ({ file, relPath: file.webkitRelativePath || file.name }));
 }
 
-/** All below a handle. What cannot be read is left out, as the browser's own chooser does. */
+/** Adds all files below a handle. Unreadable files are skipped, as in the browser's own chooser. */
 export async function walkHandle(handle: FileSystemHandle, above: string, into: Walked): Promise<void> {
   const relPath = above + handle.name;
   if (handle.kind === "file") {
@@ -46,7 +47,7 @@ export async function walkHandle(handle: FileSystemHandle, above: string, into: 
         handle: handle as FileSystemFileHandle,
       });
     } catch {
-      // gone, or not ours to read
+      // the file is gone or unreadable
     }
     return;
   }
@@ -71,7 +72,7 @@ async function walkEntry(entry: FileSystemEntry, above: string, into: Walked): P
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   let empty = true;
   for (;;) {
-    // At most 100 come at once, and none only when all have come.
+    // readEntries returns at most 100 entries at once, and none after the last.
     const some = await new Promise<FileSystemEntry[]>((resolve) => reader.readEntries(resolve, () => resolve([])));
     if (some.length === 0) break;
     empty = false;
