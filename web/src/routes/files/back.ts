@@ -1,4 +1,4 @@
-/** Where the reader was in a folder, for Back to lead there again. */
+/** Scroll position and active entry of each folder, restored on Back. */
 
 export interface Spot {
   scroll: number;
@@ -8,9 +8,10 @@ export interface Spot {
 const spots = new Map<string, Spot>();
 let wentBackAt = Number.NEGATIVE_INFINITY;
 let lastLeft = "";
-const soon = 1000; // ms in which a screen follows its address
+const soon = 1000; // ms within which a screen follows its address
 
-history.scrollRestoration = "manual"; // what the browser would scroll in is not there yet when it does
+// the entries are not rendered yet when the browser would restore the scroll position
+history.scrollRestoration = "manual";
 addEventListener("popstate", () => (wentBackAt = performance.now()));
 
 export function leave(path: string, spot: Spot): void {
@@ -20,7 +21,7 @@ export function leave(path: string, spot: Spot): void {
   lastLeft = path;
 }
 
-/** Where the reader was in a folder when Back has just led to it; undefined for its beginning. */
+/** The last position in a folder if Back has just led to it; undefined otherwise. */
 export function returning(path: string): Spot | undefined {
   const back = performance.now() - wentBackAt < soon;
   wentBackAt = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** One folder on the screen: its listing, what is chosen in it, and what is under way with that. */
+/** The state of one folder on the screen: its listing, the selection, and the actions on it. */
 import { tick } from "svelte";
 import { client, Failure, take } from "../../lib/api";
 import { moveAll } from "../../lib/bulk";
@@ -15,19 +15,19 @@ import { show } from "../../lib/works.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
 
-/** What a search looks through. */
+/** A search and its scope. */
 export interface Search {
   text: string;
   everywhere: boolean;
 }
 
-/** What is open above the listing. */
+/** The panels above the listing. */
 export type Panel = "move" | "copy" | "delete" | "appearance" | "password" | "links" | "shortcuts" | "commands";
 
-/** Above this many nothing is dragged, cut or looked at one by one. */
+/** The largest selection whose entries are handled one by one. */
 const fewEnough = 2000;
 
-/** What a folder answers that cannot be looked at any more. */
+/** Codes after which a folder cannot be shown any more. */
 const ended = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
 
 export class Browser {
@@ -35,48 +35,48 @@ export class Browser {
   readonly visitor: boolean;
   readonly selection = new Selection();
   listing = $state.raw() as Listing;
-  /** The search whose finds the listing is; without a text it is the folder. */
+  /** The search whose results the listing holds; without a text, the folder itself. */
   search = $state.raw() as Search;
   #next: Listing | undefined;
   #wanted: Search;
-  /** The entry whose name is being changed. */
+  /** The id of the entry that is being renamed. */
   renaming = $state("");
   creating = $state(false);
   /** Entries are being dragged. */
   dragging = $state(false);
   panel = $state.raw<{ name: Panel; entries: Entry[] }>();
-  /** A file whose password is asked for, for its download. */
+  /** A file whose download needs a password; the dialog is open. */
   locked = $state.raw<Entry>();
-  /** The password of this folder is asked for. */
+  /** The dialog for the password of this folder is open. */
   unlocking = $state(false);
   details = $state(false);
-  /** What the details are of: the entry that is chosen, or else the folder. */
+  /** The entry of the details pane: the selected entry, or else the folder. */
   readonly detailed = $derived.by(() => {
     if (!this.details) return undefined;
     return (this.selection.count === 0 && this.listing.folder) || this.listing.at(this.selection.active);
   });
-  /** The file that is looked at was opened here, so that Back leads here. */
+  /** The file in the viewer was opened from this folder, so closing the viewer goes back. */
   entered = false;
-  /** Puts the focus on an entry; set by what draws them. */
+  /** Focuses an entry; set by the grid. */
   focus: (index: number) => void = () => undefined;
-  /** Goes to the search; set by what has it. */
+  /** Focuses the search field; set by the toolbar. */
   seek: () => void = () => undefined;
 
   readonly view: View = $derived.by(() => views.of(this.path));
   readonly searching = $derived.by(() => this.search.text !== "");
-  /** How the listing is ordered, by choice or by the mount. */
+  /** The order of the listing: the user's choice, or else that of the mount. */
   readonly sort = $derived((this.view.sort ?? this.listing.mount?.sortBy ?? "name") as Sort);
   readonly order: Order = $derived(
     this.view.sort ? (this.view.order ?? "asc") : (this.listing.mount?.sortOrder ?? "asc"),
   );
-  /** Rows, also where a search shows where its finds are. */
+  /** A search is always a list, which shows the folder of each result. */
   readonly shape = $derived.by(() => (this.searching ? "list" : this.view.shape));
   readonly writable = $derived.by(
     () => !this.visitor && this.listing.folder !== null && may(this.listing.folder, "write"),
   );
-  /** The order is made by hand, and can be changed here. */
+  /** The order is manual, and the user may change it here. */
   readonly byHand = $derived.by(() => this.sort === "manual" && !this.searching && !this.visitor);
-  /** What is chosen, as far as it is loaded and few enough to be looked at one by one. */
+  /** The selected entries that are loaded, 200 at most. */
   readonly sample: Entry[] = $derived.by(() => {
     const found: Entry[] = [];
     for (const index of each(this.selection.chosen)) {
@@ -106,14 +106,17 @@ export class Browser {
     return new Listing({ path, sort, order, search: search.text, visitor: this.visitor });
   }
 
-  /** Goes over to another search, when it is another. */
+  /** Applies a search if it is a different one. */
   follow(search: Search): void {
     if (search.text === this.#wanted.text && search.everywhere === this.#wanted.everywhere) return;
     this.#wanted = search;
     void this.reopen();
   }
 
-  /** Asks for the listing anew, in another order or for another search. What is there stays until the new has come. */
+  /**
+   * Loads the listing again, for another order or search. The old listing stays visible until the
+   * new one has loaded.
+   */
   async reopen(): Promise<void> {
     const search = this.#wanted;
     this.#next?.close();
@@ -130,7 +133,7 @@ export class Browser {
     await this.refocus();
   }
 
-  /** Gives the focus to an entry where what had it is gone, or else to the page. */
+  /** Focuses an entry, or else the page, if the focused element is gone. */
   async refocus(): Promise<void> {
     await tick();
     const at = document.activeElement;
@@ -140,13 +143,13 @@ export class Browser {
     else document.getElementById("content")?.focus();
   }
 
-  /** Changes how the folder is shown, and asks for it anew where its order changes. */
+  /** Changes the view of the folder, and loads it again if the order changes. */
   show(changes: Partial<View>): void {
     views.set(this.path, changes);
     if (changes.sort || changes.order) void this.reopen();
   }
 
-  /** Asks anew for what is on the screen. The selection stays with the entries that it was of. */
+  /** Loads the visible entries again. The selection stays with its entries. */
   async refresh(focusOn?: string): Promise<void> {
     const { listing, selection } = this;
     const chosen =
@@ -156,7 +159,7 @@ export class Browser {
       await listing.refresh();
     } catch (cause) {
       if (!(cause instanceof Failure)) return;
-      // Where the folder has gone meanwhile, or is closed to the reader, what is on the screen is not there any more.
+      // If the folder is gone or access was lost, the screen shows that instead of the old entries.
       if (ended.includes(cause.code)) {
         selection.set([], 0);
         listing.failed = cause;
@@ -169,7 +172,7 @@ export class Browser {
     selection.set(of(found), at >= 0 ? at : Math.max(0, Math.min(selection.active, listing.total - 1)));
   }
 
-  /** The address of an entry: a folder's page, or this one with the file open. */
+  /** The address of an entry: a folder's page, or this page with the file open. */
   href(entry: Entry): string {
     if (entry.type === "folder") return address("/app/files", pathOf(entry));
     const query = new URLSearchParams(location.search);
@@ -188,14 +191,14 @@ export class Browser {
     }
   }
 
-  /** Whether everything that is chosen may be done that to, as far as is known. */
+  /** Reports whether all loaded entries of the selection have a permission. */
   may(permission: Permission): boolean {
-    // Archives are for accounts.
+    // Only accounts can download archives.
     const folders = this.visitor && permission === "download";
     return this.sample.every((entry) => may(entry, permission) && !(folders && entry.type === "folder"));
   }
 
-  /** What is chosen, or else the entry that the keys act on. */
+  /** The selected entries, or else the active entry. */
   async chosen(): Promise<Entry[]> {
     const { count, chosen, active } = this.selection;
     try {
@@ -206,27 +209,27 @@ export class Browser {
     }
   }
 
-  /** Opens a panel for what is chosen. */
+  /** Opens a panel for the selected entries. */
   async openPanel(name: Panel): Promise<void> {
     const bare = name === "shortcuts" || name === "commands";
     const entries = bare ? [] : await this.chosen();
     if (bare || entries.length > 0) this.panel = { name, entries };
   }
 
-  /** What was acted on has gone meanwhile, so that the screen is out of date. */
+  /** Refreshes the listing when an action fails because its entry is gone. */
   readonly #missed = (cause: unknown): never => {
     if (cause instanceof Failure && cause.code === "NOT_FOUND") void this.refresh();
     throw cause;
   };
 
-  /** Changes a name. Throws Failure. */
+  /** Renames an entry. Throws Failure. */
   async rename(entry: Entry, name: string): Promise<void> {
     const params = { path: { id: entry.id } };
     const { file } = await take(client.PUT("/api/files/{id}", { params, body: { name } })).catch(this.#missed);
     this.listing.replace({ ...entry, ...file });
   }
 
-  /** Makes a folder here, and stands on it. Throws Failure. */
+  /** Creates a folder here, and selects it. Throws Failure. */
   async createFolder(name: string): Promise<void> {
     const { file } = await take(client.POST("/api/files/folder", { body: { path: this.path, name } })).catch(
       this.#missed,
@@ -238,7 +241,7 @@ export class Browser {
     this.focus(this.selection.active);
   }
 
-  /** Moves what is chosen, or what was cut, to a folder. */
+  /** Moves entries, by default the selected ones, to a folder. */
   async moveInto(folder: string, entries?: readonly Entry[]): Promise<void> {
     const moved = entries ?? (await this.chosen());
     const to = nameOf(folder) || t.files.home;
@@ -259,7 +262,7 @@ export class Browser {
       });
   }
 
-  /** Copies the links of what is chosen, in the format that was used last. */
+  /** Copies the links of the selected entries, in the format that was used last. */
   async copyLinks(): Promise<void> {
     const entries = await this.chosen();
     if (entries.length === 0) return;
@@ -271,14 +274,14 @@ export class Browser {
     }
   }
 
-  /** Puts an entry to another place of the order made by hand; `to` as counted without it. */
+  /** Moves an entry within the manual order; `to` is counted without it. */
   async reorder(index: number, to: number): Promise<void> {
     const { listing } = this;
     const [first, end] = index < listing.folders ? [0, listing.folders] : [listing.folders, listing.total];
     const wanted = Math.min(end - 1, Math.max(first, to));
     if (wanted === index) return;
     try {
-      // Only what is before the farther of the two places can be in the way.
+      // Positions change only up to the farther of the two indices.
       const row = await listing.collect([[first, Math.min(end, Math.max(index, wanted) + 2)]]);
       const numbers = row.map((entry) => entry.manualPosition ?? null);
       const descending = this.order === "desc";
@@ -297,13 +300,13 @@ export class Browser {
   }
 
   #nudged = Promise.resolve();
-  /** Puts the entry that the keys act on some places on, once those who were asked for before have found theirs. */
+  /** Moves the active entry by some places, after earlier moves have ended. */
   nudge(by: number): void {
     const { selection } = this;
     this.#nudged = this.#nudged.then(() => this.reorder(selection.active, selection.active + by));
   }
 
-  /** Downloads what is chosen: one file by itself, everything else as zip. */
+  /** Downloads the selected entries: one file by itself, everything else as zip. */
   async download(): Promise<void> {
     const entries = await this.chosen();
     const [one] = entries;
@@ -332,14 +335,16 @@ export class Browser {
     }
   }
 
-  /** Says what went wrong, with a way to try again where that may help. */
+  /** Shows an error, with a retry action where a retry may help. */
   complain(cause: unknown, again: () => void, words: Record<string, string> = {}): void {
     const retry = cause instanceof Failure && ["NETWORK", "INTERNAL_ERROR"].includes(cause.code);
     toast("error", explain(cause, words), retry ? { label: t.common.retry, run: again } : undefined);
   }
 }
 
-/** Has the browser save what is at an address. A failure does not lead away from the page. */
+/**
+ * Makes the browser save the content of an address. A failure does not navigate away from the page.
+ */
 export function save(url: string, name = ""): void {
   const link = document.createElement("a");
   link.href = url;
@@ -350,7 +355,7 @@ export function save(url: string, name = ""): void {
   link.remove();
 }
 
-/** The picture of an entry, "" for none. */
+/** The address of an entry's picture, "" for none. */
 export function pictureOf(entry: Entry, size: 160 | 320 | 640): string {
   const cover = shownPicture(entry.coverUrl);
   if (cover) return cover;

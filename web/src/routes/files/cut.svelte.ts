@@ -1,10 +1,10 @@
-/** Entries that were cut, to be moved to where they are pasted. */
+/** Entries that were cut; pasting moves them. */
 import type { Entry } from "../../lib/entry";
 
 class Cut {
   entries = $state.raw<readonly Entry[]>([]);
 
-  /** How many of them can be moved to a folder; those that are there already are none. */
+  /** The number of cut entries that are not in this folder already. */
   into(path: string): number {
     return this.entries.filter((entry) => entry.path !== path).length;
   }

@@ -1,20 +1,20 @@
-/** Entries that are dragged: onto folders, which moves them there, or among each other where the order is made by hand. */
+/** Dragging of entries: onto folders, which moves them there, or within a manual order. */
 import { pathOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import type { Browser } from "./browser.svelte";
 
-/** Tells what is dragged within the page from files that come from outside. */
+/** Distinguishes entries of this page from files that are dragged into the window. */
 export const draggedType = "application/x-larder-entries";
 
 export class Dragging {
-  /** The folder under the pointer, by index. */
+  /** The index of the folder under the pointer. */
   target = $state(-1);
-  /** The gap under the pointer: the index of what is behind it. */
+  /** The gap under the pointer: the index of the entry after it. */
   place = $state(-1);
 
   constructor(
     private readonly browser: () => Browser,
-    /** Entries stand below each other. */
+    /** Whether entries are rows of a list. */
     private readonly list: () => boolean,
   ) {}
 

@@ -1,4 +1,7 @@
-/** The keys of a folder. They rest while a field, a menu or a dialog has the focus, and leave the browser its own. */
+/**
+ * The keyboard shortcuts of a folder. They are inactive while a field, a menu or a dialog has the
+ * focus, and do not override the browser's own.
+ */
 import { parentOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { address, go } from "../../lib/router.svelte";
@@ -10,10 +13,10 @@ import { pickUploads } from "./uploading";
 
 export interface Keyed {
   browser: Browser;
-  /** Whether the entries have the focus, or nothing has it. */
+  /** Reports whether an entry or nothing has the focus. */
   inGrid(): boolean;
   target(key: string): number | undefined;
-  /** Opens the menu of what is chosen, or else of the folder. */
+  /** Opens the menu of the selection, or else of the folder. */
   menu(): void;
 }
 
@@ -21,7 +24,7 @@ let typed = "";
 let typedAt = 0;
 const typingPause = 700; // ms
 
-/** Does what a key stands for. What it did nothing for is left to the browser. */
+/** Handles a key. The browser gets the keys without an action. */
 export function press(event: KeyboardEvent, on: Keyed): void {
   if (event.defaultPrevented || event.isComposing || resting(event.target as Element)) return;
   if (everywhere(event, on) || withChosen(event, on) || (on.inGrid() && inGrid(event, on))) event.preventDefault();
@@ -48,7 +51,7 @@ function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
   return true;
 }
 
-/** What is done with what is chosen, wherever on the page the focus is: on a button of the selection bar as well. */
+/** Shortcuts for the selection, wherever the focus is: also on a button of the selection bar. */
 function withChosen(event: KeyboardEvent, { browser, inGrid }: Keyed): boolean {
   const any = browser.selection.count > 0 || (inGrid() && browser.listing.total > 0);
   if (!any || event.altKey) return false;
@@ -74,7 +77,7 @@ function inGrid(event: KeyboardEvent, on: Keyed): boolean {
   }
   if (browser.listing.total === 0) return false;
 
-  // A space goes on with a name that is being typed.
+  // While a name is being typed, a space belongs to the name.
   const typing = event.timeStamp - typedAt < typingPause && typed !== "";
   const to = on.target(event.key);
   if (to !== undefined) move(to, event, browser);
@@ -141,7 +144,7 @@ async function jump(event: KeyboardEvent, browser: Browser): Promise<void> {
   typed = event.timeStamp - typedAt < typingPause ? typed + event.key : event.key;
   typedAt = event.timeStamp;
   const text = typed;
-  // The same letter again goes on to the next name with it.
+  // Repeating one letter goes to the next name that begins with it.
   const next = text.length === 1 || [...text].every((letter) => letter === text[0]);
   const from = next ? selection.active + 1 : selection.active;
   const found = await listing.find(next ? text[0]! : text, from % listing.total).catch(() => -1);

@@ -1,4 +1,4 @@
-/** A rectangle that is drawn with the mouse around what is to be chosen. Near the edges of the window the page scrolls on. */
+/** A rectangle selection with the mouse. Near the edges of the window the page scrolls. */
 import { add, type Ranges } from "../../lib/ranges";
 import type { Selection } from "../../lib/selection.svelte";
 
@@ -9,7 +9,7 @@ interface Box {
   bottom: number;
 }
 
-const least = 4; // px that make a rectangle of a click
+const least = 4; // px of movement before a click becomes a rectangle
 const edge = 48;
 
 export class Marquee {
@@ -69,7 +69,7 @@ export class Marquee {
     addEventListener("pointerup", end);
     addEventListener("pointercancel", end);
     frame = requestAnimationFrame(step);
-    event.preventDefault(); // no text is selected meanwhile
+    event.preventDefault(); // prevents text selection
     (document.activeElement as HTMLElement | null)?.blur();
   }
 }

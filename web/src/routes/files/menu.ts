@@ -1,4 +1,7 @@
-/** What can be done with what is chosen and with the folder, as entries of menus. They repeat what buttons and keys do, and name the keys. */
+/**
+ * Menu items for the selection and the folder. They repeat the actions of buttons and keys, and
+ * name the keys.
+ */
 import arrowDownToLine from "lucide:arrow-down-to-line";
 import arrowUpToLine from "lucide:arrow-up-to-line";
 import clipboardPaste from "lucide:clipboard-paste";
@@ -28,7 +31,7 @@ import { pickUploads } from "./uploading";
 
 const sorts: Sort[] = ["name", "time", "size", "manual"];
 
-/** What can be put into the folder. */
+/** Actions that add entries to the folder. */
 export function makingItems(browser: Browser): MenuItem[] {
   if (!browser.writable || browser.searching) return [];
   const items: MenuItem[] = [
@@ -47,7 +50,7 @@ export function makingItems(browser: Browser): MenuItem[] {
   return items;
 }
 
-/** How the folder is shown. */
+/** The view of the folder. */
 export function displayItems(browser: Browser): MenuItem[] {
   return [
     ...sorts.map((sort) => ({
@@ -71,7 +74,7 @@ export function displayItems(browser: Browser): MenuItem[] {
   ];
 }
 
-/** What can be done with the folder as a whole. */
+/** Actions on the folder as a whole. */
 export function wholeItems(browser: Browser): MenuItem[] {
   const { listing, selection } = browser;
   return [
@@ -94,7 +97,7 @@ export function wholeItems(browser: Browser): MenuItem[] {
   ];
 }
 
-/** What holds for every folder. */
+/** Settings for all folders. */
 export function usualItems(browser: Browser): MenuItem[] {
   return [
     { label: t.files.singleClick, checked: views.single, run: () => (views.single = !views.single) },
@@ -116,7 +119,7 @@ export function folderItems(browser: Browser): MenuItem[] {
   ];
 }
 
-/** The context menu of what is chosen. */
+/** The context menu of the selection. */
 export function itemsOf(browser: Browser): MenuItem[] {
   const { selection, sample } = browser;
   const one = selection.count === 1 ? sample[0] : undefined;

@@ -1,4 +1,6 @@
-/** Long presses: what a finger rests on for a while is chosen, and the tap that ends it opens nothing. */
+/**
+ * Long presses: a long press selects an entry, and the tap that ends it does not open the entry.
+ */
 import type { Attachment } from "svelte/attachments";
 
 const long = 450; // ms

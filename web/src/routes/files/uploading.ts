@@ -1,4 +1,4 @@
-/** The way from a folder to the uploads, which are loaded when they are first needed. */
+/** Connects folders to the uploads, which are loaded when they are first needed. */
 import { explain } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { toast } from "../../lib/toasts.svelte";
@@ -6,12 +6,12 @@ import type { Entry, Offered } from "../../lib/uploads.svelte";
 
 const load = () => import("../../lib/uploads.svelte").then(({ uploads }) => uploads);
 
-/** Has files chosen, or a folder of them, and sends them. */
+/** Lets the user choose files, or a folder, and uploads them. */
 export function pickUploads(path: string, how: { folder: boolean }): void {
   void load().then((uploads) => uploads.pick(path, how));
 }
 
-/** Sends files, and empty folders, to a folder. */
+/** Uploads files and empty folders to a folder. */
 export async function upload(
   files: Offered[],
   path: string,
@@ -20,6 +20,7 @@ export async function upload(
   try {
     await (await load()).add(files, path, how);
   } catch (cause) {
-    toast("error", explain(cause, { FORBIDDEN: t.common.lacks.write })); // an empty folder that could not be made
+    // an empty folder could not be created
+    toast("error", explain(cause, { FORBIDDEN: t.common.lacks.write }));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The key that was made just now, until somebody says that its secret is saved. It outlives the screen, so that going back by mistake does not lose
- * it, but not the page.
+ * The key that was just created, until the user confirms that its secret is saved. It survives a
+ * change of screen, for example by Back, but not the page.
  */
 import type { FreshKey } from "../../lib/clients/key";
 

@@ -1,4 +1,4 @@
-/** What can be wrong with the form of a key, field by field. The service judges again, and finer. */
+/** Validates the form of a key, field by field. The server checks again, and more strictly. */
 import { badAddress, listed } from "../../lib/clients/addresses";
 import { isUploadPath, unknownPlaceholder } from "../../lib/clients/template";
 import { t } from "../../lib/i18n.svelte";
@@ -10,7 +10,7 @@ export interface Problems {
   protocols?: string;
   addresses?: string;
   expiry?: string;
-  /** Of no field. */
+  /** An error of no single field. */
   form?: string;
 }
 

@@ -1,16 +1,16 @@
-/** Sends a small picture the way that an image client would: with the key alone. */
+/** Uploads a small picture as an image client would: with the key alone. */
 import { failure, Failure, type Schemas } from "../../lib/api";
 import type { FreshKey } from "../../lib/clients/key";
 
 export interface Sent {
   /** Path of the file. */
   path: string;
-  /** Address of the picture on this very site. */
+  /** Address of the picture on this site. */
   src: string;
   ms: number;
 }
 
-/** Throws Failure. */
+/** Uploads the picture. Throws Failure. */
 export async function sendTestPicture(key: FreshKey, caption: string): Promise<Sent> {
   const form = new FormData();
   form.append("file", await draw(caption), `larder-test-${Date.now()}.png`);
@@ -35,7 +35,7 @@ export async function sendTestPicture(key: FreshKey, caption: string): Promise<S
   return { path: `${path === "/" ? "" : path}/${filename}`, src: to.pathname + to.search, ms };
 }
 
-/** A picture that nobody takes for one of theirs, in the colour of the page. */
+/** Draws a picture that users recognize as a test, in the accent colour. */
 function draw(caption: string): Promise<Blob> {
   const canvas = document.createElement("canvas");
   canvas.width = 320;

@@ -1,11 +1,11 @@
-/** Links of what was uploaded, and when that was. */
+/** Links and times of uploads. */
 import { copy } from "../../lib/clipboard";
 import { explain } from "../../lib/entry";
 import { locale, number, t } from "../../lib/i18n.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { uploads, type Entry } from "../../lib/uploads.svelte";
 
-/** Copies the addresses of files, and says so. */
+/** Copies the links of files, and shows a toast. */
 export async function copyLinks(entries: Entry[]): Promise<void> {
   try {
     const text = await uploads.links(entries);
@@ -16,7 +16,10 @@ export async function copyLinks(entries: Entry[]): Promise<void> {
   }
 }
 
-/** Copies the link of a pasted picture. Browsers allow that only shortly after a key was pressed; later a button offers it. */
+/**
+ * Copies the link of a pasted picture. Browsers allow that only shortly after a key press;
+ * afterwards a toast offers a button.
+ */
 export async function share(entry: Entry): Promise<void> {
   const text = await uploads.links([entry]).catch(() => "");
   if (text && (await copy(text))) toast("ok", t.upload.pasted);
