@@ -1,13 +1,16 @@
-// Shows files to headless Chromium in every manner in which a browser takes one, and tells which of them ran.
+// Loads files in headless Chromium in every way in which a browser can load one, and reports which
+// of them executed code.
 //
-//   node active.mjs < visits.json
+//     node active.mjs < visits.json
 //
-// Reads {"profiles": [{"cookies": [{"name", "value", "url"}], "visits": [{"host", "sealed", "manner", "urls": {file: url}, "expect":
-// [file]}]}]}. Each profile has its own cookies and cache. A visit opens the page host and takes all urls from it in one manner (`top` navigates
-// to them instead), and ends when the browser has told the end of each of them, the files in expect have run, and the page /__host/last has
-// done the slow things that pages do; a sealed host lets nothing in.
-// Prints [{"workers": number, "visits": [{"reports": [line], "loaded": [file], "open": [file]}]}] in the same order: what the files said,
-// whether they arrived as what was asked for, and of which no end came; workers are the service workers that stay.
+// Reads {"profiles": [{"cookies": [{"name", "value", "url"}], "visits": [{"host", "sealed",
+// "manner", "urls": {file: url}, "expect": [file]}]}]}. Each profile has its own cookies and cache.
+// A visit opens the page host and loads all urls from it in one manner (`top` navigates to them
+// instead). It ends when the browser has reported the end of each load, the files in expect have
+// run, and the page /__host/last has run the slow actions of pages. A sealed host blocks
+// everything. Prints [{"workers": number, "visits": [{"reports": [line], "loaded": [file], "open":
+// [file]}]}] in the same order: the reports of the files, the files that loaded as the requested
+// kind, and the files whose load did not end. workers is the number of service workers that remain.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,13 +21,13 @@ const patience = 30_000
 const tabs = 3
 const { profiles } = JSON.parse(await text(process.stdin))
 
-// within waits for a promise, and for no more than that the test takes to fail.
+// within waits for a promise, but at most ms: the test then fails by itself.
 const within = (ms, promise) => new Promise((resolve) => {
   const timer = setTimeout(resolve, ms)
   promise.finally(() => { clearTimeout(timer); resolve() }).catch(() => {})
 })
 
-// log keeps what a page says, and wakes who waits for a line.
+// Log collects the console lines of a page, and resolves the promises that wait for a line.
 class Log {
   lines = new Set()
   waiting = []
@@ -40,10 +43,12 @@ class Log {
 
 const told = (file) => (line) => line.split(' ')[0] === 'canary' && line.split(' ')[1] === file
 
-// take runs in the page. It makes one element or worker for each file and says `ended FILE load` or `ended FILE error`.
+// take runs in the page. It creates an element or a worker for each file and logs `ended FILE load`
+// or `ended FILE error`.
 function take({ manner, urls }) {
   const say = (line) => console.log(line)
-  const kept = window.kept = [] // a worker that nobody refers to may go before it tells
+  // without a reference, a worker could be collected before it reports
+  const kept = window.kept = []
   const end = (file, how) => say(`ended ${file} ${how}`)
   addEventListener('message', (event) => { if (typeof event.data === 'string') say(event.data) })
   const hear = (port, file) => {
@@ -56,7 +61,7 @@ function take({ manner, urls }) {
     made.addEventListener('loadedmetadata', () => end(file, 'load'))
     made.addEventListener('error', () => end(file, 'error'))
     made[address] = urls[file]
-    made.width = made.height = 30 // all of them in view: what is not seen rests
+    made.width = made.height = 30 // all of them in view: browsers suspend elements out of view
     document.body.append(made)
   }
   for (const [file, url] of Object.entries(urls)) {
@@ -94,7 +99,7 @@ function take({ manner, urls }) {
   }
 }
 
-// await the slow things on a page that does them where the files come from.
+// last waits for the slow actions, on a page of the files' origin.
 function last(address) {
   return new Promise((resolve) => {
     addEventListener('message', (event) => { if (event.data === 'last') resolve() })
@@ -106,7 +111,8 @@ function last(address) {
 
 const frames = ['iframe', 'object', 'embed']
 
-// lastShared waits for a shared worker that was started after all others. Not every one that fails tells.
+// lastShared waits for a shared worker that was started after all others, because not every failing
+// one reports its failure.
 function lastShared(address) {
   return new Promise((resolve) => {
     const worker = new SharedWorker(address)
@@ -116,7 +122,7 @@ function lastShared(address) {
   })
 }
 
-// first is the address that a request was made for, before redirects.
+// first is the address of a request before redirects.
 function first(request) {
   while (request.redirectedFrom()) request = request.redirectedFrom()
   return request.url()
@@ -152,10 +158,12 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
     const slow = frames.includes(manner) && !sealed ? () => within(patience, page.evaluate(last, new URL('/__host/last', files.keys().next().value).href)) : () => {}
     await slow()
     if (manner === 'shared' && !sealed) {
-      await within(patience, page.evaluate(lastShared, new URL('/__host/last.js', host).href).catch(() => {})) // from another site there is none
+      // from another site it cannot start
+      await within(patience, page.evaluate(lastShared, new URL('/__host/last.js', host).href).catch(() => {}))
       for (const file of Object.keys(urls)) if (!expect.includes(file)) log.add(`ended ${file} silent`)
     }
-    if (manner === 'embed') files.forEach((file, url) => asked.has(url) || ended(url, 'unasked')) // no type that it shows, by the name
+    // by the file name, no type that embed shows
+    if (manner === 'embed') files.forEach((file, url) => asked.has(url) || ended(url, 'unasked'))
     await within(patience, Promise.all(Object.keys(urls).map((file) => log.has((line) => line.startsWith(`ended ${file} `)))))
     await slow()
     await within(patience, Promise.all(expect.map((file) => log.has(told(file)))))
@@ -193,7 +201,8 @@ try {
         const began = Date.now()
         done[next[0]] = await visit(page, next[1])
         done[next[0]].ms = Date.now() - began
-        console.error(next[1].host, next[1].manner, done[next[0]].ms, 'ms') // how far it came, should it be ended
+        // shows the progress if the run is interrupted
+        console.error(next[1].host, next[1].manner, done[next[0]].ms, 'ms')
       }
       await page.close()
     }))

@@ -1,9 +1,11 @@
-// Opens pages in headless Chromium, each in a context of its own: no cookies, no cache, nothing from the page before.
+// Opens pages in headless Chromium, each in its own context: without cookies or cache of other
+// pages.
 //
-//   node render.mjs URL...
+//     node render.mjs URL...
 //
-// Prints a JSON array with an object for each page: {"url", "images": [{"src", "width", "height"}]}, the natural size in pixels of
-// every <img>, 0 for one that did not render. Any host that ends in .test is this machine.
+// Prints a JSON array with an object for each page: {"url", "images": [{"src", "width",
+// "height"}]}, the natural size in pixels of every <img>, 0 for one that did not render. Any host
+// that ends in .test is this machine.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

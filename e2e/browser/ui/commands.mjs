@@ -1,4 +1,5 @@
-// What can be done with a folder, by its menu and by the list of all commands; what goes on playing; and that nothing at the lower edge hides anything else.
+// The actions of a folder, in its menu and in the command list; the player; and no overlap of the
+// floating elements at the lower edge.
 import { enter, furnish } from './files.mjs'
 import { spoken } from './forms.mjs'
 import { equal, judge, sizes, until } from './harness.mjs'
@@ -7,7 +8,8 @@ import { wave } from './pictures.mjs'
 
 const focused = (page) => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id)
 
-// The menu of the folder: by a right click beside the entries, and by its key while nothing is chosen.
+// The menu of the folder opens by a right click beside the entries, and by its key while nothing is
+// selected.
 async function offers(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -32,7 +34,8 @@ async function offers(page, config) {
 
   await first.click()
   await page.keyboard.press('Shift+F10')
-  equal('entries to choose everything', await menu.getByRole('menuitem', { name: say.selectAll }).count(), 0) // it is the menu of what is chosen
+  // this is the menu of the selection
+  equal('entries to choose everything', await menu.getByRole('menuitem', { name: say.selectAll }).count(), 0)
   await page.keyboard.press('Escape')
   await page.keyboard.press('Control+x')
   equal('buttons to move it to where it is', await page.getByRole('button', { name: say.moveItemHere }).count(), 0)
@@ -41,7 +44,7 @@ async function offers(page, config) {
   await page.getByRole('gridcell', { name: /^a\.txt/ }).waitFor()
 }
 
-// The list of commands, by the keyboard alone.
+// The command list, by the keyboard alone.
 async function commands(page, config) {
   const say = labels[config.language]
   await enter(page, config, '/public/odd')
@@ -80,7 +83,7 @@ async function commands(page, config) {
   equal('whether Ctrl+K is left to the browser elsewhere', left, true)
 }
 
-// A sound goes on when the viewer is closed and over to other screens, and back.
+// Audio goes on when the viewer is closed and on other screens, and moves back to the viewer.
 async function plays(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -114,7 +117,7 @@ async function plays(page, config) {
   await player.waitFor({ state: 'detached' })
   equal('whether it has begun anew', (await time()) < before, false)
 
-  // What is turned away from ends, and so does what is closed.
+  // Playback stops when the player is closed.
   await page.keyboard.press('Escape')
   await player.getByRole('button', { name: say.stop }).press('Enter')
   await player.waitFor({ state: 'detached' })
@@ -122,7 +125,8 @@ async function plays(page, config) {
   equal('what plays', await page.locator('audio').count(), 0)
 }
 
-// At both sizes all that floats at the lower edge is there at once: the selection bar, the player, the uploads, and the toasts.
+// At both sizes all floating elements at the lower edge are visible together: the selection bar,
+// the player, the uploads, and the toasts.
 async function floats(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -138,7 +142,7 @@ async function floats(page, config) {
   await page.getByRole('gridcell', { name: /^words\.txt/ }).click()
   const toasts = page.getByRole('region', { name: say.notices }).getByRole('listitem')
   await page.keyboard.press('Control+x')
-  await toasts.nth(0).hover() // it stays while it is looked at
+  await toasts.nth(0).hover() // a hovered toast does not disappear
   const parts = [page.getByRole('toolbar', { name: say.forChosen }), page.getByRole('region', { name: say.player, exact: true }), page.getByRole('region', { name: say.uploads, exact: true }), toasts.nth(0)]
   for (const [size, viewport] of Object.entries(sizes)) {
     await page.setViewportSize(viewport)

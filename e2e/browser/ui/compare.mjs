@@ -1,9 +1,10 @@
-// Compares two directories of pictures that scenarios took (main.mjs, "shots"), as scripts/looks does.
+// Compares two directories of pictures from scenarios (main.mjs, "shots"), for scripts/looks.
 //
-//   node ui/compare.mjs BEFORE AFTER
+//     node ui/compare.mjs BEFORE AFTER
 //
-// Prints a line for each picture that is in only one of them, or in which more than a thousandth of the pixels differ (UI goal of 0.1 %), and
-// last how many were compared. Exits with 1 when there was such a line or no picture.
+// Prints a line for each picture that is in only one directory, or in which more than a thousandth
+// of the pixels differ (UI goal of 0.1 %), and last the number of compared pictures. Exits with 1
+// if there was such a line or no picture.
 import { readFile, readdir } from 'node:fs/promises'
 import { launch } from './harness.mjs'
 
@@ -31,7 +32,8 @@ for (const line of found) console.log(line)
 console.log(`${compared} pictures compared, ${found.length} differ`)
 process.exitCode = found.length > 0 || compared === 0 ? 1 : 0
 
-// differing runs in the page: the share of pixels of two PNGs in which any channel differs, 1 where the sizes do.
+// differing runs in the page. It returns the share of pixels of two PNGs in which any channel
+// differs, 1 if the sizes differ.
 async function differing(pair) {
   const [a, b] = await Promise.all(pair.map(async (base64) => {
     const image = new Image()

@@ -1,4 +1,4 @@
-// The file browser, the viewer and the panels, as people see them, and files that would do harm if they could.
+// The file browser, the viewer and the panels, and stored files that try to execute code.
 import { every, once, spoken } from './forms.mjs'
 import { equal, judge, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
@@ -10,7 +10,7 @@ export async function enter(page, config, path) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// An album by the interface, in the session of the page.
+// furnish creates a folder with files by the API, in the session of the page, and returns its path.
 export async function furnish(page, config, folder, names, parent = `/home/${config.username}`) {
   await page.evaluate(async ({ parent, folder, names }) => {
     const { data } = await (await fetch('/api/auth/csrf-token')).json()
@@ -89,7 +89,7 @@ async function views(page, config) {
   await page.getByRole('link', { name: /^notes\.txt/ }).waitFor({ state: 'detached' })
 }
 
-// A move that is left alone goes on, says how it ended, and the folder on the screen shows it.
+// A move in the background goes on, reports its result, and refreshes the folder on the screen.
 async function movesOn(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -119,7 +119,7 @@ async function movesOn(page, config) {
   equal('cards', await page.getByRole('progressbar', { name: say.moving }).count(), 0)
 }
 
-// What is refused is said in the reader's language, where it was asked for, and the focus is there.
+// A refusal is shown in the user's language, at the form that caused it, and takes the focus.
 async function refuses(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -148,7 +148,7 @@ async function refuses(page, config) {
   equal('faults of the dialog', await judge(page), [])
 }
 
-// Abuse cases C67 to C72: whatever a file is called and holds, the page shows it and runs nothing.
+// Abuse cases C67 to C72: the page shows files of any name and content, and executes none of them.
 async function harmless(page, config) {
   const ran = []
   page.on('dialog', (dialog) => {

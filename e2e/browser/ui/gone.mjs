@@ -1,4 +1,5 @@
-// What a browser is shown that navigates to what it cannot have, with the status that a client gets.
+// The pages that a browser gets for addresses that it may not have, with the same status as other
+// clients.
 import { every, spoken } from './forms.mjs'
 import { equal, judge } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
@@ -52,14 +53,15 @@ async function unlocks(page, config) {
   equal('what is shown', await page.evaluate(() => document.body.innerText), 'behind a password')
 }
 
-// refuses answers the next request to an address as the limit of wrong passwords does.
+// refuses answers the next request to an address like the limit of wrong passwords.
 const refuses = (page, address) =>
   page.route(address, (route) => route.fulfill({
     status: 429, headers: { 'Retry-After': '37' },
     json: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many wrong answers were given.' }, timestamp: 0 },
   }), { times: 1 })
 
-// The limit of wrong passwords is told where the password is asked for. Everything else goes on, and nothing tries the password again.
+// The form that asks for the password shows the limit of wrong passwords. Everything else goes on,
+// and the page does not repeat the password.
 async function tellsOfTheLimit(page, config) {
   const say = labels[config.language]
   await page.goto('/app/login?next=%2Fapp%2Ffiles%2Fpublic')

@@ -1,5 +1,6 @@
-// What the scenarios of the web UI stand on: a page in a language, a theme and a size, by its visible labels, and the judgement that
-// nothing went wrong in it: no script error, no violation of the page's policy, no request that failed on the server's side, no fault of accessibility.
+// Common code of the UI scenarios: a page in a language, a theme and a size, and the checks that it
+// has no script error, no violation of its policy, no response of 5xx, and no fault of
+// accessibility.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
@@ -10,7 +11,7 @@ export const sizes = { desk: { width: 1440, height: 900 }, phone: { width: 390, 
 export const languages = ['en-US', 'zh-CN']
 export const themes = ['light', 'dark']
 
-// launch starts the browser, with further switches.
+// launch starts the browser, with additional switches.
 export const launch = (...more) =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -18,7 +19,7 @@ export const launch = (...more) =>
       '--disable-component-update', '--disable-sync', ...more],
   })
 
-// open opens a fresh profile and a page in it. What is wrong in the page is found by `page.faults()` and `judge`.
+// open opens a page in a new profile. `page.faults()` and `judge` return the faults of the page.
 export async function open(browser, { language = 'en-US', theme = 'light', size = 'desk', base, ...more }) {
   const context = await browser.newContext({
     viewport: sizes[size], colorScheme: theme, locale: language, baseURL: base, bypassCSP: false, hasTouch: size !== 'desk', isMobile: size !== 'desk',
@@ -33,7 +34,7 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
   page.setDefaultTimeout(30_000)
   page.on('pageerror', (error) => faults.push(`script: ${error.stack ?? error}`))
   page.on('console', (message) => {
-    // what a request was refused with is part of many scenarios, and the browser writes it down by itself
+    // refused requests are part of many scenarios, and the browser logs each of them
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`)
   })
   page.on('response', (response) => response.status() >= 500 && faults.push(`${response.status()} ${response.url()}`))
@@ -42,7 +43,8 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
   return page
 }
 
-// judge has axe look at the page as it is, in the theme of the scenario: WCAG 2.2 A and AA and best practices. It returns what is wrong, one line for an element.
+// judge runs axe on the page as it is, in the theme of the scenario: WCAG 2.2 A and AA and best
+// practices. It returns the faults, a line for each element.
 export async function judge(page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
   const { violations } = await page.evaluate(() =>
@@ -56,14 +58,16 @@ export async function judge(page) {
   return found
 }
 
-// picture takes a picture of the page once what is in view has come. With `still` digits are noughts, words that look like keys or ids are crosses, and what
-// the browser draws by itself is left out: what then differs between two runs is the page.
+// picture takes a picture of the page after the visible images have loaded. With `still`, digits
+// become zeros, texts that look like keys or ids become crosses, and elements that the browser
+// draws by itself are hidden, so that only changes of the page differ between two runs.
 export async function picture(page, path, still) {
   await page.waitForFunction(() => {
     const seen = ({ top, bottom, width }) => width > 0 && bottom > 0 && top < innerHeight
     return document.fonts.status === 'loaded' && document.getAnimations().every(({ playState }) => playState !== 'running')
       && [...document.images].every((image) => image.complete || !seen(image.getBoundingClientRect()))
-  }, undefined, { timeout: 5000 }).catch(() => undefined) // what never comes to rest is shown as it is
+  // a page that never comes to rest is taken as it is
+  }, undefined, { timeout: 5000 }).catch(() => undefined)
   const undo = await page.evaluateHandle((still) => {
     const undo = []
     const change = (what, name, value) => {
@@ -85,12 +89,12 @@ export async function picture(page, path, still) {
   await undo.evaluate(({ undo }) => undo())
 }
 
-// equal fails a scenario unless two values are the same.
+// equal fails a scenario unless two values are equal.
 export function equal(what, got, want) {
   if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)
 }
 
-// until waits for a condition that a page does not tell of.
+// until polls a condition.
 export async function until(what, condition, patience = 30_000) {
   for (const end = Date.now() + patience; !(await condition()); ) {
     if (Date.now() > end) throw new Error(`${what} did not happen in ${patience} ms`)
@@ -98,5 +102,5 @@ export async function until(what, condition, patience = 30_000) {
   }
 }
 
-// The scenarios signal how they went, a line of JSON each, for the Go test that has started them.
+// say reports results to the Go test that started the scenarios, a line of JSON each.
 export const say = (line) => process.stdout.write(JSON.stringify(line) + '\n')

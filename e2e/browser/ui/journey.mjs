@@ -1,5 +1,6 @@
-// A first visit by what is to be read on the screen, and nothing else: a folder of pictures goes up, one of them gets a link for a Markdown page, another
-// name and another folder, and PicGo gets a key that sends its picture. No address is typed after the first, and nothing is found but by its label.
+// A first visit by visible labels alone: upload of a folder of pictures, a Markdown link to one of
+// them, a rename, a move, and a key with which PicGo sends a picture. The scenario enters only the
+// first address.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,10 +20,11 @@ async function journey(page, config) {
   }
   const dir = await mkdtemp(join(tmpdir(), 'larder-album-'))
   const pictures = await album(dir, 'Trip', count)
-  const folder = config.opens ? `/${config.opens}` : `/home/${config.username}` // where the sign-in leads to
+  // the folder after the sign-in
+  const folder = config.opens ? `/${config.opens}` : `/home/${config.username}`
   const begun = Date.now()
   const figures = {}
-  // Seconds of a step, with what axe takes to look at its screens.
+  // step records the seconds of a step, including the axe checks of its screens.
   const step = async (name, run) => {
     const from = Date.now()
     await run()

@@ -1,4 +1,5 @@
-// Everything by the keyboard alone: no pointer, the focus never on nothing, and after whatever closes where it was before.
+// Everything by the keyboard alone: no pointer, an element always has the focus, and panels restore
+// the focus when they close.
 import { once } from './forms.mjs'
 import { furnish } from './files.mjs'
 import { equal, until } from './harness.mjs'
@@ -7,13 +8,13 @@ import { png } from './pictures.mjs'
 
 const say = labels['en-US']
 
-// Keys are those of a person on a page.
+// Keys sends key presses to a page.
 class Keys {
   constructor(page, config, folder) {
     Object.assign(this, { page, config, folder })
   }
 
-  // focus is what has the focus as it is read out, two frames from now, "" for nothing.
+  // focus returns the accessible name of the focused element, two frames later, "" for none.
   focus() {
     return this.page.evaluate(async () => {
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
@@ -25,7 +26,8 @@ class Keys {
     })
   }
 
-  // press presses one key after the other, none of which may leave the focus to nothing, and returns what has it then.
+  // press presses keys one after the other and returns the focused element. It fails if a key
+  // leaves no element focused.
   async press(...keys) {
     let is = ''
     for (const key of keys) {
@@ -35,13 +37,13 @@ class Keys {
     return is
   }
 
-  // type writes into the field that has the focus, in place of what it holds.
+  // type replaces the content of the focused field.
   async type(text) {
     await this.press('Control+a')
     await this.page.keyboard.type(text)
   }
 
-  // at waits until the focus is on what begins with a name.
+  // at waits until the focused element's name begins with a text.
   async at(name) {
     let is = ''
     await until(`the focus on ${name}`, async () => (is = await this.focus()).startsWith(name), 5000).catch((error) => {
@@ -49,7 +51,7 @@ class Keys {
     })
   }
 
-  // to presses a key until the focus is on what begins with a name.
+  // to presses a key until the focused element's name begins with a text.
   async to(name, key = 'Tab') {
     const passed = []
     for (let is = await this.focus(); !is.startsWith(name); is = await this.press(key)) {
@@ -57,26 +59,26 @@ class Keys {
     }
   }
 
-  // entry goes to an entry of the folder.
+  // entry moves the focus to an entry of the folder.
   async entry(name) {
     await this.press('Home')
     await this.to(name, 'ArrowRight')
   }
 
-  // menu takes an action from the menu of the entry.
+  // menu runs an action from the menu of the entry.
   async menu(action) {
     await this.press('Shift+F10')
     await this.to(action, 'ArrowDown')
     await this.press('Enter')
   }
 
-  // open begins anew on a folder.
+  // open loads the page of a folder.
   async open(folder = this.folder) {
     await this.page.goto(`/app/files${folder}`)
     await this.page.getByRole('grid').waitFor()
   }
 
-  // inner chooses the folder in this one, in the tree of a dialog.
+  // inner selects the folder Inner in the tree of a dialog.
   async inner(title) {
     await this.dialog(title).getByRole('treeitem', { name: 'Keyboard' }).waitFor()
     await this.to('Keyboard')
@@ -307,7 +309,7 @@ const scripts = {
     await k.press('Enter')
     await k.dialog(say.saveNow).waitFor()
     await k.at(say.token)
-    await k.press('Escape') // it stays
+    await k.press('Escape') // Escape does not close this dialog
     await k.to(say.haveSaved)
     await k.press('Space')
     await k.to(say.close)
@@ -323,7 +325,7 @@ const scripts = {
     await until('the dark theme', () => k.page.evaluate(() => document.documentElement.dataset.theme === 'dark'), 5000)
     await k.at(say.account)
     await k.press('Enter')
-    await k.to(say.bySystem, 'ArrowDown') // the account keeps it
+    await k.to(say.bySystem, 'ArrowDown') // restores the theme, which the account stores
     await k.press('Enter')
     await until('the theme of the system', () => k.page.evaluate(() => document.documentElement.dataset.theme === 'light'), 5000)
     await k.at(say.account)
@@ -340,7 +342,7 @@ const scripts = {
     await k.to(say.account)
     await k.press('Enter')
     await k.to(say.signOut, 'ArrowUp')
-    await k.page.keyboard.press('Enter') // leads to another page
+    await k.page.keyboard.press('Enter') // navigates to another page
     await k.page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
     await k.press('Tab')
   },
@@ -349,7 +351,7 @@ const scripts = {
 const words = ['alpha', 'beta', 'gone', 'moved', 'secret', 'other', 'paper'].map((name) => ({ name: `${name}.txt`, bytes: btoa(name) }))
 const pictures = [1, 2, 3].map((n) => ({ name: `lake ${n}.png`, bytes: png(240, 160, n / 3).toString('base64') }))
 
-// A script that fails does not keep the others from running; what is told is all that went wrong.
+// A failing script does not stop the others; the scenario reports all failures.
 async function byKeys(page, config) {
   const k = new Keys(page, config, `/home/${config.username}/Keyboard`)
   await page.goto('/app/login')

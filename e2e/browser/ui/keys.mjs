@@ -1,4 +1,5 @@
-// API keys: made for a purpose, shown once with a set-up for every client, tried out by a real upload, revoked.
+// API keys: created for a purpose, shown once with a configuration for each client, tested by an
+// upload.
 import { every, few } from './forms.mjs'
 import { equal, judge } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
@@ -24,7 +25,7 @@ async function looks(page, config) {
   equal('the focus after the dialog', await page.evaluate(() => document.activeElement.tagName), 'BUTTON')
 }
 
-// makeKey makes a key for PicGo and tries it, on the screen of the keys.
+// makeKey creates a key for PicGo and tests it, on the screen of keys.
 export async function makeKey(page, config) {
   const say = labels[config.language]
   await page.getByRole('button', { name: say.newKey }).first().click()

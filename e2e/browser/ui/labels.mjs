@@ -1,4 +1,4 @@
-// What people read on the screen, by language: the scenarios find everything by it.
+// The visible texts by language. The scenarios find all elements by them.
 export const labels = {
   'en-US': {
     username: 'User name', password: 'Password', signIn: 'Sign in', nav: 'Main', wrong: 'The user name or the password is wrong.',
@@ -49,7 +49,7 @@ export const labels = {
   },
 }
 
-// signIn signs in by what the page shows.
+// signIn signs in by visible labels.
 export async function signIn(page, { language, username, password }) {
   const say = labels[language]
   await page.getByLabel(say.username, { exact: true }).fill(username)

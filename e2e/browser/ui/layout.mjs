@@ -1,4 +1,4 @@
-// How things stand: in one line where they belong together, clear of each other, and no longer than there is room for.
+// Layout: aligned lines, no overlaps, and lengths that fit.
 import { enter, furnish } from './files.mjs'
 import { equal } from './harness.mjs'
 import { labels } from './labels.mjs'
@@ -8,7 +8,7 @@ const forms = () => ['desk', 'phone'].map((size) => ({ language: 'en-US', theme:
 const box = (locator) => locator.evaluate((element) => element.getBoundingClientRect().toJSON())
 const boxes = (locator) => locator.evaluateAll((all) => all.map((element) => element.getBoundingClientRect().toJSON()))
 
-// level says whether things stand in one line, by their middles.
+// level reports whether boxes are on one line, by their centres.
 const level = (all) => Math.max(...all.map((one) => one.y + one.height / 2)) - Math.min(...all.map((one) => one.y + one.height / 2)) <= 2
 
 async function stands(page, config) {
@@ -56,7 +56,7 @@ async function stands(page, config) {
   await details.getByRole('button', { name: say.hideDetails }).click()
 }
 
-// Thirty folders deep the place where something goes to can still be read.
+// At a depth of thirty folders, the name of the target can still be read.
 async function goesDeep(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -72,7 +72,8 @@ async function goesDeep(page, config) {
   equal('whether the name stands in the dialog', name.width >= 50 && name.left > sheet.left && name.right < sheet.right, true)
 }
 
-// A long announcement is cut to three lines until somebody wants all of it; what is worst comes first.
+// A long announcement is cut to three lines until the user expands it; the most severe one comes
+// first.
 async function announces(page, config) {
   const say = labels[config.language]
   const items = ['info', 'danger', 'warning'].map((level) => ({ id: level, level, title: `A ${level}`, content: level === 'danger' ? 'Very many words. '.repeat(60) : 'Few words.' }))

@@ -1,4 +1,4 @@
-// What takes long, or a quiet machine: many files, large files, and figures. Only a full run has them.
+// Slow scenarios and measurements: many files, large files. Only a full run contains them.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,8 @@ async function enter(page, config, path) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// The weight of the first screen, by the network and by what was built (KB of gzip). Thumbnails are asked for by tiles that are there by then.
+// The size of the first screen, in requests and in KB of gzip. Thumbnails do not count: visible
+// tiles request them.
 async function weighs(page, config) {
   await enter(page, config, '/public')
   await page.getByRole('link', { name: /^odd/ }).waitFor()
@@ -37,15 +38,17 @@ async function weighs(page, config) {
 
 const Mbit = 1e6 / 8 // bytes
 
-// Networks and processors that the first screen is measured on: bytes a second, ms, and how much slower the processor is. Slow 4G is what Lighthouse calls so.
+// Networks and processors for the measurements: bytes per second, ms, and the slowdown of the
+// processor. Slow 4G is that of Lighthouse.
 const machines = {
   bare: { down: -1, up: -1, latency: 0, slower: 1 },
   'processor / 4, 10 Mbit, 40 ms': { down: 10 * Mbit, up: 10 * Mbit, latency: 40, slower: 4 },
   'slow 4G': { down: 1.6 * Mbit, up: 0.75 * Mbit, latency: 150, slower: 1 },
 }
 
-// When the largest thing of the first screen is there (LCP, ms), of five visits with nothing in the cache the middle and the worst, and how much of it jumps
-// (CLS). Time is told and not judged: it depends on the machine, and on what else it does (load).
+// The largest contentful paint of the first screen (LCP, ms), median and worst of five visits with
+// an empty cache, and its layout shift (CLS). The time is reported and not judged, because it
+// depends on the machine and its load.
 async function appears(page, config) {
   await enter(page, config, '/public/odd')
   await page.getByRole('link', { name: /^readme\.md/ }).waitFor()
@@ -80,7 +83,8 @@ async function appears(page, config) {
   }
 }
 
-// Ten thousand files: what a frame of scrolling costs, how long the way to the middle is, and what the page holds of them.
+// Ten thousand files: the cost of a frame of scrolling, the time of a jump to the middle, and the
+// number of rendered entries.
 async function scrolls(page, config) {
   await config.ask('many')
   await enter(page, config, '/public/many')
@@ -132,7 +136,8 @@ async function scrolls(page, config) {
   }
 }
 
-// Five hundred files at once: none fails, and the page goes on answering. What the browser itself does before it tells of the choice is not the page's.
+// Five hundred files at once: none fails, and the page stays responsive. The time that the browser
+// needs before it reports the choice is not counted.
 async function uploadsMany(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')

@@ -1,11 +1,21 @@
 // Runs scenarios of the web UI against a running service.
 //
-//   node ui/main.mjs
+//     node ui/main.mjs
 //
-// Reads a line {"base": address, "users": an account by language, "password": that of all of them, "only": part of a name or "", "full": whether screens are
-// looked at in all forms, "shots": directory for pictures or "", "still": whether these leave out what no two runs have in common, "opens": the folder for a first visit, when the account has none, "lan": in a full run, the address of
-// a second service}. Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}, for what was measured: {"figure", "figures"}, and for what no page can do: {"ask", "with"}, which is answered by a line.
-// A scenario runs in each of its forms (language, theme, size), in a profile of its own.
+// Reads a line of JSON:
+//     base: address of the service
+//     users: account by language
+//     password: password of all accounts
+//     only: part of a scenario's name, or ""
+//     full: whether screens are judged in all forms
+//     shots: directory for pictures, or ""
+//     still: whether pictures leave out parts that differ in each run
+//     opens: folder for a first visit, if the account has none
+//     lan: in a full run, address of a second service
+// Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
+// measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
+// test answers by a line. A scenario runs in each of its forms (language, theme, size), in its own
+// profile.
 import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
 import * as commands from './commands.mjs'
@@ -45,7 +55,8 @@ for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenari
       error = page.faults().join('\n')
     } catch (cause) {
       error = [cause.stack, ...page.faults()].join('\n')
-      if (config.shots) await page.screenshot({ path: `${config.shots}/failed-${whole.replaceAll('/', '-')}.png` }).catch(() => undefined) // the page may be beyond it
+      // the page may be unable to render
+      if (config.shots) await page.screenshot({ path: `${config.shots}/failed-${whole.replaceAll('/', '-')}.png` }).catch(() => undefined)
     }
     await page.context().close()
     say({ name: whole, ms: Date.now() - began, error })

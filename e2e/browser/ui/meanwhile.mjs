@@ -1,5 +1,5 @@
-// What comes between the reader and the page: a session that ends in the middle of a form, others who change the folder, a network that goes and comes
-// back, a new version of the page, permissions that are missing, and keys and buttons pressed quickly.
+// Interruptions: a session that ends while a form is open, changes by other users, a lost network,
+// a new version of the page, missing permissions, and fast key presses.
 import { enter, furnish } from './files.mjs'
 import { once, spoken } from './forms.mjs'
 import { equal, judge, until } from './harness.mjs'
@@ -7,7 +7,7 @@ import { labels, signIn } from './labels.mjs'
 
 const texts = (...names) => names.map((name) => ({ name, bytes: btoa('a few words') }))
 
-// stand opens a folder of text files, and returns its path.
+// stand creates and opens a folder of text files, and returns its path.
 async function stand(page, config, folder, names) {
   await enter(page, config, '')
   const path = await furnish(page, config, folder, texts(...names))
@@ -16,7 +16,7 @@ async function stand(page, config, folder, names) {
   return path
 }
 
-// remove deletes entries of a folder by the interface, as another tab does.
+// remove deletes entries of a folder by the API, as another tab would.
 async function remove(page, folder, ...names) {
   await page.evaluate(async ({ folder, names }) => {
     const { data } = await (await fetch('/api/auth/csrf-token')).json()
@@ -25,7 +25,8 @@ async function remove(page, folder, ...names) {
   }, { folder, names })
 }
 
-// The first thing that is sent from a page needs a token, and the session may have ended before: the form waits for the sign-in, and is sent then.
+// The first write from a page needs a token, and the session may have ended before it: the form
+// waits for the sign-in and is submitted then.
 async function formSurvives(page, config) {
   const say = labels[config.language]
   await stand(page, config, 'Forms', ['kept.txt'])
@@ -44,7 +45,8 @@ async function formSurvives(page, config) {
   await page.getByRole('gridcell', { name: /^A title/ }).waitFor()
 }
 
-// Others delete a file, and then the folder: the page shows it when it is looked at again, or acts on what has gone, and what is being typed stays.
+// Other users delete a file, and then the folder: the page notices it when it becomes visible again
+// or when an action fails, and keeps the text that is being typed.
 async function othersChange(page, config) {
   const say = labels[config.language]
   const folder = await stand(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt', 'd.txt'])
@@ -66,7 +68,7 @@ async function othersChange(page, config) {
   let asked = 0
   page.on('request', (request) => (asked += request.url().includes('/api/files?') ? 1 : 0))
   await look()
-  await page.waitForTimeout(900) // longer than the page waits before it asks
+  await page.waitForTimeout(900) // longer than the delay of a refresh
   equal('what is being typed', await field.inputValue(), 'half a na')
   equal('how often the folder was asked for', asked, 0)
   await field.press('Escape')
@@ -93,7 +95,7 @@ async function othersChange(page, config) {
   await page.getByRole('heading', { name: say.noFolder }).waitFor()
 }
 
-// A folder that the network kept from the page is there as soon as the network is.
+// A folder that could not load while offline loads when the network is back.
 async function networkReturns(page, config) {
   const say = labels[config.language]
   const folder = await stand(page, config, 'Far', ['near.txt'])
@@ -107,7 +109,7 @@ async function networkReturns(page, config) {
   equal('the address', decodeURIComponent(new URL(page.url()).pathname), `/app/files${folder}`)
 }
 
-// A server that fails to answer once, with the network in order, is asked again by the page itself.
+// After a failed connection with the network up, the page itself repeats the request.
 async function serverReturns(page, config) {
   const say = labels[config.language]
   await stand(page, config, 'Restarted', ['near.txt'])
@@ -118,7 +120,7 @@ async function serverReturns(page, config) {
   await page.getByRole('link', { name: 'Restarted', exact: true }).waitFor()
 }
 
-// What is loaded late and is not there any more, as after an update, leaves nobody waiting.
+// If a late-loaded module is gone, as after an update, the page says so.
 async function outdated(page, config) {
   const say = labels[config.language]
   await stand(page, config, 'Old', ['a.txt'])
@@ -127,11 +129,11 @@ async function outdated(page, config) {
   await page.keyboard.press('Delete')
   const told = page.getByRole('region', { name: say.notices })
   await told.getByText(say.stale).waitFor()
-  page.faults() // the browser complains too
+  page.faults() // drops the browser's own error
   await Promise.all([page.waitForEvent('load'), told.getByRole('button', { name: say.reload }).click()])
 }
 
-// Keys for what may not be done say which permission is missing, and do nothing.
+// Keys for actions without permission name the missing permission, and do nothing.
 async function lacks(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -154,7 +156,8 @@ async function lacks(page, config) {
   equal('how many dialogs are open', await page.getByRole('dialog').count(), 0)
 }
 
-// Each press of a key that moves an entry counts, however quickly they follow; a double click on a button is one click.
+// Each key press that moves an entry counts, even in fast succession; a double click on a button is
+// one click.
 async function quickly(page, config) {
   const say = labels[config.language]
   await stand(page, config, 'Quick', ['1.txt', '2.txt', '3.txt', '4.txt', '5.txt'])
@@ -170,7 +173,7 @@ async function quickly(page, config) {
   await until('the order 2 3 4 1 5', async () => (await names()) === '2.txt 3.txt 4.txt 1.txt 5.txt', 10_000)
 }
 
-// A file that is dropped beside what takes it does not make the browser leave the page for it.
+// A file that is dropped outside of the drop zone does not make the browser leave the page.
 async function drops(page) {
   const stays = () => page.evaluate(() => {
     const dataTransfer = new DataTransfer()

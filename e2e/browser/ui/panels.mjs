@@ -1,4 +1,4 @@
-// Everything that opens above a folder, one after the other. What is looked for in them is up to whoever walks.
+// Opens all panels of a folder, one after the other. The caller decides which checks run on each.
 import { few } from './forms.mjs'
 import { enter, furnish } from './files.mjs'
 import { equal, judge } from './harness.mjs'
@@ -22,14 +22,15 @@ const contents = [
   { name: 'data.bin', bytes: base64('\0\x01\x02') },
 ]
 
-// fromMenu chooses an entry and takes an action from the menu of the bar.
+// fromMenu selects an entry and runs an action from the menu of the selection bar.
 export async function fromMenu(page, say, entry, action) {
   await page.getByRole('link', { name: entry }).click()
   await page.getByRole('button', { name: say.more, exact: true }).click()
-  await page.getByRole('menuitem', { name: new RegExp(`^${action}`) }).click() // its key is part of its name
+  // the label includes the shortcut
+  await page.getByRole('menuitem', { name: new RegExp(`^${action}`) }).click()
 }
 
-// held fails when a dialog that was closed has left the focus to nobody.
+// held fails if no element has the focus after a dialog has closed.
 async function held(page, what) {
   equal(`whether something has the focus after ${what}`, await page.evaluate(() => document.activeElement !== document.body), true)
 }
@@ -76,7 +77,8 @@ async function inPlace(page, say, look, phone) {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await held(page, 'shortcuts')
 
-  await page.keyboard.press('Escape') // on a phone the button to add is there while nothing is chosen
+  // on a phone the button to add entries needs an empty selection
+  await page.keyboard.press('Escape')
   if (phone) await page.getByRole('button', { name: say.add, exact: true }).click()
   await page.getByRole(phone ? 'menuitem' : 'button', { name: say.newFolder }).click()
   await page.getByLabel(say.folderName).waitFor()
@@ -145,13 +147,14 @@ async function notices(page, say, look, phone) {
   await upload(['one.txt', 'two.txt'])
   await page.getByRole('button', { name: say.retryAll }).waitFor()
   if (phone) {
-    await page.getByRole('button', { name: say.add, exact: true }).click({ trial: true }) // the tray is not in its way
+    // the tray does not cover it
+    await page.getByRole('button', { name: say.add, exact: true }).click({ trial: true })
     await page.getByRole('button', { name: say.showUploads }).click()
   }
   await look('tray')
 }
 
-// walk opens one thing after the other and calls look with the name of each.
+// walk opens one panel after the other and calls look with the name of each.
 export async function walk(page, config, look) {
   const say = labels[config.language]
   const phone = config.size !== 'desk'

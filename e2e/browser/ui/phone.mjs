@@ -1,11 +1,13 @@
-// Narrow screens, fingers and large text: nothing is to be scrolled sideways for, too small to be hit, cut off or covered.
+// Narrow screens, touch and large text: no sideways scrolling, no targets that are too small, cut
+// off or covered.
 import { small } from './forms.mjs'
 import { enter } from './files.mjs'
 import { equal } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { walk } from './panels.mjs'
 
-// cramped says what is too small or out of reach on a screen for fingers: of what is on top, 24 px for everything, 44 px for what is meant to be pressed.
+// cramped returns the targets of a touch screen that are too small or out of reach: 24 px for every
+// target of the topmost layer, 44 px for buttons and fields.
 export async function cramped(page, { size }) {
   if (size === 'desk') return []
   return page.evaluate(() => {
@@ -15,7 +17,7 @@ export async function cramped(page, { size }) {
     const top = [...document.querySelectorAll('dialog:modal, :popover-open')].at(-1) ?? document
     const name = (element) => `${element.tagName.toLowerCase()} "${(element.getAttribute('aria-label') ?? element.title) || element.textContent.trim().slice(0, 40) || element.id}"`
     const layer = (element) => element.closest('dialog, [popover], nav, [role=toolbar], header, section') ?? document
-    // What scrolls around an element, if anything does.
+    // scroller is the nearest scrolling ancestor, if any.
     const scroller = (element) => (!element || element === document.body ? undefined : /auto|scroll/.test(getComputedStyle(element).overflow) ? element : scroller(element.parentElement))
     const clip = (element) => (!element || element === document.body ? undefined : getComputedStyle(element).overflowX !== 'visible' ? element : clip(element.parentElement))
     for (const element of top.querySelectorAll('a[href], button, input, select, textarea, summary, [role=treeitem]')) {
@@ -48,7 +50,8 @@ export async function cramped(page, { size }) {
   })
 }
 
-// enlarge doubles the size of all text and nothing else, as browsers that enlarge text alone do; once for each sheet of styles.
+// enlarge doubles the size of all text and nothing else, as browsers do that enlarge text only;
+// once for each style sheet.
 export function enlarge(page) {
   return page.evaluate(async () => {
     window.enlarged ??= new WeakSet()
@@ -78,7 +81,8 @@ async function screens(page, config, look) {
   await page.goto('/public/none.jpg')
   await page.getByRole('heading', { level: 1, name: say.notFound }).waitFor()
   await look('not found')
-  await (config.full ? walk(page, config, look) : enter(page, config, '')) // panels.mjs walks there too
+  // panels.mjs runs this walk too
+  await (config.full ? walk(page, config, look) : enter(page, config, ''))
   await page.goto('/app/files')
   await page.getByRole('link', { name: 'public', exact: true }).waitFor()
   await look('root')

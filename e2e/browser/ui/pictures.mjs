@@ -1,4 +1,4 @@
-// Pictures and sounds to upload, made on the spot: gradients of a colour each, and a hum.
+// Pictures and audio files for uploads: colour gradients and a hum.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
@@ -12,7 +12,7 @@ function chunk(kind, data) {
   return whole
 }
 
-// png is a picture of a hue from 0 to 1.
+// png returns a picture of a hue from 0 to 1.
 export function png(width, height, hue) {
   const rows = Buffer.alloc((width * 3 + 1) * height)
   const channel = (shift, light) => Math.round(255 * light * (0.55 + 0.45 * Math.cos(2 * Math.PI * (hue + shift))))
@@ -29,7 +29,7 @@ export function png(width, height, hue) {
   return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
 }
 
-// album writes a folder of so many pictures below dir and returns its path.
+// album writes a folder of `count` pictures below dir and returns its path.
 export async function album(dir, name, count) {
   const folder = join(dir, name)
   await mkdir(folder, { recursive: true })
@@ -37,7 +37,7 @@ export async function album(dir, name, count) {
   return folder
 }
 
-// wave is a quiet hum of so many seconds, as WAV of 8 bits.
+// wave returns a quiet hum of some seconds, as WAV with 8 bits.
 export function wave(seconds) {
   const rate = 8000
   const head = Buffer.alloc(44)

@@ -1,4 +1,5 @@
-// What scenarios of uploads stand on: files to send, the numbers of parts that arrive, and the sums of what is stored.
+// Common code of the upload scenarios: files to send, the part numbers that arrive, and the
+// checksums of the stored files.
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,10 +12,10 @@ export const MiB = 1 << 20
 
 const sum = (bytes) => createHash('sha256').update(bytes).digest('hex')
 
-// content makes bytes of which no part is like another.
+// content returns bytes in which no part repeats.
 const content = (size, seed) => Buffer.from(Array.from({ length: Math.ceil(size / 32) }, (_, n) => sum(`${seed} ${n}`).slice(0, 32)).join('')).subarray(0, size)
 
-// written writes a file of a size into a directory that goes with the scenario.
+// written writes a file of a size into the directory of the scenario.
 export async function written(config, name, size) {
   const bytes = content(size, name)
   const path = join(config.dir, name)
@@ -22,14 +23,14 @@ export async function written(config, name, size) {
   return { path, name, sum: sum(bytes) }
 }
 
-// enter signs in and goes to a folder, the account's own one unless another is named.
+// enter signs in and opens a folder, by default that of the account.
 export async function enter(page, config, path = `/home/${config.username}`) {
   await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
   await signIn(page, config)
   await page.waitForURL((url) => url.pathname === `/app/files${path}`)
 }
 
-// choose has files chosen to be uploaded to the folder on the screen.
+// choose uploads files to the folder on the screen.
 export async function choose(page, config, paths) {
   const button = page.getByRole('main').getByRole('button', { name: labels[config.language].upload, exact: true }).first()
   const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button.click()])
@@ -38,19 +39,20 @@ export async function choose(page, config, paths) {
 
 export const finished = (page, config, count) => page.getByRole('heading', { name: labels[config.language].uploaded(count) }).waitFor({ timeout: 180_000 })
 
-// whole fails unless files are stored as they were on the disk.
+// whole fails unless the stored files equal those on the disk.
 export async function whole(config, files, folder = `/home/${config.username}`) {
   equal('the sums', await config.ask('sums', files.map((file) => `${folder}/${file.name}`)), files.map((file) => file.sum))
 }
 
-// pace sets how fast bytes go out, in bytes a second.
+// pace limits the upload speed, in bytes per second.
 export async function pace(page, speed) {
   const network = await page.context().newCDPSession(page)
   await network.send('Network.enable')
   await network.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: speed })
 }
 
-// watch counts parts: the numbers of those that were acknowledged, and of those that were sent after that.
+// watch records part numbers: those that were acknowledged, and those that were sent again
+// afterwards.
 export function watch(page) {
   const parts = { arrived: [], twice: [] }
   const number = (request) => request.method() === 'PUT' && Number(/\/multipart\/[^/]+\/part\/(\d+)$/.exec(new URL(request.url()).pathname)?.[1])
@@ -59,13 +61,13 @@ export function watch(page) {
   return parts
 }
 
-// each fails unless every part has arrived, once.
+// each fails unless every part has arrived exactly once.
 export function each(parts, count) {
   equal('the parts that arrived', parts.arrived.toSorted((a, b) => a - b), Array.from({ length: count }, (_, n) => n + 1))
   equal('the parts that were sent again after they had arrived', parts.twice, [])
 }
 
-// within gives a scenario a directory of its own for what it uploads.
+// within gives a scenario its own directory for the files that it uploads.
 const within = (run) => async (page, config) => {
   const dir = await mkdtemp(join(tmpdir(), 'larder-trouble-'))
   try {
@@ -76,5 +78,5 @@ const within = (run) => async (page, config) => {
   }
 }
 
-// onLan has scenarios run against the second service, once each.
+// onLan makes scenarios run against the second service, once each.
 export const onLan = (scenarios) => scenarios.map(({ name, run }) => ({ name, forms: once, lan: true, run: within(run) }))

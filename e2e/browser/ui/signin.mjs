@@ -1,9 +1,10 @@
-// Signing in: wrong and right, where it leads, and a session that ends under an open page.
+// Signing in: wrong and right passwords, the redirect afterwards, and a session that ends while the
+// page is open.
 import { every, few, once, spoken } from './forms.mjs'
 import { equal, judge, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
-// nav is what is there for whoever is signed in.
+// nav is the navigation of a signed-in user.
 const nav = (page, config) => page.getByRole('navigation', { name: labels[config.language].nav, exact: true })
 
 async function looks(page, config) {
@@ -26,16 +27,17 @@ async function signsIn(page, config) {
   await config.shot('sign-in-wrong')
   await signIn(page, config)
   await nav(page, config).waitFor()
-  equal('the address', new URL(page.url()).pathname, `/app/files/home/${config.username}`) // the account's own folder
+  // the account's own folder
+  equal('the address', new URL(page.url()).pathname, `/app/files/home/${config.username}`)
   await page.getByRole('button', { name: say.account }).click()
   await page.getByRole('menuitem', { name: say.signOut }).click()
   await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
 }
 
-// A service that is not ready yet is waited for.
+// The page waits for a service that is not ready yet.
 async function starts(page, config) {
   const say = labels[config.language]
-  // By the page itself: a 503 of the service counts as a fault.
+  // The page fakes the response itself: a 503 from the service counts as a fault.
   await page.addInitScript((body) => {
     const fetched = window.fetch
     window.fetch = (...given) => (window.ready || !String(given[0].url ?? given[0]).endsWith('/api/public/settings') ? fetched(...given) : Promise.resolve(new Response(body, { status: 503 })))
@@ -48,7 +50,7 @@ async function starts(page, config) {
   await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
 }
 
-// By the keyboard alone: the focus begins in the first field, and is never lost to the body.
+// By the keyboard alone: the focus begins in the first field, and an element always has the focus.
 async function byKeyboard(page, config) {
   await page.goto('/app/login?next=%2Fapp%2Ffiles%2Fpublic')
   await page.getByLabel(labels[config.language].username, { exact: true }).waitFor()
@@ -61,7 +63,7 @@ async function byKeyboard(page, config) {
   equal('the address', new URL(page.url()).pathname, '/app/files/public')
 }
 
-// Abuse case C76: whatever stands in `next`, the reader stays on this site.
+// Abuse case C76: for any value of `next`, the user stays on this site.
 const foreign = ['//evil.test', '//evil.test/app/files', '/\\evil.test', '\\\\evil.test', '/\t/evil.test', '/\n/evil.test', 'https://evil.test/app', 'https:evil.test', 'javascript:alert(1)',
   'data:text/html,x', '//evil.test/..', '/%09/evil.test', 'evil.test', '///evil.test', '/.//evil.test', 'http:\\\\evil.test']
 
@@ -77,7 +79,7 @@ async function stays(page, config) {
   }
 }
 
-// The session ends elsewhere: the page asks to sign in over it, and goes on where it was.
+// The session ends elsewhere: the page asks the user to sign in again, and goes on where it was.
 async function lost(page, config) {
   const say = labels[config.language]
   await page.goto('/app/login')
@@ -95,7 +97,7 @@ async function lost(page, config) {
   equal('the address', new URL(page.url()).pathname, '/app/files/home')
 }
 
-// Whoever has not verified the address gave it already, when it was what they signed in by.
+// If the user signed in by an unverified address, the form contains that address already.
 async function unverified(page, config) {
   const say = labels[config.language]
   const refusal = { success: false, error: { code: 'EMAIL_NOT_VERIFIED', message: 'No.' }, timestamp: 1 }
@@ -106,7 +108,7 @@ async function unverified(page, config) {
   equal('faults of the page', await judge(page), [])
 }
 
-// Language and theme are chosen before anybody signs in, and stay for the next visit.
+// Language and theme can be chosen before the sign-in, and stay for the next visit.
 async function chooses(page, config) {
   const say = labels['en-US']
   await page.goto('/app/login')

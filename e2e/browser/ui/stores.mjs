@@ -1,8 +1,8 @@
-// Uploads that go straight from the page to a store: a real one, in buckets of the S3 server of the tests.
+// Direct uploads from the page to a store, in buckets of the tests' S3 server.
 import { equal } from './harness.mjs'
 import { choose, enter, finished, MiB, onLan, whole, written } from './sending.mjs'
 
-// puts counts the requests with bytes: those straight to a store, and those to the service.
+// puts counts the PUT requests to the store and to the service.
 function puts(page, config) {
   const count = { store: 0, service: 0 }
   page.on('request', (request) => {
@@ -11,7 +11,7 @@ function puts(page, config) {
   return count
 }
 
-// Bytes go to the store and nowhere else, 1 MiB in one piece and 20 in parts.
+// The bytes go to the store only, 1 MiB in one piece and 20 MiB in parts.
 async function straight(page, config) {
   const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB)]
   await config.ask('stores')
@@ -23,8 +23,8 @@ async function straight(page, config) {
   await whole(config, files, '/open')
 }
 
-// Where the page may not reach the store, or not read what it answers, the same upload goes through the service; the store is left alone from then on, after a
-// reload too.
+// If the page cannot reach the store, or cannot read its response, the same upload goes through the
+// service. The page then avoids the store, also after a reload.
 async function around(page, config, folder) {
   const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB), await written(config, 'later.bin', MiB), await written(config, 'last.bin', 20 * MiB)]
   await config.ask('stores')

@@ -1,5 +1,6 @@
-// Uploads in trouble: the network goes, the service asks for patience, dies, forgets. Whatever happens, they go on by themselves, nothing that has arrived goes
-// twice, and what is stored in the end is what was sent. All on a host of plain http, where browsers keep from pages what they give to others.
+// Interrupted uploads: a lost network, rate limits, a killed service, expired sessions. Uploads
+// resume by themselves, parts that have arrived are not sent twice, and the stored files equal the
+// sent ones. All scenarios run on plain http, where browsers restrict pages.
 import { equal, judge, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { choose, each, enter, finished, MiB, onLan, pace, watch, whole, written } from './sending.mjs'
@@ -14,7 +15,7 @@ async function offline(page, config) {
   await until('two parts', () => parts.arrived.length >= 2, 60_000)
   const banner = page.getByText(say.offline)
   await page.context().setOffline(true)
-  await config.ask('cut') // setOffline() leaves alone what is under way
+  await config.ask('cut') // setOffline() does not abort requests under way
   await banner.waitFor()
   await page.getByText(say.noNetwork, { exact: true }).waitFor()
   const before = parts.arrived.length
@@ -31,7 +32,8 @@ async function offline(page, config) {
   await whole(config, [file])
 }
 
-// More requests than the service lets an account make in a minute: its own limit, set low and used up, 10 for most things and 200 for uploads.
+// More requests in a minute than the service allows an account: its own limit, set low and used up,
+// 10 for most requests and 200 for uploads.
 async function limited(page, config) {
   const say = labels[config.language]
   const files = []
@@ -66,7 +68,8 @@ async function limited(page, config) {
   await whole(config, files)
 }
 
-// The hour of a session ends in mid-upload. What had arrived of it is kept, so what was under way is all that goes again.
+// An upload session expires during the upload. The parts that have arrived are kept, so only the
+// parts under way are sent again.
 async function expires(page, config) {
   const say = labels[config.language]
   const [large, small] = [await written(config, 'expires.bin', 60 * MiB), await written(config, 'expires small.bin', 15 * MiB)]
@@ -88,7 +91,7 @@ async function expires(page, config) {
   await whole(config, [large, small])
 }
 
-// The service is killed in mid-upload, and comes back on what it had on its disk.
+// The service is killed during the upload, and restarts with the state on its disk.
 async function killed(page, config) {
   const say = labels[config.language]
   const file = await written(config, 'killed.bin', 60 * MiB)
@@ -108,7 +111,7 @@ async function killed(page, config) {
   await whole(config, [file])
 }
 
-// A page that is loaded anew in mid-upload goes on where it was once it has been given the file again.
+// After a reload during the upload, the upload resumes when the user has chosen the file again.
 async function reloaded(page, config) {
   const say = labels[config.language]
   const file = await written(config, 'reloaded.bin', 40 * MiB)
@@ -128,7 +131,7 @@ async function reloaded(page, config) {
   await whole(config, [file])
 }
 
-// What a page on plain http does without: a link is in the clipboard all the same, and its QR code on the screen.
+// A page on plain http lacks some browser APIs: it can still copy a link and show its QR code.
 async function plain(page, config) {
   const say = labels[config.language]
   const file = await written(config, 'plain.txt', 1000)
