@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gap, place } from "../src/lib/order";
+import { gap, reposition } from "../src/lib/order";
 
 /** What the order is when the changed positions hold. */
 function after(positions: (number | null)[], changed: Map<number, number>): number[] {
@@ -10,18 +10,18 @@ function after(positions: (number | null)[], changed: Map<number, number>): numb
 }
 
 test("between two with room one position changes", () => {
-  expect([...place([1024, 2048, 3072], 2, 1)]).toEqual([[2, 1536]]);
-  expect([...place([1024, 2048, 3072], 0, 1)]).toEqual([[0, 2560]]);
+  expect([...reposition([1024, 2048, 3072], 2, 1)]).toEqual([[2, 1536]]);
+  expect([...reposition([1024, 2048, 3072], 0, 1)]).toEqual([[0, 2560]]);
 });
 
 test("at either end one position changes", () => {
-  expect([...place([1024, 2048, 3072], 2, 0)]).toEqual([[2, 0]]);
-  expect([...place([1024, 2048, 3072], 0, 2)]).toEqual([[0, 3072 + gap]]);
-  expect([...place([null, null, null], 2, 0)]).toEqual([[2, gap]]);
+  expect([...reposition([1024, 2048, 3072], 2, 0)]).toEqual([[2, 0]]);
+  expect([...reposition([1024, 2048, 3072], 0, 2)]).toEqual([[0, 3072 + gap]]);
+  expect([...reposition([null, null, null], 2, 0)]).toEqual([[2, gap]]);
 });
 
 test("nothing changes where nothing moves", () => {
-  expect(place([1, 2, 3], 1, 1).size).toBe(0);
+  expect(reposition([1, 2, 3], 1, 1).size).toBe(0);
 });
 
 test("every move of every row leads to the order that was wanted", () => {
@@ -38,7 +38,7 @@ test("every move of every row leads to the order that was wanted", () => {
       for (let to = 0; to < row.length; to++) {
         const wanted = row.map((_, index) => index);
         wanted.splice(to, 0, ...wanted.splice(from, 1));
-        expect(after(row, place(row, from, to)), `${JSON.stringify(row)} ${from} → ${to}`).toEqual(wanted);
+        expect(after(row, reposition(row, from, to)), `${JSON.stringify(row)} ${from} → ${to}`).toEqual(wanted);
       }
     }
   }

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import type * as Bulk from "../src/lib/bulk";
 import type * as Links from "../src/lib/links";
-import type * as Looks from "../src/lib/looks";
+import type * as Appearance from "../src/lib/appearance";
 import type * as Markdown from "../src/lib/markdown";
 import type * as Preview from "../src/lib/preview";
 import { decode } from "../src/lib/text";
@@ -9,7 +9,7 @@ import { fit, fitted, within, zoomTo } from "../src/lib/zoom";
 
 let bulk: typeof Bulk;
 let links: typeof Links;
-let looks: typeof Looks;
+let appearance: typeof Appearance;
 let markdown: typeof Markdown;
 let preview: typeof Preview;
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   vi.stubGlobal("matchMedia", () => new EventTarget());
   bulk = await import("../src/lib/bulk");
   links = await import("../src/lib/links");
-  looks = await import("../src/lib/looks");
+  appearance = await import("../src/lib/appearance");
   markdown = await import("../src/lib/markdown");
   preview = await import("../src/lib/preview");
 });
@@ -114,11 +114,11 @@ test("a copy in the same folder is named as the server names it", () => {
 });
 
 test("there are twelve colours and forty emoji, none twice, and signs are counted as people do", () => {
-  expect(new Set(looks.swatches).size).toBe(12);
-  expect(new Set(looks.emoji).size).toBe(40);
-  expect(looks.firstSign(" 👩‍👩‍👧‍👦x")).toBe("👩‍👩‍👧‍👦");
-  expect(looks.firstSign("🗂️📦")).toBe("🗂️");
-  expect(looks.firstSign("")).toBe("");
+  expect(new Set(appearance.swatches).size).toBe(12);
+  expect(new Set(appearance.emoji).size).toBe(40);
+  expect(appearance.firstSign(" 👩‍👩‍👧‍👦x")).toBe("👩‍👩‍👧‍👦");
+  expect(appearance.firstSign("🗂️📦")).toBe("🗂️");
+  expect(appearance.firstSign("")).toBe("");
 });
 
 const stage = { width: 1000, height: 500 };

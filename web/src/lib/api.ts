@@ -55,14 +55,14 @@ const endings = ["UNAUTHORIZED", "SESSION_REVOKED", "ROLE_CHANGED", "USER_DISABL
 
 /**
  * Reports whether a code means that the session has ended. Modules that send requests themselves
- * then call `regain` and repeat the request if it resolves to true.
+ * then call `signInAgain` and repeat the request if it resolves to true.
  */
-export function ended(code: string): boolean {
+export function isSessionEnd(code: string): boolean {
   return endings.includes(code);
 }
 
 /** Asks the user to sign in again. Resolves to whether the request must be repeated. */
-export function regain(code: string): Promise<boolean> {
+export function signInAgain(code: string): Promise<boolean> {
   forgetCsrf();
   return listener.sessionLost(code);
 }
@@ -193,7 +193,7 @@ async function send({ url, method, headers, body, signal }: Call): Promise<Respo
       forgetCsrf();
       continue;
     }
-    if (ended(code) && (await regain(code))) continue;
+    if (isSessionEnd(code) && (await signInAgain(code))) continue;
     return answer;
   }
 }

@@ -14,7 +14,7 @@ const load: Record<Locale, () => Promise<{ messages: Messages }>> = {
 
 class Language {
   locale = $state<Locale>("en-US");
-  // nothing is shown before `speak` has loaded them
+  // nothing is shown before `setLocale` has loaded them
   messages = $state.raw<Messages>(undefined as unknown as Messages);
 }
 
@@ -30,7 +30,7 @@ export function locale(): Locale {
 }
 
 /** Sets the language of the page. */
-export async function speak(to: Locale): Promise<void> {
+export async function setLocale(to: Locale): Promise<void> {
   const { messages } = await load[to]();
   language.locale = to;
   language.messages = messages;

@@ -3,7 +3,7 @@
  * (src/boot.js), and so does the account.
  */
 import { accent, type Scheme } from "./color";
-import { initialLocale, locale, speak, type Locale } from "./i18n.svelte";
+import { initialLocale, locale, setLocale, type Locale } from "./i18n.svelte";
 
 export type Theme = "light" | "dark" | "system";
 export const defaultAccent = "#3b6cf6";
@@ -67,7 +67,7 @@ export async function setLook(to: {
   if (to.theme === "light" || to.theme === "dark" || to.theme === "system") look.theme = to.theme;
   if (to.accentColor && /^#[0-9a-f]{6}$/i.test(to.accentColor)) look.accent = to.accentColor;
   if (to.enableBlur !== undefined) look.blur = to.enableBlur;
-  if (to.locale && to.locale !== locale()) await speak(to.locale === "zh-CN" ? "zh-CN" : "en-US");
+  if (to.locale && to.locale !== locale()) await setLocale(to.locale === "zh-CN" ? "zh-CN" : "en-US");
   show();
 }
 
@@ -78,6 +78,6 @@ export async function startLook(): Promise<void> {
   look.accent = last.accentColor ?? defaultAccent;
   look.blur = last.blur ?? true;
   dark.addEventListener("change", show);
-  await speak(initialLocale());
+  await setLocale(initialLocale());
   show();
 }

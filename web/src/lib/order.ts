@@ -7,7 +7,7 @@ export const gap = 1024;
  * its new neighbours. `positions` are those of all entries in their order, null for entries without
  * one, which come last. `from` and `to` are indices; `to` is counted without the moved entry.
  */
-export function place(positions: readonly (number | null)[], from: number, to: number): Map<number, number> {
+export function reposition(positions: readonly (number | null)[], from: number, to: number): Map<number, number> {
   const others = positions.map((position, index) => ({ index, position }));
   const [moved] = others.splice(from, 1);
   const changed = new Map<number, number>();

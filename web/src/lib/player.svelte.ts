@@ -12,7 +12,7 @@ class Player {
   element: HTMLMediaElement | undefined;
 
   /** Takes over an element from the viewer; it goes on playing. */
-  keep(entry: Entry, element: HTMLMediaElement): void {
+  adopt(entry: Entry, element: HTMLMediaElement): void {
     this.close();
     element.controls = false;
     element.hidden = true; // until the player shows it
@@ -24,7 +24,7 @@ class Player {
   /**
    * Hands over the element of an entry to the caller, undefined when the entry does not play here.
    */
-  take(id: string): HTMLMediaElement | undefined {
+  release(id: string): HTMLMediaElement | undefined {
     if (this.entry?.id !== id) return undefined;
     const { element } = this;
     this.element = undefined;

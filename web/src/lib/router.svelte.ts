@@ -1,12 +1,12 @@
 /** The router: the address as reactive state, and links that lead within the UI. */
 
 /** The current address, decoded: `path` without a trailing slash, `query` as the part after `?`. */
-class Place {
+class Route {
   path = $state(decodePath(location.pathname));
   query = $state.raw(new URLSearchParams(location.search));
 }
 
-export const place = new Place();
+export const route = new Route();
 
 function decodePath(path: string): string {
   const segments = path.split("/").map((segment) => {
@@ -26,8 +26,8 @@ export function address(prefix: string, path: string): string {
 }
 
 function read(): void {
-  place.path = decodePath(location.pathname);
-  place.query = new URLSearchParams(location.search);
+  route.path = decodePath(location.pathname);
+  route.query = new URLSearchParams(location.search);
 }
 
 /** Navigates to an address within the UI. */

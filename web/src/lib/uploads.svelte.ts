@@ -3,7 +3,7 @@
  */
 import { client, take, type Failure } from "./api";
 import { session, refresh } from "./session.svelte";
-import { arrived } from "./upload/arrivals";
+import { folderChanged } from "./upload/changes";
 import { Engine } from "./upload/engine";
 import { active, type Answer, type Batch, type Entry, type Item, type Offered, type State } from "./upload/item";
 import { Meter } from "./upload/meter";
@@ -151,7 +151,7 @@ class Uploads {
 
   private finished(item: Item): void {
     this.done++;
-    arrived(item.folder);
+    folderChanged(item.folder);
   }
 
   private changed(): void {
@@ -175,7 +175,7 @@ class Uploads {
       this.files.reset();
       clearInterval(this.pulse);
       this.pulse = undefined;
-    // without progress, the speed must fall
+      // without progress, the speed must fall
     } else this.pulse ??= setInterval(() => this.changed(), 1000);
     // The used storage has changed.
     if ((going > 0 && this.summary.going === 0) || (this.summary.stopped && !stopped))

@@ -22,8 +22,8 @@ import {
   type Item,
   type Offered,
 } from "./item";
-import { Slots } from "./patience";
-import { Store, type Kept } from "./store";
+import { Slots } from "./retry";
+import { Store, type StoredItem } from "./store";
 import { Tabs } from "./tabs";
 import { abandon, transfer } from "./transfer";
 
@@ -31,7 +31,7 @@ import { abandon, transfer } from "./transfer";
  * Files are added in chunks of at most so many files and ms, so that thousands of files do not
  * freeze the page.
  */
-const bite = { files: 200, ms: 30 };
+const chunk = { files: 200, ms: 30 };
 
 export interface Watcher {
   changed(): void;
@@ -105,8 +105,8 @@ export class Engine {
         if (!batch) this.batches.push((batch = { id, path, at: Date.now(), indirect: false, items: [] }));
         fresh.push(this.enqueue(batch, one, stats, how.done));
       }
-      if (++taken === bite.files || performance.now() - began > bite.ms) {
-        this.keep(fresh);
+      if (++taken === chunk.files || performance.now() - began > chunk.ms) {
+        this.persist(fresh);
         fresh = [];
         this.pump();
         await new Promise((resolve) => setTimeout(resolve));
@@ -114,7 +114,7 @@ export class Engine {
         began = performance.now();
       }
     }
-    this.keep(fresh);
+    this.persist(fresh);
     this.pump();
     for (const folder of how.folders ?? []) await this.folders.ensure(path, folder);
   }
@@ -180,7 +180,7 @@ export class Engine {
     if (active(item) || item.state === "queued" || item.state === "conflict") return;
     item.file = file;
     item.handle = handle ?? item.handle;
-    this.keep([item]);
+    this.persist([item]);
     this.queue(item);
   }
 
@@ -222,7 +222,7 @@ export class Engine {
     if (item.state !== "paused" && item.state !== "error") return;
     if (item.file) this.queue(item);
     else item.state = "needs-file";
-    this.keep([item]);
+    this.persist([item]);
     this.pump();
   }
 
@@ -259,7 +259,7 @@ export class Engine {
     // key.
     void abandon(item);
     item.key = random();
-    this.keep([item]);
+    this.persist([item]);
     this.queue(item);
   }
 
@@ -296,7 +296,7 @@ export class Engine {
     item.state = state;
     if (under && state === "queued") this.waiting.unshift(item);
     under?.abort(new DOMException("Halted", "AbortError"));
-    if (state === "paused") this.keep([item]);
+    if (state === "paused") this.persist([item]);
     this.watcher.changed();
   }
 
@@ -350,7 +350,7 @@ export class Engine {
       signal,
       slots: this.slots,
       changed: () => this.watcher.changed(),
-      keep: () => this.keep([item]),
+      keep: () => this.persist([item]),
       moved: (bytes) => (this.moved += bytes),
     });
   }
@@ -374,12 +374,12 @@ export class Engine {
   }
 
   /** Stores the items that must survive a reload. */
-  private keep(items: Item[]): Promise<void> {
-    const kept = items.filter(unfinished).map((item) => this.kept(item));
+  private persist(items: Item[]): Promise<void> {
+    const kept = items.filter(unfinished).map((item) => this.stored(item));
     return kept.length > 0 ? this.store.put(kept) : Promise.resolve();
   }
 
-  private kept(item: Item): Kept {
+  private stored(item: Item): StoredItem {
     const { id, path, at } = item.batch;
     return {
       id: item.id,
@@ -401,7 +401,7 @@ export class Engine {
 
   /** Queues the items of closed tabs again. */
   private async takeOver(): Promise<void> {
-    const left = await this.store.claim(this.user, this.tabs.id, this.tabs.living);
+    const left = await this.store.claim(this.user, this.tabs.id, this.tabs.isAlive);
     for (const kept of left) {
       let batch = this.batches.find((one) => one.id === kept.batch.id);
       if (!batch) this.batches.push((batch = { ...kept.batch, indirect: false, items: [] }));

@@ -1,7 +1,7 @@
 /** Creates the folders of an uploaded tree before their content, each once. */
 import { client, Failure, take } from "../api";
 import { below } from "./item";
-import { persevere, type Slots } from "./patience";
+import { withRetry, type Slots } from "./retry";
 
 export class Folders {
   private made = new Map<string, Promise<void>>();
@@ -34,7 +34,7 @@ export class Folders {
 
   private async make(path: string, name: string): Promise<void> {
     try {
-      await persevere(this.signal, () =>
+      await withRetry(this.signal, () =>
         this.slots.use(this.signal, () => take(client.POST("/api/files/folder", { body: { path, name } }))),
       );
     } catch (cause) {

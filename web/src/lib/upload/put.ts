@@ -1,5 +1,17 @@
 /** Sends request bodies by XMLHttpRequest, because fetch reports no upload progress. */
-import { csrf, ended, failure, Failure, forgetCsrf, pause, reached, ready, regain, retryAfter, backoff } from "../api";
+import {
+  csrf,
+  isSessionEnd,
+  failure,
+  Failure,
+  forgetCsrf,
+  pause,
+  reached,
+  ready,
+  signInAgain,
+  retryAfter,
+  backoff,
+} from "../api";
 
 /**
  * Timeouts in ms: `stalled` without upload progress, `silent` between the last byte and the
@@ -111,7 +123,7 @@ export async function putToService<Data>(
     else if (failed.code === "INVALID_CSRF" && !renewed) {
       renewed = true;
       forgetCsrf();
-    } else if (!(ended(failed.code) && (await regain(failed.code)))) throw failed;
+    } else if (!(isSessionEnd(failed.code) && (await signInAgain(failed.code)))) throw failed;
   }
 }
 

@@ -4,7 +4,7 @@
  * it. Without IndexedDB (private windows of some browsers) nothing is stored, and everything else
  * works.
  */
-export interface Kept {
+export interface StoredItem {
   id: string;
   key: string;
   /** The owner: several users may share a browser. */
@@ -61,7 +61,7 @@ export class Store {
     });
   }
 
-  put(all: Kept[]): Promise<void> {
+  put(all: StoredItem[]): Promise<void> {
     return this.write((items) => {
       for (const one of all) items.put(one);
     });
@@ -78,13 +78,13 @@ export class Store {
    * claim is one transaction, and transactions of all tabs run one after the other, so two tabs
    * never claim the same item.
    */
-  async claim(user: string, tab: string, living: (tab: string) => boolean): Promise<Kept[]> {
-    const mine: Kept[] = [];
+  async claim(user: string, tab: string, isAlive: (tab: string) => boolean): Promise<StoredItem[]> {
+    const mine: StoredItem[] = [];
     await this.write((items) => {
-      const request = items.getAll() as IDBRequest<Kept[]>;
+      const request = items.getAll() as IDBRequest<StoredItem[]>;
       request.onsuccess = () => {
         for (const one of request.result) {
-          if (one.user !== user || one.tab === tab || living(one.tab)) continue;
+          if (one.user !== user || one.tab === tab || isAlive(one.tab)) continue;
           one.tab = tab;
           items.put(one);
           mine.push(one);

@@ -24,15 +24,15 @@ export function unreachable(url: string): boolean {
   return new URL(url).origin in read();
 }
 
-export function isProven(url: string): boolean {
+export function isProvenReachable(url: string): boolean {
   return proven.has(new URL(url).origin);
 }
 
-export function prove(url: string): void {
+export function markReachable(url: string): void {
   proven.add(new URL(url).origin);
 }
 
-export function giveUp(url: string): void {
+export function markUnreachable(url: string): void {
   try {
     localStorage.setItem(key, JSON.stringify({ ...read(), [new URL(url).origin]: Date.now() + memory }));
   } catch {

@@ -46,7 +46,7 @@ export class Tabs {
   }
 
   /** Reports whether a tab holds a lease. */
-  living = (tab: string): boolean => {
+  isAlive = (tab: string): boolean => {
     try {
       return Number(localStorage.getItem(prefix + tab) ?? 0) > Date.now();
     } catch {

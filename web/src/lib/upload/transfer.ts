@@ -7,9 +7,9 @@
  * server.
  */
 import { client, Failure, take, type Schemas } from "../api";
-import { giveUp, isProven, prove, unreachable } from "./stores";
+import { markUnreachable, isProvenReachable, markReachable, unreachable } from "./stores";
 import { partsFrom, partSize, requestsAtOnce, type Entry, type Item } from "./item";
-import { passes, persevere, type Slots } from "./patience";
+import { isTemporary, withRetry, type Slots } from "./retry";
 import { putToService, putToStore } from "./put";
 
 type Session = Schemas["ApiCreateSessionReply"];
@@ -18,7 +18,7 @@ type Session = Schemas["ApiCreateSessionReply"];
 const renewBefore = 15 * 60_000;
 
 /** The services of the queue that a transfer uses. */
-export interface Ground {
+export interface TransferContext {
   signal: AbortSignal;
   slots: Slots;
   /** Redraws the item. */
@@ -30,17 +30,17 @@ export interface Ground {
 }
 
 /** Uploads a file. Throws Failure, and the signal's reason. */
-export async function transfer(item: Item, ground: Ground): Promise<Entry> {
-  const gone = new Set<number>(); // parts that were sent, whether or not they arrived
+export async function transfer(item: Item, context: TransferContext): Promise<Entry> {
+  const sentParts = new Set<number>(); // parts that were sent, whether or not they arrived
   for (let expired = 0, broken = 0; ;) {
     const resumed = item.begun;
     const before = item.sent;
-    const session = await open(item, ground);
+    const session = await open(item, context);
     if (session.alreadyCompleted && session.file) return session.file;
     try {
-      return await deliver(item, session, resumed, gone, ground);
+      return await deliver(item, session, resumed, sentParts, context);
     } catch (cause) {
-      ground.signal.throwIfAborted();
+      context.signal.throwIfAborted();
       if (!(cause instanceof Failure)) throw cause;
       if (cause.code === "UPLOAD_SESSION_EXPIRED") {
         expired = item.sent > before ? 0 : expired + 1;
@@ -51,14 +51,14 @@ export async function transfer(item: Item, ground: Ground): Promise<Entry> {
   }
 }
 
-async function open(item: Item, ground: Ground): Promise<Session> {
+async function open(item: Item, context: TransferContext): Promise<Session> {
   item.state = "starting";
   item.sent = 0;
   item.begun = true;
-  ground.changed();
-  await ground.keep();
-  const session = await persevere(ground.signal, () =>
-    ground.slots.use(ground.signal, () =>
+  context.changed();
+  await context.keep();
+  const session = await withRetry(context.signal, () =>
+    context.slots.use(context.signal, () =>
       take(
         client.POST("/api/files/upload-session", {
           body: {
@@ -71,7 +71,7 @@ async function open(item: Item, ground: Ground): Promise<Session> {
             conflict: item.conflict,
             uploadMode: item.batch.indirect ? "worker" : "auto",
           },
-          signal: ground.signal,
+          signal: context.signal,
         }),
       ),
     ),
@@ -84,23 +84,23 @@ async function deliver(
   item: Item,
   session: Session,
   resumed: boolean,
-  gone: Set<number>,
-  ground: Ground,
+  sentParts: Set<number>,
+  context: TransferContext,
 ): Promise<Entry> {
   item.state = "uploading";
-  ground.changed();
+  context.changed();
   const body =
     session.totalParts === null
-      ? { etag: await whole(item, session, ground) }
-      : { parts: await inParts(item, session, session.totalParts, resumed, gone, ground) };
+      ? { etag: await whole(item, session, context) }
+      : { parts: await inParts(item, session, session.totalParts, resumed, sentParts, context) };
   item.state = "finishing";
-  ground.changed();
-  const { file } = await persevere(ground.signal, () =>
-    ground.slots.use(ground.signal, () =>
+  context.changed();
+  const { file } = await withRetry(context.signal, () =>
+    context.slots.use(context.signal, () =>
       take(
         client.POST("/api/files/upload-complete", {
           body: { sessionId: session.sessionId, ...body },
-          signal: ground.signal,
+          signal: context.signal,
         }),
       ),
     ),
@@ -108,15 +108,15 @@ async function deliver(
   return file;
 }
 
-function whole(item: Item, session: Session, ground: Ground): Promise<string> {
-  return piece(item, ground, {
+function whole(item: Item, session: Session, context: TransferContext): Promise<string> {
+  return piece(item, context, {
     from: 0,
     to: item.size,
     direct: session.uploadMode === "presigned" ? session.uploadUrl : undefined,
     path: `/api/files/upload/raw/${session.sessionId}`,
     progress: (loaded) => {
       item.sent = Math.min(loaded, item.size);
-      ground.changed();
+      context.changed();
     },
   });
 }
@@ -127,22 +127,22 @@ async function inParts(
   session: Session,
   total: number,
   resumed: boolean,
-  gone: Set<number>,
-  ground: Ground,
+  sentParts: Set<number>,
+  context: TransferContext,
 ) {
-  const { signal } = ground;
+  const { signal } = context;
   const etags = new Map<number, string>();
   const urls = new Map(session.parts.map((part) => [part.partNumber, part.url]));
   const path = { sessionId: session.sessionId };
   if (resumed) {
-    const there = await persevere(signal, () =>
-      ground.slots.use(signal, () =>
+    const there = await withRetry(signal, () =>
+      context.slots.use(signal, () =>
         take(client.GET("/api/files/upload/multipart/{sessionId}/parts", { params: { path }, signal })),
       ),
     );
     for (const part of there.parts) etags.set(part.partNumber, part.etag);
     for (const part of there.presignedParts) urls.set(part.partNumber, part.url);
-    if (item.again !== undefined) item.again = [...gone].filter((number) => !etags.has(number)).length;
+    if (item.again !== undefined) item.again = [...sentParts].filter((number) => !etags.has(number)).length;
   }
   const length = (number: number) => Math.min(partSize, item.size - (number - 1) * partSize);
   const underWay = new Map<number, number>();
@@ -152,7 +152,7 @@ async function inParts(
     for (const loaded of underWay.values()) sent += loaded;
     item.sent = sent;
     item.parts = { done: etags.size, total };
-    ground.changed();
+    context.changed();
   };
   count();
 
@@ -179,8 +179,8 @@ async function inParts(
     for (let number = missing.shift(); number !== undefined; number = missing.shift()) {
       if (until - Date.now() < renewBefore) await (renewing ??= renew().finally(() => (renewing = undefined)));
       const own = number;
-      gone.add(own);
-      const etag = await piece(item, ground, {
+      sentParts.add(own);
+      const etag = await piece(item, context, {
         from: (own - 1) * partSize,
         to: (own - 1) * partSize + length(own),
         direct: urls.get(own),
@@ -224,15 +224,19 @@ interface Piece {
  * Sends a range of bytes to the store if it can be reached, else through the service. Resolves to
  * the ETag.
  */
-async function piece(item: Item, ground: Ground, { from, to, direct, path, progress }: Piece): Promise<string> {
-  const { signal, slots } = ground;
+async function piece(
+  item: Item,
+  context: TransferContext,
+  { from, to, direct, path, progress }: Piece,
+): Promise<string> {
+  const { signal, slots } = context;
   const file = item.file!;
   // A slice has no type: a type would add a header that the address was not signed for and that
   // CORS would have to allow.
   const bytes = file.slice(from, to);
   let last = 0;
   const told = (loaded: number) => {
-    ground.moved(Math.max(0, loaded - last));
+    context.moved(Math.max(0, loaded - last));
     last = loaded;
     progress(loaded);
   };
@@ -240,7 +244,7 @@ async function piece(item: Item, ground: Ground, { from, to, direct, path, progr
   let blocked = false;
   if (direct && !unreachable(direct)) {
     try {
-      const etag = await persevere(signal, () =>
+      const etag = await withRetry(signal, () =>
         slots.use(signal, async () => {
           try {
             return await putToStore(direct, bytes, how);
@@ -248,25 +252,25 @@ async function piece(item: Item, ground: Ground, { from, to, direct, path, progr
             told(0);
             const cut = cause instanceof Failure && cause.code === "NETWORK" && navigator.onLine;
             // No upload to this store has succeeded yet, so the store may be unreachable for good.
-            if (cut && !isProven(direct)) throw new Failure("STORE", "The store cannot be reached.");
+            if (cut && !isProvenReachable(direct)) throw new Failure("STORE", "The store cannot be reached.");
             throw cause;
           }
         }),
       );
       if (etag) {
-        prove(direct);
+        markReachable(direct);
         return etag;
       }
       blocked = true;
     } catch (cause) {
       signal.throwIfAborted();
       if (!(cause instanceof Failure) || cause.code === "NETWORK") throw cause;
-      blocked = cause.status === 0 || passes(cause);
+      blocked = cause.status === 0 || isTemporary(cause);
     }
     await readable(file);
   } else if (direct) item.batch.indirect = true;
   told(0);
-  const { etag } = await persevere(signal, () =>
+  const { etag } = await withRetry(signal, () =>
     slots.use(signal, async () => {
       try {
         return await putToService<{ etag: string }>(path, bytes, file.type || "application/octet-stream", how);
@@ -278,7 +282,7 @@ async function piece(item: Item, ground: Ground, { from, to, direct, path, progr
     }),
   );
   if (blocked && direct) {
-    giveUp(direct); // the service accepted what the store did not
+    markUnreachable(direct); // the service accepted what the store did not
     item.batch.indirect = true;
   }
   return etag;

@@ -46,7 +46,7 @@ export const panels = {
   look: {
     title: (name: string) => `“${name}”的外观`,
     color: "颜色",
-    /** 依次对应 lib/looks.ts 中的颜色。 */
+    /** 依次对应 lib/appearance.ts 中的颜色。 */
     colors: ["红色", "橙色", "琥珀色", "黄绿色", "绿色", "青绿色", "天蓝色", "蓝色", "紫色", "紫红色", "粉色", "灰色"],
     noColor: "无颜色",
     hex: "自定义颜色",

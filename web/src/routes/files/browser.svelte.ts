@@ -6,12 +6,12 @@ import { explain, isImage, may, nameOf, pathOf, type Entry, type Permission } fr
 import { t } from "../../lib/i18n.svelte";
 import { copyLinksOf } from "../../lib/links";
 import { Listing, type Order, type Sort } from "../../lib/listing.svelte";
-import { place as positions } from "../../lib/order";
+import { reposition } from "../../lib/order";
 import { shownPicture } from "../../lib/pictures";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
-import { show } from "../../lib/works.svelte";
+import { show } from "../../lib/activities.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
 
@@ -56,11 +56,11 @@ export class Browser {
     return (this.selection.count === 0 && this.listing.folder) || this.listing.at(this.selection.active);
   });
   /** The file in the viewer was opened from this folder, so closing the viewer goes back. */
-  entered = false;
+  openedHere = false;
   /** Focuses an entry; set by the grid. */
   focus: (index: number) => void = () => undefined;
   /** Focuses the search field; set by the toolbar. */
-  seek: () => void = () => undefined;
+  focusSearch: () => void = () => undefined;
 
   readonly view: View = $derived.by(() => views.of(this.path));
   readonly searching = $derived.by(() => this.search.text !== "");
@@ -186,7 +186,7 @@ export class Browser {
     this.selection.moveTo(index);
     if (entry.type === "folder") go(address("/app/files", pathOf(entry)));
     else {
-      this.entered = true;
+      this.openedHere = true;
       goQuery({ view: entry.id });
     }
   }
@@ -286,7 +286,7 @@ export class Browser {
       const numbers = row.map((entry) => entry.manualPosition ?? null);
       const descending = this.order === "desc";
       const signed = descending ? numbers.map((number) => (number === null ? null : -number)) : numbers;
-      for (const [nth, position] of positions(signed, index - first, wanted - first)) {
+      for (const [nth, position] of reposition(signed, index - first, wanted - first)) {
         const id = row[nth]!.id;
         const body = { manualPosition: descending ? -position : position };
         await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body }));

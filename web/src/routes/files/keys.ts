@@ -39,7 +39,7 @@ function resting(target: Element): boolean {
 function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
   const control = event.ctrlKey || event.metaKey;
   const alone = !control && !event.altKey && views.keys;
-  if (alone && event.key === "/") browser.seek();
+  if (alone && event.key === "/") browser.focusSearch();
   else if (control && !event.altKey && event.key.toLowerCase() === "k") void browser.openPanel("commands");
   else if (alone && event.key === "?") void browser.openPanel("shortcuts");
   else if (event.altKey && !control && event.code === "KeyU" && browser.writable)

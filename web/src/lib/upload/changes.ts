@@ -11,11 +11,11 @@ const listeners = new Set<Listener>();
  * Calls the listener with each folder that has changed. Returns a function that removes the
  * listener.
  */
-export function onArrival(listener: Listener): () => void {
+export function onFolderChange(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-export function arrived(folder: string): void {
+export function folderChanged(folder: string): void {
   for (const listener of listeners) listener(folder);
 }

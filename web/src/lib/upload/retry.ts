@@ -7,7 +7,7 @@ const repetitions = 5;
  * Reports whether the same request may succeed later. Waiting after 429 happens in lib/api.ts. The
  * server marks other temporary failures by a Retry-After header.
  */
-export function passes(cause: Failure): boolean {
+export function isTemporary(cause: Failure): boolean {
   return (
     cause.code === "NETWORK" ||
     cause.status === 408 ||
@@ -35,7 +35,7 @@ export async function online(signal: AbortSignal): Promise<void> {
 }
 
 /** Reports whether the service responds to nothing at all. */
-async function away(signal: AbortSignal): Promise<boolean> {
+async function isServiceUnreachable(signal: AbortSignal): Promise<boolean> {
   try {
     await client.GET("/api/public/health/live", { signal });
     return false;
@@ -50,16 +50,16 @@ async function away(signal: AbortSignal): Promise<boolean> {
  * attempt. The retries go on while the service cannot be reached, which the page shows. Throws
  * failures that are not temporary.
  */
-export async function persevere<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+export async function withRetry<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let n = 0; ;) {
     await online(signal);
     try {
       return await work();
     } catch (cause) {
       signal.throwIfAborted();
-      if (!(cause instanceof Failure) || !passes(cause)) throw cause;
+      if (!(cause instanceof Failure) || !isTemporary(cause)) throw cause;
       if (cause.code === "NETWORK" && !navigator.onLine) continue;
-      if (n === repetitions && !(cause.code === "NETWORK" && (await away(signal)))) throw cause;
+      if (n === repetitions && !(cause.code === "NETWORK" && (await isServiceUnreachable(signal)))) throw cause;
       await sleep(cause.retryAfter || backoff(n), signal);
       n = Math.min(n + 1, repetitions);
     }
