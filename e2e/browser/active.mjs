@@ -22,10 +22,16 @@ const tabs = 3
 const { profiles } = JSON.parse(await text(process.stdin))
 
 // within waits for a promise, but at most ms: the test then fails by itself.
-const within = (ms, promise) => new Promise((resolve) => {
-  const timer = setTimeout(resolve, ms)
-  promise.finally(() => { clearTimeout(timer); resolve() }).catch(() => {})
-})
+const within = (ms, promise) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    promise
+      .finally(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+      .catch(() => {})
+  })
 
 // Log collects the console lines of a page, and resolves the promises that wait for a line.
 class Log {
@@ -48,12 +54,17 @@ const told = (file) => (line) => line.split(' ')[0] === 'canary' && line.split('
 function take({ manner, urls }) {
   const say = (line) => console.log(line)
   // without a reference, a worker could be collected before it reports
-  const kept = window.kept = []
+  const kept = (window.kept = [])
   const end = (file, how) => say(`ended ${file} ${how}`)
-  addEventListener('message', (event) => { if (typeof event.data === 'string') say(event.data) })
+  addEventListener('message', (event) => {
+    if (typeof event.data === 'string') say(event.data)
+  })
   const hear = (port, file) => {
     kept.push(port)
-    port.onmessage = (event) => { say(event.data); end(file, 'load') }
+    port.onmessage = (event) => {
+      say(event.data)
+      end(file, 'load')
+    }
   }
   const element = (name, address, file, more = {}) => {
     const made = Object.assign(document.createElement(name), more)
@@ -67,13 +78,32 @@ function take({ manner, urls }) {
   for (const [file, url] of Object.entries(urls)) {
     try {
       switch (manner) {
-        case 'iframe': case 'embed': case 'img': case 'video': element(manner, 'src', file); break
-        case 'object': element('object', 'data', file); break
-        case 'script': element('script', 'src', file); break
-        case 'module': element('script', 'src', file, { type: 'module' }); break
-        case 'style': element('link', 'href', file, { rel: 'stylesheet' }); break
-        case 'import': import(url).then(() => end(file, 'load'), () => end(file, 'error')); break
-        case 'worker': case 'moduleworker': {
+        case 'iframe':
+        case 'embed':
+        case 'img':
+        case 'video':
+          element(manner, 'src', file)
+          break
+        case 'object':
+          element('object', 'data', file)
+          break
+        case 'script':
+          element('script', 'src', file)
+          break
+        case 'module':
+          element('script', 'src', file, { type: 'module' })
+          break
+        case 'style':
+          element('link', 'href', file, { rel: 'stylesheet' })
+          break
+        case 'import':
+          import(url).then(
+            () => end(file, 'load'),
+            () => end(file, 'error'),
+          )
+          break
+        case 'worker':
+        case 'moduleworker': {
           const worker = new Worker(url, { type: manner === 'worker' ? 'classic' : 'module' })
           hear(worker, file)
           worker.onerror = () => end(file, 'error')
@@ -87,10 +117,13 @@ function take({ manner, urls }) {
           break
         }
         case 'service':
-          navigator.serviceWorker.register(url).then(async (registration) => {
-            say(`canary ${file} ${self.origin}`)
-            end(file, 'load')
-          }, () => end(file, 'error'))
+          navigator.serviceWorker.register(url).then(
+            async (registration) => {
+              say(`canary ${file} ${self.origin}`)
+              end(file, 'load')
+            },
+            () => end(file, 'error'),
+          )
           break
       }
     } catch {
@@ -102,7 +135,9 @@ function take({ manner, urls }) {
 // last waits for the slow actions, on a page of the files' origin.
 function last(address) {
   return new Promise((resolve) => {
-    addEventListener('message', (event) => { if (event.data === 'last') resolve() })
+    addEventListener('message', (event) => {
+      if (event.data === 'last') resolve()
+    })
     const frame = document.createElement('iframe')
     frame.src = address
     document.body.prepend(frame)
@@ -132,13 +167,19 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
   const log = new Log()
   const asked = new Set() // addresses
   const files = new Map(Object.entries(urls).map(([file, url]) => [new URL(url).href, file]))
-  const ended = (url, how) => { if (files.has(url)) log.add(`ended ${files.get(url)} ${how}`) }
+  const ended = (url, how) => {
+    if (files.has(url)) log.add(`ended ${files.get(url)} ${how}`)
+  }
   const hears = {
     console: (message) => log.add(message.text()),
     request: (request) => asked.add(request.url()),
     download: (download) => ended(download.url(), 'download'),
-    requestfailed: (request) => { if (frames.includes(manner)) ended(first(request), 'failed') },
-    requestfinished: (request) => { if (manner === 'object' || manner === 'embed') ended(first(request), 'finished') },
+    requestfailed: (request) => {
+      if (frames.includes(manner)) ended(first(request), 'failed')
+    },
+    requestfinished: (request) => {
+      if (manner === 'object' || manner === 'embed') ended(first(request), 'finished')
+    },
   }
   for (const [name, fn] of Object.entries(hears)) page.on(name, fn)
   await page.goto(host, { waitUntil: 'load' })
@@ -151,24 +192,39 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
       })
       if (how) log.add(`ended ${file} ${how}`)
       if (expect.includes(file)) await within(patience, log.has(told(file)))
-      else await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))).catch(() => {})
+      else
+        await page
+          .evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))))
+          .catch(() => {})
     }
   } else {
     await within(patience, page.evaluate(take, { manner, urls }))
-    const slow = frames.includes(manner) && !sealed ? () => within(patience, page.evaluate(last, new URL('/__host/last', files.keys().next().value).href)) : () => {}
+    const slow =
+      frames.includes(manner) && !sealed
+        ? () => within(patience, page.evaluate(last, new URL('/__host/last', files.keys().next().value).href))
+        : () => {}
     await slow()
     if (manner === 'shared' && !sealed) {
       // from another site it cannot start
-      await within(patience, page.evaluate(lastShared, new URL('/__host/last.js', host).href).catch(() => {}))
+      await within(
+        patience,
+        page.evaluate(lastShared, new URL('/__host/last.js', host).href).catch(() => {}),
+      )
       for (const file of Object.keys(urls)) if (!expect.includes(file)) log.add(`ended ${file} silent`)
     }
     // by the file name, no type that embed shows
     if (manner === 'embed') files.forEach((file, url) => asked.has(url) || ended(url, 'unasked'))
-    await within(patience, Promise.all(Object.keys(urls).map((file) => log.has((line) => line.startsWith(`ended ${file} `)))))
+    await within(
+      patience,
+      Promise.all(Object.keys(urls).map((file) => log.has((line) => line.startsWith(`ended ${file} `)))),
+    )
     await slow()
     await within(patience, Promise.all(expect.map((file) => log.has(told(file)))))
   }
-  if (manner === 'service') await page.evaluate(async () => { for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister() })
+  if (manner === 'service')
+    await page.evaluate(async () => {
+      for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister()
+    })
   for (const [name, fn] of Object.entries(hears)) page.off(name, fn)
   const lines = [...log.lines]
   return {
@@ -184,8 +240,15 @@ const browser = await chromium.launch({
   headless: true,
   env: { ...process.env, HOME: home },
   args: [
-    '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-quic', '--no-first-run', '--no-proxy-server',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync',
+    '--no-sandbox',
+    '--disable-dev-shm-usage',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--no-proxy-server',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
   ],
 })
 try {
@@ -195,17 +258,19 @@ try {
     await context.addCookies(cookies)
     const done = []
     const queue = [...visits.entries()]
-    await Promise.all(Array.from({ length: tabs }, async () => {
-      const page = await context.newPage()
-      for (let next = queue.shift(); next; next = queue.shift()) {
-        const began = Date.now()
-        done[next[0]] = await visit(page, next[1])
-        done[next[0]].ms = Date.now() - began
-        // shows the progress if the run is interrupted
-        console.error(next[1].host, next[1].manner, done[next[0]].ms, 'ms')
-      }
-      await page.close()
-    }))
+    await Promise.all(
+      Array.from({ length: tabs }, async () => {
+        const page = await context.newPage()
+        for (let next = queue.shift(); next; next = queue.shift()) {
+          const began = Date.now()
+          done[next[0]] = await visit(page, next[1])
+          done[next[0]].ms = Date.now() - began
+          // shows the progress if the run is interrupted
+          console.error(next[1].host, next[1].manner, done[next[0]].ms, 'ms')
+        }
+        await page.close()
+      }),
+    )
     results.push({ workers: context.serviceWorkers().length, visits: done })
     await context.close()
   }

@@ -17,8 +17,16 @@ const browser = await chromium.launch({
   headless: true,
   env: { ...process.env, HOME: home },
   args: [
-    '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-quic', '--no-first-run', '--no-proxy-server',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync', '--host-resolver-rules=MAP *.test 127.0.0.1',
+    '--no-sandbox',
+    '--disable-dev-shm-usage',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--no-proxy-server',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--host-resolver-rules=MAP *.test 127.0.0.1',
   ],
 })
 try {
@@ -27,10 +35,14 @@ try {
     const context = await browser.newContext()
     const page = await context.newPage()
     await page.goto(url, { waitUntil: 'load' })
-    const images = await page.evaluate(() => Promise.all([...document.images].map(async (image) => {
-      await image.decode().catch(() => {}) // a broken image keeps its size of 0
-      return { src: image.src, width: image.naturalWidth, height: image.naturalHeight }
-    })))
+    const images = await page.evaluate(() =>
+      Promise.all(
+        [...document.images].map(async (image) => {
+          await image.decode().catch(() => {}) // a broken image keeps its size of 0
+          return { src: image.src, width: image.naturalWidth, height: image.naturalHeight }
+        }),
+      ),
+    )
     results.push({ url, images })
     await context.close()
   }

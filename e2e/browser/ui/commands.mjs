@@ -6,14 +6,20 @@ import { equal, judge, sizes, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { wave } from './pictures.mjs'
 
-const focused = (page) => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id)
+const focused = (page) =>
+  page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id)
 
 // The menu of the folder opens by a right click beside the entries, and by its key while nothing is
 // selected.
 async function offers(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Menus', ['a.txt', 'b.txt'].map((name) => ({ name, bytes: btoa(name) })))
+  const folder = await furnish(
+    page,
+    config,
+    'Menus',
+    ['a.txt', 'b.txt'].map((name) => ({ name, bytes: btoa(name) })),
+  )
   await page.goto(`/app/files${folder}`)
   const first = page.getByRole('gridcell', { name: /^a\.txt/ })
   await first.waitFor()
@@ -69,7 +75,14 @@ async function commands(page, config) {
   await field.fill(say.delete)
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowUp')
-  equal('the command that Enter would do', await dialog.getByRole('option', { selected: true }).innerText().then((text) => text.split('\n')[0]), say.delete)
+  equal(
+    'the command that Enter would do',
+    await dialog
+      .getByRole('option', { selected: true })
+      .innerText()
+      .then((text) => text.split('\n')[0]),
+    say.delete,
+  )
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
   equal('whether the focus is lost', await page.evaluate(() => document.activeElement === document.body), false)
@@ -79,7 +92,11 @@ async function commands(page, config) {
   await sheet.getByText(say.commands).waitFor()
   await page.keyboard.press('Escape')
   await page.goto('/app/keys')
-  const left = await page.evaluate(() => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true, cancelable: true })))
+  const left = await page.evaluate(() =>
+    document.body.dispatchEvent(
+      new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true, cancelable: true }),
+    ),
+  )
   equal('whether Ctrl+K is left to the browser elsewhere', left, true)
 }
 
@@ -87,7 +104,10 @@ async function commands(page, config) {
 async function plays(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Sounds', [{ name: 'song.wav', bytes: wave(60).toString('base64') }, { name: 'words.txt', bytes: btoa('la') }])
+  const folder = await furnish(page, config, 'Sounds', [
+    { name: 'song.wav', bytes: wave(60).toString('base64') },
+    { name: 'words.txt', bytes: btoa('la') },
+  ])
   await page.goto(`/app/files${folder}`)
   const song = page.getByRole('gridcell', { name: /^song\.wav/ })
   await song.dblclick()
@@ -130,32 +150,51 @@ async function plays(page, config) {
 async function floats(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Edge', [{ name: 'song.wav', bytes: wave(60).toString('base64') }, { name: 'words.txt', bytes: btoa('la') }])
+  const folder = await furnish(page, config, 'Edge', [
+    { name: 'song.wav', bytes: wave(60).toString('base64') },
+    { name: 'words.txt', bytes: btoa('la') },
+  ])
   await page.goto(`/app/files${folder}`)
   await page.getByRole('gridcell', { name: /^song\.wav/ }).dblclick()
-  await page.getByRole('dialog').locator('audio').evaluate((element) => element.play())
+  await page
+    .getByRole('dialog')
+    .locator('audio')
+    .evaluate((element) => element.play())
   await page.keyboard.press('Escape')
   await page.getByRole('region', { name: say.player, exact: true }).waitFor()
   const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Alt+u')])
-  await chooser.setFiles(['one.txt', 'two.txt'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) })))
+  await chooser.setFiles(
+    ['one.txt', 'two.txt'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) })),
+  )
   await page.getByRole('heading', { name: say.uploaded(2) }).waitFor()
   await page.getByRole('gridcell', { name: /^words\.txt/ }).click()
   const toasts = page.getByRole('region', { name: say.notices }).getByRole('listitem')
   await page.keyboard.press('Control+x')
   await toasts.nth(0).hover() // a hovered toast does not disappear
-  const parts = [page.getByRole('toolbar', { name: say.forChosen }), page.getByRole('region', { name: say.player, exact: true }), page.getByRole('region', { name: say.uploads, exact: true }), toasts.nth(0)]
+  const parts = [
+    page.getByRole('toolbar', { name: say.forChosen }),
+    page.getByRole('region', { name: say.player, exact: true }),
+    page.getByRole('region', { name: say.uploads, exact: true }),
+    toasts.nth(0),
+  ]
   for (const [size, viewport] of Object.entries(sizes)) {
     await page.setViewportSize(viewport)
     let over = ''
-    await until(`at ${size} nothing hidden`, async () => {
-      const boxes = await Promise.all(parts.map((part) => part.boundingBox()))
-      over = ''
-      boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
-        const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y
-        if (!apart) over += ` ${i} and ${i + 1 + j}`
-      }))
-      return over === '' && boxes.every(({ y, height }) => y >= 0 && y + height <= viewport.height)
-    }, 5000).catch((cause) => {
+    await until(
+      `at ${size} nothing hidden`,
+      async () => {
+        const boxes = await Promise.all(parts.map((part) => part.boundingBox()))
+        over = ''
+        boxes.forEach((a, i) =>
+          boxes.slice(i + 1).forEach((b, j) => {
+            const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y
+            if (!apart) over += ` ${i} and ${i + 1 + j}`
+          }),
+        )
+        return over === '' && boxes.every(({ y, height }) => y >= 0 && y + height <= viewport.height)
+      },
+      5000,
+    ).catch((cause) => {
       throw new Error(`${cause.message}:${over} over each other`)
     })
     await config.shot(`edge-${size}`)

@@ -22,7 +22,9 @@ for (const name of [...new Set([...old, ...now])].sort()) {
     found.push(`${name}: only ${old.has(name) ? 'before' : 'now'}`)
     continue
   }
-  const [a, b] = await Promise.all([before, after].map(async (directory) => (await readFile(`${directory}/${name}`)).toString('base64')))
+  const [a, b] = await Promise.all(
+    [before, after].map(async (directory) => (await readFile(`${directory}/${name}`)).toString('base64')),
+  )
   compared++
   const share = await page.evaluate(differing, [a, b])
   if (share > most) found.push(`${name}: ${(100 * share).toFixed(2)} % of the pixels differ`)
@@ -35,15 +37,17 @@ process.exitCode = found.length > 0 || compared === 0 ? 1 : 0
 // differing runs in the page. It returns the share of pixels of two PNGs in which any channel
 // differs, 1 if the sizes differ.
 async function differing(pair) {
-  const [a, b] = await Promise.all(pair.map(async (base64) => {
-    const image = new Image()
-    image.src = `data:image/png;base64,${base64}`
-    await image.decode()
-    const canvas = new OffscreenCanvas(image.width, image.height)
-    const context = canvas.getContext('2d')
-    context.drawImage(image, 0, 0)
-    return context.getImageData(0, 0, image.width, image.height)
-  }))
+  const [a, b] = await Promise.all(
+    pair.map(async (base64) => {
+      const image = new Image()
+      image.src = `data:image/png;base64,${base64}`
+      await image.decode()
+      const canvas = new OffscreenCanvas(image.width, image.height)
+      const context = canvas.getContext('2d')
+      context.drawImage(image, 0, 0)
+      return context.getImageData(0, 0, image.width, image.height)
+    }),
+  )
   if (a.width !== b.width || a.height !== b.height) return 1
   const [left, right] = [a, b].map(({ data }) => new Uint32Array(data.buffer))
   return left.reduce((count, pixel, at) => count + (pixel === right[at] ? 0 : 1), 0) / left.length

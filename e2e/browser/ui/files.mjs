@@ -12,22 +12,46 @@ export async function enter(page, config, path) {
 
 // furnish creates a folder with files by the API, in the session of the page, and returns its path.
 export async function furnish(page, config, folder, names, parent = `/home/${config.username}`) {
-  await page.evaluate(async ({ parent, folder, names }) => {
-    const { data } = await (await fetch('/api/auth/csrf-token')).json()
-    const headers = { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' }
-    await fetch('/api/files/folder', { method: 'POST', headers, body: JSON.stringify({ path: parent, name: folder }) })
-    for (const { name, bytes } of names) {
-      const body = Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))
-      const session = { path: `${parent}/${folder}`, fileName: name, fileSize: body.length, conflict: 'replace' }
-      const made = (await (await fetch('/api/files/upload-session', { method: 'POST', headers, body: JSON.stringify(session) })).json()).data
-      const sent = await (await fetch(`/api/files/upload/raw/${made.sessionId}`, { method: 'PUT', headers: { 'X-CSRF-Token': data.token }, body })).json()
-      await fetch('/api/files/upload-complete', { method: 'POST', headers, body: JSON.stringify({ sessionId: made.sessionId, etag: sent.data.etag }) })
-    }
-  }, { parent, folder, names })
+  await page.evaluate(
+    async ({ parent, folder, names }) => {
+      const { data } = await (await fetch('/api/auth/csrf-token')).json()
+      const headers = { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' }
+      await fetch('/api/files/folder', {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ path: parent, name: folder }),
+      })
+      for (const { name, bytes } of names) {
+        const body = Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))
+        const session = { path: `${parent}/${folder}`, fileName: name, fileSize: body.length, conflict: 'replace' }
+        const made = (
+          await (
+            await fetch('/api/files/upload-session', { method: 'POST', headers, body: JSON.stringify(session) })
+          ).json()
+        ).data
+        const sent = await (
+          await fetch(`/api/files/upload/raw/${made.sessionId}`, {
+            method: 'PUT',
+            headers: { 'X-CSRF-Token': data.token },
+            body,
+          })
+        ).json()
+        await fetch('/api/files/upload-complete', {
+          method: 'POST',
+          headers,
+          body: JSON.stringify({ sessionId: made.sessionId, etag: sent.data.etag }),
+        })
+      }
+    },
+    { parent, folder, names },
+  )
   return `${parent}/${folder}`
 }
 
-const pictures = Array.from({ length: 12 }, (_, n) => ({ name: `lake ${n + 1}.png`, bytes: png(480, 320, n / 12).toString('base64') }))
+const pictures = Array.from({ length: 12 }, (_, n) => ({
+  name: `lake ${n + 1}.png`,
+  bytes: png(480, 320, n / 12).toString('base64'),
+}))
 const papers = ['notes.txt', '报告.pdf', 'main.go', 'song.mp3'].map((name) => ({ name, bytes: btoa('a few words') }))
 
 async function looks(page, config) {
@@ -40,7 +64,9 @@ async function looks(page, config) {
   const folder = await furnish(page, config, 'Lakes', [...pictures, ...papers])
   await page.goto(`/app/files${folder}`)
   await page.getByRole('link', { name: /^lake 1\.png/ }).waitFor()
-  await page.waitForFunction(() => [...document.images].filter((image) => image.complete && image.naturalWidth > 0).length >= 4)
+  await page.waitForFunction(
+    () => [...document.images].filter((image) => image.complete && image.naturalWidth > 0).length >= 4,
+  )
   await judged('grid')
   await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitemradio', { name: say.list, exact: true }).click()
@@ -93,7 +119,12 @@ async function views(page, config) {
 async function movesOn(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Moving', ['first', 'second'].map((name) => ({ name: `${name} ${config.language}.txt`, bytes: btoa(name) })))
+  const folder = await furnish(
+    page,
+    config,
+    'Moving',
+    ['first', 'second'].map((name) => ({ name: `${name} ${config.language}.txt`, bytes: btoa(name) })),
+  )
   await page.goto(`/app/files${folder}`)
   await page.getByRole('gridcell', { name: /^first/ }).waitFor()
   let release
@@ -137,7 +168,9 @@ async function refuses(page, config) {
   await page.keyboard.press('Escape')
 
   const broken = { success: false, error: { code: 'FORBIDDEN', message: 'No.' }, timestamp: 0 }
-  await page.route('**/api/files/*', (route) => (route.request().method() === 'PUT' ? route.fulfill({ status: 403, json: broken }) : route.fallback()))
+  await page.route('**/api/files/*', (route) =>
+    route.request().method() === 'PUT' ? route.fulfill({ status: 403, json: broken }) : route.fallback(),
+  )
   await entry.click({ button: 'right' })
   await page.getByRole('menuitem', { name: say.appearance }).click()
   const dialog = page.getByRole('dialog')
@@ -157,7 +190,9 @@ async function harmless(page, config) {
   })
   await enter(page, config, '/public/odd')
   await page.getByRole('link', { name: /^readme\.md/ }).waitFor()
-  const links = await page.locator('main a[href*="view="]').evaluateAll((all) => all.map((link) => link.getAttribute('href')))
+  const links = await page
+    .locator('main a[href*="view="]')
+    .evaluateAll((all) => all.map((link) => link.getAttribute('href')))
   equal('how many files there are', links.length >= 9, true)
   for (const link of links) {
     await page.goto(new URL(link, page.url()).href)

@@ -1,13 +1,24 @@
 // The forms (language, theme, size) in which scenarios run.
 import { languages, themes } from './harness.mjs'
 
-const all = ['desk', 'phone'].flatMap((size) => languages.flatMap((language) => themes.map((theme) => ({ language, theme, size }))))
+const all = ['desk', 'phone'].flatMap((size) =>
+  languages.flatMap((language) => themes.map((theme) => ({ language, theme, size }))),
+)
 
 // every: each size with each language and each theme; all combinations in a full run.
-export const every = (full) => (full ? all : all.filter(({ language, theme, size }) => (language === 'en-US') === ((theme === 'light') === (size === 'desk'))))
+export const every = (full) =>
+  full
+    ? all
+    : all.filter(({ language, theme, size }) => (language === 'en-US') === ((theme === 'light') === (size === 'desk')))
 
 // few, for slow scenarios: two forms that have nothing in common; all combinations in a full run.
-export const few = (full) => (full ? all : [{ language: 'en-US', theme: 'light', size: 'desk' }, { language: 'zh-CN', theme: 'dark', size: 'small' }])
+export const few = (full) =>
+  full
+    ? all
+    : [
+        { language: 'en-US', theme: 'light', size: 'desk' },
+        { language: 'zh-CN', theme: 'dark', size: 'small' },
+      ]
 
 // spoken: each language and each theme once, for scenarios of actions.
 export const spoken = () => [
@@ -19,4 +30,5 @@ export const spoken = () => [
 export const once = () => [{ language: 'en-US', theme: 'light', size: 'desk' }]
 
 // small: the narrowest phone; in a full run in each language.
-export const small = (full) => (full ? languages : ['en-US']).map((language) => ({ language, theme: 'light', size: 'small' }))
+export const small = (full) =>
+  (full ? languages : ['en-US']).map((language) => ({ language, theme: 'light', size: 'small' }))

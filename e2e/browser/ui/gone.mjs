@@ -42,8 +42,16 @@ async function unlocks(page, config) {
   await page.getByRole('button', { name: say.open }).click()
   const wrong = page.getByText(say.wrongPassword)
   await wrong.waitFor()
-  equal('the colour of what went wrong', await wrong.evaluate((words) => getComputedStyle(words).color), config.theme === 'light' ? 'rgb(201, 42, 42)' : 'rgb(255, 135, 135)')
-  equal('whether the focus is on the password', await field.evaluate((element) => element === document.activeElement), true)
+  equal(
+    'the colour of what went wrong',
+    await wrong.evaluate((words) => getComputedStyle(words).color),
+    config.theme === 'light' ? 'rgb(201, 42, 42)' : 'rgb(255, 135, 135)',
+  )
+  equal(
+    'whether the focus is on the password',
+    await field.evaluate((element) => element === document.activeElement),
+    true,
+  )
   await refuses(page, '**/api/public/unlock')
   await page.getByRole('button', { name: say.open }).click()
   await page.getByText(say.tryLater(37)).waitFor()
@@ -55,10 +63,20 @@ async function unlocks(page, config) {
 
 // refuses answers the next request to an address like the limit of wrong passwords.
 const refuses = (page, address) =>
-  page.route(address, (route) => route.fulfill({
-    status: 429, headers: { 'Retry-After': '37' },
-    json: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many wrong answers were given.' }, timestamp: 0 },
-  }), { times: 1 })
+  page.route(
+    address,
+    (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'Retry-After': '37' },
+        json: {
+          success: false,
+          error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many wrong answers were given.' },
+          timestamp: 0,
+        },
+      }),
+    { times: 1 },
+  )
 
 // The form that asks for the password shows the limit of wrong passwords. Everything else goes on,
 // and the page does not repeat the password.

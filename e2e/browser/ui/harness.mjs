@@ -7,7 +7,11 @@ import { chromium } from 'playwright-core'
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-export const sizes = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 }, small: { width: 320, height: 640 } }
+export const sizes = {
+  desk: { width: 1440, height: 900 },
+  phone: { width: 390, height: 844 },
+  small: { width: 320, height: 640 },
+}
 export const languages = ['en-US', 'zh-CN']
 export const themes = ['light', 'dark']
 
@@ -15,27 +19,46 @@ export const themes = ['light', 'dark']
 export const launch = (...more) =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync', ...more],
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      ...more,
+    ],
   })
 
 // open opens a page in a new profile. `page.faults()` and `judge` return the faults of the page.
 export async function open(browser, { language = 'en-US', theme = 'light', size = 'desk', base, ...more }) {
   const context = await browser.newContext({
-    viewport: sizes[size], colorScheme: theme, locale: language, baseURL: base, bypassCSP: false, hasTouch: size !== 'desk', isMobile: size !== 'desk',
-    reducedMotion: 'reduce', ...more,
+    viewport: sizes[size],
+    colorScheme: theme,
+    locale: language,
+    baseURL: base,
+    bypassCSP: false,
+    hasTouch: size !== 'desk',
+    isMobile: size !== 'desk',
+    reducedMotion: 'reduce',
+    ...more,
   })
   const faults = []
   await context.exposeBinding('__violation', (_, what) => faults.push(`policy: ${what}`))
   await context.addInitScript(() => {
-    addEventListener('securitypolicyviolation', (event) => window.__violation(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`))
+    addEventListener('securitypolicyviolation', (event) =>
+      window.__violation(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`),
+    )
   })
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
   page.on('pageerror', (error) => faults.push(`script: ${error.stack ?? error}`))
   page.on('console', (message) => {
     // refused requests are part of many scenarios, and the browser logs each of them
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`)
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      faults.push(`console: ${message.text()}`)
   })
   page.on('response', (response) => response.status() >= 500 && faults.push(`${response.status()} ${response.url()}`))
   page.faults = () => faults.splice(0)
@@ -48,9 +71,16 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
 export async function judge(page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
   const { violations } = await page.evaluate(() =>
-    window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'] }))
+    window.axe.run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+      resultTypes: ['violations'],
+    }),
+  )
   const found = violations.flatMap((violation) =>
-    violation.nodes.map((node) => `axe ${violation.id}: ${node.target.join(' ')}: ${node.failureSummary.replaceAll(/\s+/g, ' ')}`))
+    violation.nodes.map(
+      (node) => `axe ${violation.id}: ${node.target.join(' ')}: ${node.failureSummary.replaceAll(/\s+/g, ' ')}`,
+    ),
+  )
   const shown = await page.evaluate(() => document.documentElement.dataset.theme)
   if (shown !== page.theme) found.push(`the theme is ${shown}, and ${page.theme} is to be judged`)
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
@@ -62,12 +92,21 @@ export async function judge(page) {
 // become zeros, texts that look like keys or ids become crosses, and elements that the browser
 // draws by itself are hidden, so that only changes of the page differ between two runs.
 export async function picture(page, path, still) {
-  await page.waitForFunction(() => {
-    const seen = ({ top, bottom, width }) => width > 0 && bottom > 0 && top < innerHeight
-    return document.fonts.status === 'loaded' && document.getAnimations().every(({ playState }) => playState !== 'running')
-      && [...document.images].every((image) => image.complete || !seen(image.getBoundingClientRect()))
-  // a page that never comes to rest is taken as it is
-  }, undefined, { timeout: 5000 }).catch(() => undefined)
+  await page
+    .waitForFunction(
+      () => {
+        const seen = ({ top, bottom, width }) => width > 0 && bottom > 0 && top < innerHeight
+        return (
+          document.fonts.status === 'loaded' &&
+          document.getAnimations().every(({ playState }) => playState !== 'running') &&
+          [...document.images].every((image) => image.complete || !seen(image.getBoundingClientRect()))
+        )
+        // a page that never comes to rest is taken as it is
+      },
+      undefined,
+      { timeout: 5000 },
+    )
+    .catch(() => undefined)
   const undo = await page.evaluateHandle((still) => {
     const undo = []
     const change = (what, name, value) => {
@@ -80,8 +119,10 @@ export async function picture(page, path, still) {
     if (still) {
       const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
       while (texts.nextNode()) change(texts.currentNode, 'data', plain(texts.currentNode.data))
-      for (const field of document.querySelectorAll('input:not([type=file]), textarea')) change(field, 'value', plain(field.value))
-      for (const drawn of document.querySelectorAll('iframe, video, svg[role=img]')) change(drawn.style, 'visibility', 'hidden')
+      for (const field of document.querySelectorAll('input:not([type=file]), textarea'))
+        change(field, 'value', plain(field.value))
+      for (const drawn of document.querySelectorAll('iframe, video, svg[role=img]'))
+        change(drawn.style, 'visibility', 'hidden')
     }
     return { undo: () => undo.forEach((back) => back()) }
   }, still)
@@ -91,12 +132,13 @@ export async function picture(page, path, still) {
 
 // equal fails a scenario unless two values are equal.
 export function equal(what, got, want) {
-  if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)
+  if (JSON.stringify(got) !== JSON.stringify(want))
+    throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)
 }
 
 // until polls a condition.
 export async function until(what, condition, patience = 30_000) {
-  for (const end = Date.now() + patience; !(await condition()); ) {
+  for (const end = Date.now() + patience; !(await condition());) {
     if (Date.now() > end) throw new Error(`${what} did not happen in ${patience} ms`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }

@@ -41,7 +41,10 @@ async function journey(page, config) {
 
   await step('upload', async () => {
     await page.getByRole('button', { name: say.moreUploads }).click()
-    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('menuitem', { name: say.uploadFolder }).click()])
+    const [chooser] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('menuitem', { name: say.uploadFolder }).click(),
+    ])
     await chooser.setFiles(pictures)
     await page.getByRole('heading', { name: say.uploaded(count) }).waitFor({ timeout: 60_000 })
     await judged('uploaded')
@@ -78,7 +81,10 @@ async function journey(page, config) {
     await judged('move')
     await target.getByRole('button', { name: say.moveHere }).click()
     await target.waitFor({ state: 'detached' })
-    await page.getByText(say.items(count - 1)).first().waitFor()
+    await page
+      .getByText(say.items(count - 1))
+      .first()
+      .waitFor()
     await page.getByRole('navigation', { name: say.path }).getByRole('link', { name: say.files }).click()
     await page.getByRole('link', { name: 'public', exact: true }).dblclick()
     await renamed.waitFor()

@@ -22,7 +22,16 @@ class Keys {
       if (at === document.body) return ''
       if (at.matches('main')) return at.id
       const by = at.getAttribute('aria-labelledby')
-      return (at.getAttribute('aria-label') ?? (by && document.getElementById(by)?.textContent) ?? at.labels?.[0]?.textContent ?? at.textContent).trim() || at.id || at.tagName
+      return (
+        (
+          at.getAttribute('aria-label') ??
+          (by && document.getElementById(by)?.textContent) ??
+          at.labels?.[0]?.textContent ??
+          at.textContent
+        ).trim() ||
+        at.id ||
+        at.tagName
+      )
     })
   }
 
@@ -119,7 +128,7 @@ const scripts = {
     await k.press('Enter')
     await k.at('Made')
   },
-  async 'rename'(k) {
+  async rename(k) {
     await k.entry('beta.txt')
     await k.press('F2')
     await k.at(say.newName)
@@ -148,7 +157,7 @@ const scripts = {
     await k.press('Escape')
     await k.page.getByText(/ selected$/).waitFor({ state: 'detached' })
   },
-  async 'delete'(k) {
+  async delete(k) {
     await k.entry('gone.txt')
     await k.press('Delete')
     await k.at(say.cancel)
@@ -173,7 +182,7 @@ const scripts = {
     await k.page.getByRole('link', { name: 'moved.txt' }).waitFor({ state: 'detached' })
     await k.press('ArrowRight')
   },
-  async 'copy'(k) {
+  async copy(k) {
     await k.entry('alpha.txt')
     await k.menu(say.copyTo)
     await k.inner(say.copyTitle)
@@ -184,7 +193,7 @@ const scripts = {
     await k.open(`${k.folder}/Inner`)
     await k.entry('alpha.txt')
   },
-  async 'links'(k) {
+  async links(k) {
     await k.entry('alpha.txt')
     await k.menu(say.links)
     await k.dialog(say.link).waitFor()
@@ -204,7 +213,7 @@ const scripts = {
     await k.press('Home', 'Shift+ArrowRight', 'Control+c')
     await k.shows(say.linksCopied(2))
   },
-  async 'appearance'(k) {
+  async appearance(k) {
     await k.entry('alpha.txt')
     await k.menu(say.appearance)
     await k.dialog(say.appearanceTitle).waitFor()
@@ -215,7 +224,7 @@ const scripts = {
     await k.closed()
     await k.at('Another title')
   },
-  async 'password'(k) {
+  async password(k) {
     await k.entry('secret.txt')
     await k.menu(say.filePassword)
     await k.dialog(say.passwordTitle).waitFor()
@@ -226,7 +235,7 @@ const scripts = {
     await k.at('secret.txt')
     await k.page.getByRole('img', { name: say.protected }).waitFor()
   },
-  async 'details'(k) {
+  async details(k) {
     await k.entry('other.txt')
     await k.press('Alt+i')
     await k.page.getByRole('button', { name: say.hideDetails }).waitFor()
@@ -234,7 +243,7 @@ const scripts = {
     await k.press('Enter')
     await k.at('other.txt')
   },
-  async 'viewer'(k) {
+  async viewer(k) {
     await k.entry('lake 1.png')
     await k.press('Enter')
     const viewer = k.page.getByRole('dialog')
@@ -258,7 +267,7 @@ const scripts = {
     await k.press('Home', 'Escape')
     await k.at('lake 1.png')
   },
-  async 'search'(k) {
+  async search(k) {
     await k.press('Home', '/')
     await k.at(say.search)
     await k.type('lake 3')
@@ -294,7 +303,11 @@ const scripts = {
     await k.to('1.txt')
     await k.press('Alt+ArrowDown')
     await k.at('1.txt')
-    await until('another order', async () => (await k.page.getByRole('grid').getByRole('link').allInnerTexts()).join() === '2.txt,1.txt,3.txt', 5000)
+    await until(
+      'another order',
+      async () => (await k.page.getByRole('grid').getByRole('link').allInnerTexts()).join() === '2.txt,1.txt,3.txt',
+      5000,
+    )
   },
   async 'a key'(k) {
     await k.to(say.keys)
@@ -327,7 +340,11 @@ const scripts = {
     await k.press('Enter')
     await k.to(say.bySystem, 'ArrowDown') // restores the theme, which the account stores
     await k.press('Enter')
-    await until('the theme of the system', () => k.page.evaluate(() => document.documentElement.dataset.theme === 'light'), 5000)
+    await until(
+      'the theme of the system',
+      () => k.page.evaluate(() => document.documentElement.dataset.theme === 'light'),
+      5000,
+    )
     await k.at(say.account)
     await k.press('Enter')
     await k.to('简体中文', 'ArrowDown')
@@ -348,7 +365,10 @@ const scripts = {
   },
 }
 
-const words = ['alpha', 'beta', 'gone', 'moved', 'secret', 'other', 'paper'].map((name) => ({ name: `${name}.txt`, bytes: btoa(name) }))
+const words = ['alpha', 'beta', 'gone', 'moved', 'secret', 'other', 'paper'].map((name) => ({
+  name: `${name}.txt`,
+  bytes: btoa(name),
+}))
 const pictures = [1, 2, 3].map((n) => ({ name: `lake ${n}.png`, bytes: png(240, 160, n / 3).toString('base64') }))
 
 // A failing script does not stop the others; the scenario reports all failures.
@@ -364,7 +384,13 @@ async function byKeys(page, config) {
   await k.at('content')
   await furnish(page, config, 'Keyboard', [...pictures, ...words])
   await furnish(page, config, 'Inner', [], k.folder)
-  await furnish(page, config, 'Row', [1, 2, 3].map((n) => ({ name: `${n}.txt`, bytes: btoa('x') })), k.folder)
+  await furnish(
+    page,
+    config,
+    'Row',
+    [1, 2, 3].map((n) => ({ name: `${n}.txt`, bytes: btoa('x') })),
+    k.folder,
+  )
   const failed = []
   for (const [name, script] of Object.entries(scripts)) {
     await k.open()

@@ -44,7 +44,9 @@ export async function makeKey(page, config) {
   equal('the token for PicGo', JSON.stringify(picgo).includes(token), true)
   await sheet.getByRole('button', { name: say.testPicture }).click()
   await sheet.getByText(say.works).waitFor()
-  const width = await sheet.getByRole('img', { name: say.sentPicture }).evaluate((image) => image.decode().then(() => image.naturalWidth))
+  const width = await sheet
+    .getByRole('img', { name: say.sentPicture })
+    .evaluate((image) => image.decode().then(() => image.naturalWidth))
   if (!(width > 0)) throw new Error('the test picture is not shown')
   const seen = await sheet.getByRole('img', { name: say.sentPicture }).evaluate((image) => {
     const { x, y, width, height } = image.getBoundingClientRect()

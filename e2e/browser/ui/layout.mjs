@@ -9,7 +9,8 @@ const box = (locator) => locator.evaluate((element) => element.getBoundingClient
 const boxes = (locator) => locator.evaluateAll((all) => all.map((element) => element.getBoundingClientRect().toJSON()))
 
 // level reports whether boxes are on one line, by their centres.
-const level = (all) => Math.max(...all.map((one) => one.y + one.height / 2)) - Math.min(...all.map((one) => one.y + one.height / 2)) <= 2
+const level = (all) =>
+  Math.max(...all.map((one) => one.y + one.height / 2)) - Math.min(...all.map((one) => one.y + one.height / 2)) <= 2
 
 async function stands(page, config) {
   const say = labels[config.language]
@@ -27,12 +28,18 @@ async function stands(page, config) {
   if (phone) await page.getByRole('button', { name: say.add, exact: true }).click()
   await page.getByRole(phone ? 'menuitem' : 'button', { name: say.newFolder }).click()
   const form = page.locator('form').filter({ has: page.getByLabel(say.folderName) })
-  equal('whether the form of a new folder is one line', level([await box(form.getByRole('textbox')), ...(await boxes(form.getByRole('button')))]), true)
+  equal(
+    'whether the form of a new folder is one line',
+    level([await box(form.getByRole('textbox')), ...(await boxes(form.getByRole('button')))]),
+    true,
+  )
   await page.keyboard.press('Escape')
 
   await fromMenu(say.rename)
   const field = await box(page.getByRole('textbox', { name: say.newName }))
-  const covered = (await boxes(entry.locator('.meta:visible, [data-more]'))).filter((one) => one.height > 0 && one.bottom > field.top && one.top < field.bottom)
+  const covered = (await boxes(entry.locator('.meta:visible, [data-more]'))).filter(
+    (one) => one.height > 0 && one.bottom > field.top && one.top < field.bottom,
+  )
   equal('what the field of a name covers by half', covered.length, 0)
   await page.keyboard.press('Escape')
 
@@ -61,28 +68,53 @@ async function goesDeep(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
   let folder = `/home/${config.username}`
-  for (let level = 1; level <= 30; level++) folder = await furnish(page, config, `level ${level}`, level === 30 ? [{ name: 'deep.txt', bytes: btoa('x') }] : [], folder)
+  for (let level = 1; level <= 30; level++)
+    folder = await furnish(
+      page,
+      config,
+      `level ${level}`,
+      level === 30 ? [{ name: 'deep.txt', bytes: btoa('x') }] : [],
+      folder,
+    )
   await page.goto(`/app/files${folder}`)
-  await page.getByRole('gridcell', { name: /^deep\.txt/ }).locator('[data-more]').click({ force: true })
+  await page
+    .getByRole('gridcell', { name: /^deep\.txt/ })
+    .locator('[data-more]')
+    .click({ force: true })
   await page.getByRole('menuitem', { name: say.moveTo }).click()
   const dialog = page.getByRole('dialog', { name: say.moveTitle })
   const words = dialog.getByRole('treeitem', { name: 'level 30' }).getByText('level 30')
   await words.waitFor()
   const [name, sheet] = [await box(words), await box(dialog)]
-  equal('whether the name stands in the dialog', name.width >= 50 && name.left > sheet.left && name.right < sheet.right, true)
+  equal(
+    'whether the name stands in the dialog',
+    name.width >= 50 && name.left > sheet.left && name.right < sheet.right,
+    true,
+  )
 }
 
 // A long announcement is cut to three lines until the user expands it; the most severe one comes
 // first.
 async function announces(page, config) {
   const say = labels[config.language]
-  const items = ['info', 'danger', 'warning'].map((level) => ({ id: level, level, title: `A ${level}`, content: level === 'danger' ? 'Very many words. '.repeat(60) : 'Few words.' }))
-  await page.route('**/api/public/announcements', (route) => route.fulfill({ json: { success: true, data: { items }, timestamp: 1 } }))
+  const items = ['info', 'danger', 'warning'].map((level) => ({
+    id: level,
+    level,
+    title: `A ${level}`,
+    content: level === 'danger' ? 'Very many words. '.repeat(60) : 'Few words.',
+  }))
+  await page.route('**/api/public/announcements', (route) =>
+    route.fulfill({ json: { success: true, data: { items }, timestamp: 1 } }),
+  )
   await page.goto('/app/login')
   const all = page.getByRole('region', { name: say.announcements })
   await all.getByText('A info').waitFor()
   const [notices, card] = [await box(all.locator('> div').first()), await box(page.locator('.card'))]
-  equal('whether they are as wide as the card at least, and no line of them long', notices.width >= card.width && notices.width <= 640, true)
+  equal(
+    'whether they are as wide as the card at least, and no line of them long',
+    notices.width >= card.width && notices.width <= 640,
+    true,
+  )
   await enter(page, config, '')
   await all.getByText('A info').waitFor()
   equal('the order', await all.locator('strong').allTextContents(), ['A danger', 'A warning', 'A info'])

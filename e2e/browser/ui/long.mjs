@@ -27,13 +27,19 @@ async function weighs(page, config) {
     let sum = 0
     for (const path of new Set(asked)) {
       const name = path.replace(/^\/app\//, '')
-      if (path.endsWith(extension)) sum += (await readFile(new URL(`${name}.gz`, dist)).catch(() => readFile(new URL(name, dist)))).length
+      if (path.endsWith(extension))
+        sum += (await readFile(new URL(`${name}.gz`, dist)).catch(() => readFile(new URL(name, dist)))).length
     }
     return sum / 1024
   }
-  const figures = { requests: asked.filter((path) => !path.endsWith('/thumbnail')).length, scripts: await kilobytes('.js'), styles: await kilobytes('.css') }
+  const figures = {
+    requests: asked.filter((path) => !path.endsWith('/thumbnail')).length,
+    scripts: await kilobytes('.js'),
+    styles: await kilobytes('.css'),
+  }
   config.figure('first screen', figures)
-  if (figures.requests > 14 || figures.scripts > 80 || figures.styles > 12) throw new Error(`${JSON.stringify(figures)} where 14 requests, 80 and 12 KB are allowed: ${asked.join(' ')}`)
+  if (figures.requests > 14 || figures.scripts > 80 || figures.styles > 12)
+    throw new Error(`${JSON.stringify(figures)} where 14 requests, 80 and 12 KB are allowed: ${asked.join(' ')}`)
 }
 
 const Mbit = 1e6 / 8 // bytes
@@ -60,12 +66,21 @@ async function appears(page, config) {
       const fresh = await open(page.context().browser(), { base: config.base, storageState })
       const session = await fresh.context().newCDPSession(fresh)
       await session.send('Network.enable')
-      await session.send('Network.emulateNetworkConditions', { offline: false, latency, downloadThroughput: down, uploadThroughput: up })
+      await session.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency,
+        downloadThroughput: down,
+        uploadThroughput: up,
+      })
       await session.send('Emulation.setCPUThrottlingRate', { rate: slower })
       await fresh.addInitScript(() => {
         window.seen = { largest: 0, jumps: 0 }
-        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.seen.largest = entry.startTime))).observe({ type: 'largest-contentful-paint', buffered: true })
-        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.seen.jumps += entry.value))).observe({ type: 'layout-shift', buffered: true })
+        new PerformanceObserver((list) =>
+          list.getEntries().forEach((entry) => (window.seen.largest = entry.startTime)),
+        ).observe({ type: 'largest-contentful-paint', buffered: true })
+        new PerformanceObserver((list) =>
+          list.getEntries().forEach((entry) => (window.seen.jumps += entry.value)),
+        ).observe({ type: 'layout-shift', buffered: true })
       })
       await fresh.goto('/app/files/public/odd')
       await fresh.getByRole('link', { name: /^readme\.md/ }).waitFor()
@@ -90,25 +105,29 @@ async function scrolls(page, config) {
   await enter(page, config, '/public/many')
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
-  const metrics = async () => Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value]))
+  const metrics = async () =>
+    Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value]))
   for (const shape of ['grid', 'list']) {
     await page.getByRole('button', { name: labels[config.language].display }).click()
     await page.getByRole('menuitemradio', { name: shape === 'list' ? 'List' : 'Medium tiles' }).click()
     await page.getByRole('link', { name: /^f00000/ }).waitFor()
     const before = await metrics()
-    const frames = await page.evaluate(() => new Promise((resolve) => {
-      const deltas = []
-      let last = performance.now()
-      const begun = last
-      const step = (now) => {
-        deltas.push(now - last)
-        last = now
-        scrollBy(0, 60)
-        if (now - begun < 5000) requestAnimationFrame(step)
-        else resolve(deltas.slice(1).sort((a, b) => a - b))
-      }
-      requestAnimationFrame(step)
-    }))
+    const frames = await page.evaluate(
+      () =>
+        new Promise((resolve) => {
+          const deltas = []
+          let last = performance.now()
+          const begun = last
+          const step = (now) => {
+            deltas.push(now - last)
+            last = now
+            scrollBy(0, 60)
+            if (now - begun < 5000) requestAnimationFrame(step)
+            else resolve(deltas.slice(1).sort((a, b) => a - b))
+          }
+          requestAnimationFrame(step)
+        }),
+    )
     const after = await metrics()
     const jump = await page.evaluate(async () => {
       const begun = performance.now()
@@ -125,9 +144,15 @@ async function scrolls(page, config) {
     })
     const cost = (name) => ((after[name] - before[name]) * 1000) / frames.length
     const figures = {
-      frames: frames.length, median: frames[Math.floor(frames.length / 2)], p95: frames[Math.floor(frames.length * 0.95)],
-      script: cost('ScriptDuration'), layout: cost('LayoutDuration'), style: cost('RecalcStyleDuration'), jump,
-      cells: await page.locator('main a[href*="view="]').count(), heap: after.JSHeapUsedSize / 2 ** 20,
+      frames: frames.length,
+      median: frames[Math.floor(frames.length / 2)],
+      p95: frames[Math.floor(frames.length * 0.95)],
+      script: cost('ScriptDuration'),
+      layout: cost('LayoutDuration'),
+      style: cost('RecalcStyleDuration'),
+      jump,
+      cells: await page.locator('main a[href*="view="]').count(),
+      heap: after.JSHeapUsedSize / 2 ** 20,
     }
     config.figure(`10,000 files, ${shape}`, figures)
     equal('whether the page holds few of them', figures.cells <= 150, true)
@@ -151,7 +176,8 @@ async function uploadsMany(page, config) {
     let last = performance.now()
     addEventListener('change', () => (chosen = performance.now()), { capture: true })
     new PerformanceObserver((list) => {
-      for (const { startTime, duration } of list.getEntries()) window.longest = Math.max(window.longest, startTime + duration - Math.max(startTime, chosen))
+      for (const { startTime, duration } of list.getEntries())
+        window.longest = Math.max(window.longest, startTime + duration - Math.max(startTime, chosen))
     }).observe({ type: 'longtask' })
     requestAnimationFrame(function step(now) {
       if (chosen) window.frames.push(now - last)
@@ -160,16 +186,34 @@ async function uploadsMany(page, config) {
       requestAnimationFrame(step)
     })
   })
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('main').getByRole('button', { name: say.upload, exact: true }).first().click()])
+  const [chooser] = await Promise.all([
+    page.waitForEvent('filechooser'),
+    page.getByRole('main').getByRole('button', { name: say.upload, exact: true }).first().click(),
+  ])
   const begun = Date.now()
   await chooser.setFiles(names)
   const going = page.getByRole('heading', { name: /\/ ?500/ })
   await going.waitFor()
-  await going.evaluate((heading) => new MutationObserver(() => window.redrawn++).observe(heading, { subtree: true, childList: true, characterData: true }))
+  await going.evaluate((heading) =>
+    new MutationObserver(() => window.redrawn++).observe(heading, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    }),
+  )
   await page.getByRole('heading', { name: say.uploaded(500) }).waitFor({ timeout: 180_000 })
   const seconds = (Date.now() - begun) / 1000
-  const { longest, redrawn, frames } = await page.evaluate(() => ({ longest: window.longest, redrawn: window.redrawn, frames: window.frames.sort((a, b) => a - b) }))
-  config.figure('500 files', { seconds, longest, p95: frames[Math.floor(frames.length * 0.95)], redrawnPerSecond: redrawn / seconds })
+  const { longest, redrawn, frames } = await page.evaluate(() => ({
+    longest: window.longest,
+    redrawn: window.redrawn,
+    frames: window.frames.sort((a, b) => a - b),
+  }))
+  config.figure('500 files', {
+    seconds,
+    longest,
+    p95: frames[Math.floor(frames.length * 0.95)],
+    redrawnPerSecond: redrawn / seconds,
+  })
   await rm(dir, { recursive: true })
 }
 

@@ -42,7 +42,20 @@ const ask = (what, details = {}) => {
   return hear()
 }
 const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
-for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenarios, ...gone.scenarios, ...files.scenarios, ...commands.scenarios, ...meanwhile.scenarios, ...keys.scenarios, ...keyboard.scenarios, ...panels.scenarios, ...phone.scenarios, ...layout.scenarios, ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : [])]) {
+for (const { name, forms, run, lan } of [
+  ...journey.scenarios,
+  ...signin.scenarios,
+  ...gone.scenarios,
+  ...files.scenarios,
+  ...commands.scenarios,
+  ...meanwhile.scenarios,
+  ...keys.scenarios,
+  ...keyboard.scenarios,
+  ...panels.scenarios,
+  ...phone.scenarios,
+  ...layout.scenarios,
+  ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : []),
+]) {
   for (const form of forms(config.full)) {
     const whole = `${name}/${Object.values(form).join('-')}`
     if (!whole.includes(config.only)) continue
@@ -51,12 +64,24 @@ for (const { name, forms, run, lan } of [...journey.scenarios, ...signin.scenari
     const page = await open(browser, { base, ...form })
     let error = ''
     try {
-      await run(page, { ...config, ...form, base, ask, username: config.users[form.language], figure: (what, figures) => say({ figure: what, figures }), shot: (what) => config.shots && picture(page, `${config.shots}/${what}-${Object.values(form).join('-')}.png`, config.still) })
+      await run(page, {
+        ...config,
+        ...form,
+        base,
+        ask,
+        username: config.users[form.language],
+        figure: (what, figures) => say({ figure: what, figures }),
+        shot: (what) =>
+          config.shots && picture(page, `${config.shots}/${what}-${Object.values(form).join('-')}.png`, config.still),
+      })
       error = page.faults().join('\n')
     } catch (cause) {
       error = [cause.stack, ...page.faults()].join('\n')
       // the page may be unable to render
-      if (config.shots) await page.screenshot({ path: `${config.shots}/failed-${whole.replaceAll('/', '-')}.png` }).catch(() => undefined)
+      if (config.shots)
+        await page
+          .screenshot({ path: `${config.shots}/failed-${whole.replaceAll('/', '-')}.png` })
+          .catch(() => undefined)
     }
     await page.context().close()
     say({ name: whole, ms: Date.now() - began, error })

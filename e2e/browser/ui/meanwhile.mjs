@@ -18,11 +18,15 @@ async function stand(page, config, folder, names) {
 
 // remove deletes entries of a folder by the API, as another tab would.
 async function remove(page, folder, ...names) {
-  await page.evaluate(async ({ folder, names }) => {
-    const { data } = await (await fetch('/api/auth/csrf-token')).json()
-    const { items } = (await (await fetch(`/api/files?path=${encodeURIComponent(folder)}`)).json()).data
-    for (const { id } of items.filter(({ name }) => names.includes(name))) await fetch(`/api/files/${id}`, { method: 'DELETE', headers: { 'X-CSRF-Token': data.token } })
-  }, { folder, names })
+  await page.evaluate(
+    async ({ folder, names }) => {
+      const { data } = await (await fetch('/api/auth/csrf-token')).json()
+      const { items } = (await (await fetch(`/api/files?path=${encodeURIComponent(folder)}`)).json()).data
+      for (const { id } of items.filter(({ name }) => names.includes(name)))
+        await fetch(`/api/files/${id}`, { method: 'DELETE', headers: { 'X-CSRF-Token': data.token } })
+    },
+    { folder, names },
+  )
 }
 
 // The first write from a page needs a token, and the session may have ended before it: the form
@@ -55,7 +59,11 @@ async function othersChange(page, config) {
   await page.getByRole('link', { name: /^a\.txt/ }).dblclick()
   const viewer = page.getByRole('dialog')
   await viewer.getByText(say.gone).waitFor()
-  equal('ways to download what has gone', await viewer.getByRole('button', { name: say.download }).filter({ hasText: say.download }).count(), 0)
+  equal(
+    'ways to download what has gone',
+    await viewer.getByRole('button', { name: say.download }).filter({ hasText: say.download }).count(),
+    0,
+  )
   await page.keyboard.press('Escape')
   await look()
   await page.getByRole('gridcell', { name: /^a\.txt/ }).waitFor({ state: 'detached' })
@@ -77,7 +85,10 @@ async function othersChange(page, config) {
   await remove(page, folder, 'd.txt')
   await page.getByRole('gridcell', { name: /^d\.txt/ }).click()
   await page.keyboard.press('Delete')
-  await page.getByRole('dialog', { name: say.deleteTitle }).getByRole('button', { name: say.delete, exact: true }).click()
+  await page
+    .getByRole('dialog', { name: say.deleteTitle })
+    .getByRole('button', { name: say.delete, exact: true })
+    .click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.getByRole('gridcell', { name: /^d\.txt/ }).waitFor({ state: 'detached' })
 
@@ -147,7 +158,11 @@ async function lacks(page, config) {
   await page.goto(`/app/files${folder}`)
   await page.getByRole('gridcell', { name: /^theirs\.txt/ }).click()
   const told = page.getByRole('region', { name: say.notices })
-  for (const [key, words] of [['Delete', say.lacksDelete], ['F2', say.lacksUpdate], ['Control+x', say.lacksDelete]]) {
+  for (const [key, words] of [
+    ['Delete', say.lacksDelete],
+    ['F2', say.lacksUpdate],
+    ['Control+x', say.lacksDelete],
+  ]) {
     await page.keyboard.press(key)
     await told.getByText(words).waitFor()
     await told.getByRole('button', { name: say.close, exact: true }).click()
@@ -169,17 +184,24 @@ async function quickly(page, config) {
   await page.getByRole('menuitemradio', { name: say.byHand }).click()
   await page.getByRole('gridcell', { name: /^1\.txt/ }).click()
   for (let n = 0; n < 3; n++) await page.keyboard.press('Alt+ArrowDown')
-  const names = () => page.getByRole('gridcell').evaluateAll((all) => all.map((cell) => cell.querySelector('a').textContent).join(' '))
+  const names = () =>
+    page.getByRole('gridcell').evaluateAll((all) => all.map((cell) => cell.querySelector('a').textContent).join(' '))
   await until('the order 2 3 4 1 5', async () => (await names()) === '2.txt 3.txt 4.txt 1.txt 5.txt', 10_000)
 }
 
 // A file that is dropped outside of the drop zone does not make the browser leave the page.
 async function drops(page) {
-  const stays = () => page.evaluate(() => {
-    const dataTransfer = new DataTransfer()
-    dataTransfer.items.add(new File(['words'], 'a.txt'))
-    return ['dragover', 'drop'].map((type) => !document.querySelector('main').dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer })))
-  })
+  const stays = () =>
+    page.evaluate(() => {
+      const dataTransfer = new DataTransfer()
+      dataTransfer.items.add(new File(['words'], 'a.txt'))
+      return ['dragover', 'drop'].map(
+        (type) =>
+          !document
+            .querySelector('main')
+            .dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer })),
+      )
+    })
   await page.goto('/app/files')
   await page.getByRole('link', { name: 'public', exact: true }).waitFor()
   equal('whether a visitor stays', await stays(), [true, true])

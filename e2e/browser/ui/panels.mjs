@@ -16,7 +16,12 @@ trailer <</Root 1 0 R>>
 const contents = [
   ...[1, 2, 3].map((n) => ({ name: `lake ${n}.png`, bytes: png(480, 320, n / 3).toString('base64') })),
   { name: 'notes.txt', bytes: base64('a few words') },
-  { name: 'readme.md', bytes: base64('# Read this\n\n- one\n- [two](https://example.org)\n\n```js\nlet three = 3\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n') },
+  {
+    name: 'readme.md',
+    bytes: base64(
+      '# Read this\n\n- one\n- [two](https://example.org)\n\n```js\nlet three = 3\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n',
+    ),
+  },
   { name: 'paper.pdf', bytes: base64(pdf) },
   { name: 'clip.mp4', bytes: base64('no film') },
   { name: 'data.bin', bytes: base64('\0\x01\x02') },
@@ -32,7 +37,11 @@ export async function fromMenu(page, say, entry, action) {
 
 // held fails if no element has the focus after a dialog has closed.
 async function held(page, what) {
-  equal(`whether something has the focus after ${what}`, await page.evaluate(() => document.activeElement !== document.body), true)
+  equal(
+    `whether something has the focus after ${what}`,
+    await page.evaluate(() => document.activeElement !== document.body),
+    true,
+  )
 }
 
 async function dialogs(page, say, look) {
@@ -95,7 +104,11 @@ async function inPlace(page, say, look, phone) {
   await page.getByRole('button', { name: say.more, exact: true }).click()
   await look('menu')
   await page.getByRole('menuitem', { name: say.details }).click()
-  await page.getByText(say.hideDetails).or(page.getByRole('button', { name: say.hideDetails })).first().waitFor()
+  await page
+    .getByText(say.hideDetails)
+    .or(page.getByRole('button', { name: say.hideDetails }))
+    .first()
+    .waitFor()
   await look('details')
   await page.getByRole('button', { name: say.hideDetails }).click()
   await held(page, 'details')
@@ -104,8 +117,12 @@ async function inPlace(page, say, look, phone) {
 async function viewer(page, say, look) {
   const shown = page.getByRole('dialog')
   for (const [file, ready] of [
-    ['lake 1.png', shown.getByRole('img').first()], ['notes.txt', shown.getByText('a few words')], ['readme.md', shown.getByRole('heading', { name: 'Read this' })],
-    ['paper.pdf', shown.locator('iframe, a[target]').first()], ['clip.mp4', shown.getByText(say.noPlay)], ['data.bin', shown.getByText(say.noView)],
+    ['lake 1.png', shown.getByRole('img').first()],
+    ['notes.txt', shown.getByText('a few words')],
+    ['readme.md', shown.getByRole('heading', { name: 'Read this' })],
+    ['paper.pdf', shown.locator('iframe, a[target]').first()],
+    ['clip.mp4', shown.getByText(say.noPlay)],
+    ['data.bin', shown.getByText(say.noView)],
   ]) {
     await page.getByRole('link', { name: new RegExp(`^${file.replace('.', '\\.')}`) }).dblclick()
     await ready.waitFor()
@@ -131,7 +148,10 @@ async function notices(page, say, look, phone) {
 
   const upload = async (files) => {
     if (phone) await page.getByRole('button', { name: say.add, exact: true }).click()
-    const button = page.getByRole('main').getByRole(phone ? 'menuitem' : 'button', { name: say.upload, exact: true }).first()
+    const button = page
+      .getByRole('main')
+      .getByRole(phone ? 'menuitem' : 'button', { name: say.upload, exact: true })
+      .first()
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button.click()])
     await chooser.setFiles(files.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('other words') })))
   }

@@ -15,23 +15,37 @@ export async function cramped(page, { size }) {
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth
     if (wide > 0) found.push(`the page scrolls sideways by ${wide} px`)
     const top = [...document.querySelectorAll('dialog:modal, :popover-open')].at(-1) ?? document
-    const name = (element) => `${element.tagName.toLowerCase()} "${(element.getAttribute('aria-label') ?? element.title) || element.textContent.trim().slice(0, 40) || element.id}"`
+    const name = (element) =>
+      `${element.tagName.toLowerCase()} "${(element.getAttribute('aria-label') ?? element.title) || element.textContent.trim().slice(0, 40) || element.id}"`
     const layer = (element) => element.closest('dialog, [popover], nav, [role=toolbar], header, section') ?? document
     // scroller is the nearest scrolling ancestor, if any.
-    const scroller = (element) => (!element || element === document.body ? undefined : /auto|scroll/.test(getComputedStyle(element).overflow) ? element : scroller(element.parentElement))
-    const clip = (element) => (!element || element === document.body ? undefined : getComputedStyle(element).overflowX !== 'visible' ? element : clip(element.parentElement))
+    const scroller = (element) =>
+      !element || element === document.body
+        ? undefined
+        : /auto|scroll/.test(getComputedStyle(element).overflow)
+          ? element
+          : scroller(element.parentElement)
+    const clip = (element) =>
+      !element || element === document.body
+        ? undefined
+        : getComputedStyle(element).overflowX !== 'visible'
+          ? element
+          : clip(element.parentElement)
     for (const element of top.querySelectorAll('a[href], button, input, select, textarea, summary, [role=treeitem]')) {
       const mark = element.matches('input[type=checkbox], input[type=radio]')
       const box = ((mark && element.closest('label')) || element).getBoundingClientRect()
       if (!element.checkVisibility({ visibilityProperty: true }) || box.bottom < 0 || element.closest('.skip')) continue
       const inText = element.tagName === 'A' && getComputedStyle(element).display === 'inline'
       const least = element.matches('[data-more], [data-check] *, [role=grid] a') || inText ? 24 : 44
-      if (!inText && (Math.round(box.height) < least || Math.round(box.width) < Math.min(least, 24))) found.push(`${name(element)} is ${Math.round(box.width)} × ${Math.round(box.height)} px, want ${least}`)
-      if ((box.left < -1 || box.right > innerWidth + 1) && !scroller(element.parentElement)) found.push(`${name(element)} is out of the window`)
+      if (!inText && (Math.round(box.height) < least || Math.round(box.width) < Math.min(least, 24)))
+        found.push(`${name(element)} is ${Math.round(box.width)} × ${Math.round(box.height)} px, want ${least}`)
+      if ((box.left < -1 || box.right > innerWidth + 1) && !scroller(element.parentElement))
+        found.push(`${name(element)} is out of the window`)
       const [x, y] = [box.left + box.width / 2, box.top + box.height / 2]
       const hit = document.elementFromPoint(x, y)
       const clipped = clip(element.parentElement)?.getBoundingClientRect()
-      if (clipped && (box.left < clipped.left - 1 || box.right > clipped.right + 1)) found.push(`${name(element)} is cut off`)
+      if (clipped && (box.left < clipped.left - 1 || box.right > clipped.right + 1))
+        found.push(`${name(element)} is cut off`)
       const seen = scroller(element.parentElement)?.getBoundingClientRect()
       if (seen && (x < seen.left || x > seen.right || y < seen.top || y > seen.bottom)) continue
       if (!hit || element.closest('[role=grid]') || layer(hit) !== layer(element)) continue
@@ -40,11 +54,18 @@ export async function cramped(page, { size }) {
     }
     for (const element of top.querySelectorAll('*')) {
       const { overflowX, overflowY, textOverflow, clipPath } = getComputedStyle(element)
-      if (/auto|scroll/.test(overflowX) && !element.matches('textarea, pre, input') && element.scrollWidth > element.clientWidth + 1) found.push(`${name(element)} scrolls sideways`)
+      if (
+        /auto|scroll/.test(overflowX) &&
+        !element.matches('textarea, pre, input') &&
+        element.scrollWidth > element.clientWidth + 1
+      )
+        found.push(`${name(element)} scrolls sideways`)
       const words = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())
       if (!words || clipPath !== 'none' || !element.checkVisibility({ visibilityProperty: true })) continue
-      if (/hidden|clip/.test(overflowX) && textOverflow !== 'ellipsis' && element.scrollWidth > element.clientWidth + 1) found.push(`the words of ${name(element)} are cut off`)
-      if (/hidden|clip/.test(overflowY) && element.scrollHeight > element.clientHeight + 3) found.push(`the lines of ${name(element)} are cut off`)
+      if (/hidden|clip/.test(overflowX) && textOverflow !== 'ellipsis' && element.scrollWidth > element.clientWidth + 1)
+        found.push(`the words of ${name(element)} are cut off`)
+      if (/hidden|clip/.test(overflowY) && element.scrollHeight > element.clientHeight + 3)
+        found.push(`the lines of ${name(element)} are cut off`)
     }
     return found
   })
@@ -60,7 +81,8 @@ export function enlarge(page) {
         if (rule.cssRules?.length) twice(rule.cssRules)
         for (const property of rule.style ? ['font-size', 'line-height'] : []) {
           const value = rule.style.getPropertyValue(property)
-          if (value.endsWith('px')) rule.style.setProperty(property, `${parseFloat(value) * 2}px`, rule.style.getPropertyPriority(property))
+          if (value.endsWith('px'))
+            rule.style.setProperty(property, `${parseFloat(value) * 2}px`, rule.style.getPropertyPriority(property))
         }
       }
     }
@@ -109,5 +131,9 @@ async function fits(page, config, before) {
 
 export const scenarios = [
   { name: 'fits a small phone', forms: small, run: (page, config) => fits(page, config) },
-  { name: 'fits with large text', forms: (full) => (full ? small(full).map((form) => ({ ...form, size: 'phone' })) : []), run: (page, config) => fits(page, config, enlarge) },
+  {
+    name: 'fits with large text',
+    forms: (full) => (full ? small(full).map((form) => ({ ...form, size: 'phone' })) : []),
+    run: (page, config) => fits(page, config, enlarge),
+  },
 ]

@@ -26,14 +26,20 @@ export function png(width, height, hue) {
   head.writeUInt32BE(width)
   head.writeUInt32BE(height, 4)
   head.set([8, 2, 0, 0, 0], 8)
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', head),
+    chunk('IDAT', deflateSync(rows)),
+    chunk('IEND', Buffer.alloc(0)),
+  ])
 }
 
 // album writes a folder of `count` pictures below dir and returns its path.
 export async function album(dir, name, count) {
   const folder = join(dir, name)
   await mkdir(folder, { recursive: true })
-  for (let n = 1; n <= count; n++) await writeFile(join(folder, `photo-${String(n).padStart(2, '0')}.png`), png(320, 240, n / count))
+  for (let n = 1; n <= count; n++)
+    await writeFile(join(folder, `photo-${String(n).padStart(2, '0')}.png`), png(320, 240, n / count))
   return folder
 }
 
@@ -53,5 +59,8 @@ export function wave(seconds) {
   head.writeUInt16LE(8, 34)
   head.write('data', 36)
   head.writeUInt32LE(seconds * rate, 40)
-  return Buffer.concat([head, Buffer.from(Array.from({ length: seconds * rate }, (_, n) => 128 + Math.round(4 * Math.sin(n / 6))))])
+  return Buffer.concat([
+    head,
+    Buffer.from(Array.from({ length: seconds * rate }, (_, n) => 128 + Math.round(4 * Math.sin(n / 6)))),
+  ])
 }

@@ -38,10 +38,16 @@ async function signsIn(page, config) {
 async function starts(page, config) {
   const say = labels[config.language]
   // The page fakes the response itself: a 503 from the service counts as a fault.
-  await page.addInitScript((body) => {
-    const fetched = window.fetch
-    window.fetch = (...given) => (window.ready || !String(given[0].url ?? given[0]).endsWith('/api/public/settings') ? fetched(...given) : Promise.resolve(new Response(body, { status: 503 })))
-  }, JSON.stringify({ success: false, error: { code: 'SERVICE_UNAVAILABLE', message: '' }, timestamp: 0 }))
+  await page.addInitScript(
+    (body) => {
+      const fetched = window.fetch
+      window.fetch = (...given) =>
+        window.ready || !String(given[0].url ?? given[0]).endsWith('/api/public/settings')
+          ? fetched(...given)
+          : Promise.resolve(new Response(body, { status: 503 }))
+    },
+    JSON.stringify({ success: false, error: { code: 'SERVICE_UNAVAILABLE', message: '' }, timestamp: 0 }),
+  )
   await page.goto('/')
   await page.getByText(say.starting).waitFor()
   equal('faults of the page', await judge(page), [])
@@ -64,8 +70,24 @@ async function byKeyboard(page, config) {
 }
 
 // Abuse case C76: for any value of `next`, the user stays on this site.
-const foreign = ['//evil.test', '//evil.test/app/files', '/\\evil.test', '\\\\evil.test', '/\t/evil.test', '/\n/evil.test', 'https://evil.test/app', 'https:evil.test', 'javascript:alert(1)',
-  'data:text/html,x', '//evil.test/..', '/%09/evil.test', 'evil.test', '///evil.test', '/.//evil.test', 'http:\\\\evil.test']
+const foreign = [
+  '//evil.test',
+  '//evil.test/app/files',
+  '/\\evil.test',
+  '\\\\evil.test',
+  '/\t/evil.test',
+  '/\n/evil.test',
+  'https://evil.test/app',
+  'https:evil.test',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  '//evil.test/..',
+  '/%09/evil.test',
+  'evil.test',
+  '///evil.test',
+  '/.//evil.test',
+  'http:\\\\evil.test',
+]
 
 async function stays(page, config) {
   const { origin } = new URL(config.base)

@@ -17,7 +17,11 @@ async function straight(page, config) {
   await config.ask('stores')
   await enter(page, config, '/open')
   const count = puts(page, config)
-  await choose(page, config, files.map((file) => file.path))
+  await choose(
+    page,
+    config,
+    files.map((file) => file.path),
+  )
   await finished(page, config, 2)
   equal('the requests', count, { store: 4, service: 0 })
   await whole(config, files, '/open')
@@ -26,11 +30,20 @@ async function straight(page, config) {
 // If the page cannot reach the store, or cannot read its response, the same upload goes through the
 // service. The page then avoids the store, also after a reload.
 async function around(page, config, folder) {
-  const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB), await written(config, 'later.bin', MiB), await written(config, 'last.bin', 20 * MiB)]
+  const files = [
+    await written(config, 'one.bin', MiB),
+    await written(config, 'parts.bin', 20 * MiB),
+    await written(config, 'later.bin', MiB),
+    await written(config, 'last.bin', 20 * MiB),
+  ]
   await config.ask('stores')
   await enter(page, config, folder)
   const count = puts(page, config)
-  await choose(page, config, files.slice(0, 2).map((file) => file.path))
+  await choose(
+    page,
+    config,
+    files.slice(0, 2).map((file) => file.path),
+  )
   await finished(page, config, 2)
   equal('the requests to the service', count.service, 4)
   equal('whether the store was tried, each piece once at most', count.store > 0 && count.store <= 4, true)
@@ -46,7 +59,11 @@ async function around(page, config, folder) {
 
 async function shut(page, config) {
   await around(page, config, '/shut')
-  equal('faults but what the browser says about the store', page.faults().filter((fault) => !fault.includes('blocked by CORS policy')), [])
+  equal(
+    'faults but what the browser says about the store',
+    page.faults().filter((fault) => !fault.includes('blocked by CORS policy')),
+    [],
+  )
 }
 
 const mute = (page, config) => around(page, config, '/mute')

@@ -48,21 +48,36 @@ async function limited(page, config) {
   const pauses = []
   const ours = (request) => new URL(request.url()).pathname.startsWith('/api/')
   page.on('request', (request) => ours(request) && asked.push(Date.now()))
-  page.on('response', (response) => response.status() === 429 && pauses.push({ from: Date.now(), seconds: Number(response.headers()['retry-after']) }))
+  page.on(
+    'response',
+    (response) =>
+      response.status() === 429 &&
+      pauses.push({ from: Date.now(), seconds: Number(response.headers()['retry-after']) }),
+  )
   await page.evaluate(() => {
     window.toasts = 0
-    const count = () => (window.toasts = Math.max(window.toasts, document.querySelectorAll('ul[aria-live] > li').length))
+    const count = () =>
+      (window.toasts = Math.max(window.toasts, document.querySelectorAll('ul[aria-live] > li').length))
     new MutationObserver(count).observe(document.body, { subtree: true, childList: true })
   })
   const banner = page.getByText(say.serverPause)
-  await choose(page, config, files.map((file) => file.path))
+  await choose(
+    page,
+    config,
+    files.map((file) => file.path),
+  )
   await banner.waitFor()
   equal('how many banners stand', await banner.count(), 1)
   equal('faults of the banner', await judge(page), [])
   await config.shot('trouble-limited')
   await finished(page, config, files.length)
-  config.figure('15 files at 10 and 200 requests a minute', { refused: pauses.length, longest: Math.max(...pauses.map((pause) => pause.seconds)) })
-  const hasty = asked.filter((at) => pauses.some(({ from, seconds }) => at > from + 500 && at < from + seconds * 1000 - 500))
+  config.figure('15 files at 10 and 200 requests a minute', {
+    refused: pauses.length,
+    longest: Math.max(...pauses.map((pause) => pause.seconds)),
+  })
+  const hasty = asked.filter((at) =>
+    pauses.some(({ from, seconds }) => at > from + 500 && at < from + seconds * 1000 - 500),
+  )
   equal('what was asked while the service wanted a pause', hasty, [])
   equal('how many toasts there were', await page.evaluate(() => window.toasts), 0)
   await whole(config, files)
@@ -72,7 +87,10 @@ async function limited(page, config) {
 // parts under way are sent again.
 async function expires(page, config) {
   const say = labels[config.language]
-  const [large, small] = [await written(config, 'expires.bin', 60 * MiB), await written(config, 'expires small.bin', 15 * MiB)]
+  const [large, small] = [
+    await written(config, 'expires.bin', 60 * MiB),
+    await written(config, 'expires small.bin', 15 * MiB),
+  ]
   await enter(page, config)
   const parts = watch(page)
   const answers = []
@@ -124,7 +142,10 @@ async function reloaded(page, config) {
   await page.reload()
   await page.getByText(say.pickAgain).first().waitFor()
   await pace(page, -1)
-  const [again] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: say.choose, exact: true }).click()])
+  const [again] = await Promise.all([
+    page.waitForEvent('filechooser'),
+    page.getByRole('button', { name: say.choose, exact: true }).click(),
+  ])
   await again.setFiles(file.path)
   await finished(page, config, 1)
   each(parts, 5)
@@ -136,7 +157,16 @@ async function plain(page, config) {
   const say = labels[config.language]
   const file = await written(config, 'plain.txt', 1000)
   await enter(page, config)
-  equal('what the browser keeps from the page', await page.evaluate(() => [isSecureContext, typeof navigator.clipboard, typeof crypto.randomUUID, typeof crypto.subtle]), [false, 'undefined', 'undefined', 'undefined'])
+  equal(
+    'what the browser keeps from the page',
+    await page.evaluate(() => [
+      isSecureContext,
+      typeof navigator.clipboard,
+      typeof crypto.randomUUID,
+      typeof crypto.subtle,
+    ]),
+    [false, 'undefined', 'undefined', 'undefined'],
+  )
   await choose(page, config, file.path)
   await finished(page, config, 1)
   await page.getByRole('link', { name: /^plain\.txt/ }).click()
@@ -144,7 +174,11 @@ async function plain(page, config) {
   const panel = page.getByRole('dialog', { name: say.link })
   await panel.getByRole('button', { name: say.copyLink }).click()
   await panel.getByText(say.copied, { exact: true }).waitFor()
-  equal('whether the focus is where it was', await panel.getByRole('button', { name: say.copyLink }).evaluate((button) => button === document.activeElement), true)
+  equal(
+    'whether the focus is where it was',
+    await panel.getByRole('button', { name: say.copyLink }).evaluate((button) => button === document.activeElement),
+    true,
+  )
   await panel.getByRole('button', { name: say.qr }).click()
   const box = await panel.getByRole('img', { name: say.qrShown }).boundingBox()
   equal('whether the QR code can be seen', box.width > 100 && box.height > 100, true)
