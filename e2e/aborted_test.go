@@ -91,7 +91,7 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 		g, f := settled()
 		return g <= goroutines+5 && f <= files+5
 	})
-	p.await(t, "free of reservations", func() bool { return strings.Contains(s.mustRun(t, "fsck"), "as it should be") })
+	p.await(t, "free of reservations", func() bool { return strings.Contains(s.mustRun(t, "fsck"), "No problems found") })
 	p.stop(t)
 }
 

@@ -126,7 +126,7 @@ func (s *accountStory) registers(t *testing.T) {
 	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")
 	s.processes[0].await(t, "trying to send the mail", func() bool {
 		return slices.ContainsFunc(s.processes,
-			func(p *process) bool { return strings.Contains(p.stderr.String(), "a job is tried again later") })
+			func(p *process) bool { return strings.Contains(p.stderr.String(), "a job will be retried") })
 	})
 	s.ended = append(s.ended, s.restart(t)...)
 	credentials := object{"username": "ann", "password": firstPassword}

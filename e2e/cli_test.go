@@ -244,7 +244,7 @@ func TestFsckCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, running := range []bool{true, false} {
-		if out, _, code := s.run(t, "fsck"); code != 0 || !strings.Contains(out, "Everything is as it should be") {
+		if out, _, code := s.run(t, "fsck"); code != 0 || !strings.Contains(out, "No problems found") {
 			t.Errorf("running %v: a check that reads nothing ends with %d: %s", running, code, out)
 		}
 		out, stderr, code := s.run(t, "fsck", "--deep")

@@ -11,7 +11,7 @@ import (
 )
 
 // errFindings means that a command has found problems, which it has already printed.
-var errFindings = errors.New("not everything is as it should be")
+var errFindings = errors.New("problems found")
 
 // runFsck prints a line for each problem, and a summary of the checks.
 func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
@@ -50,7 +50,7 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 		fmt.Fprintf(out, "Read %d bytes; %d objects have no SHA-256 to compare with.\n", sum.Bytes, sum.Unhashed)
 	}
 	if sum.TooYoung > 0 {
-		fmt.Fprintf(out, "Passed over %d objects that nothing refers to yet: they are too young to tell.\n",
+		fmt.Fprintf(out, "Skipped %d new objects without a reference: an upload may still need them.\n",
 			sum.TooYoung)
 	}
 	if sum.Unchecked > 0 {
@@ -63,7 +63,7 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 		fmt.Fprintf(out, "Repaired %d.\n", sum.Repaired)
 	}
 	if sum.Findings == 0 {
-		_, err := fmt.Fprintln(out, "Everything is as it should be.")
+		_, err := fmt.Fprintln(out, "No problems found.")
 		return err
 	}
 	if sum.Findings == 1 {

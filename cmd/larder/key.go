@@ -41,11 +41,11 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	defer func() { err = errors.Join(err, a.Close()) }()
 	p, known := presets[*client]
 	if !known {
-		return fmt.Errorf("larder: --for %q: there is picgo, sharex, curl and webdav: %w", *client, errUsage)
+		return fmt.Errorf("larder: --for %q: must be picgo, sharex, curl or webdav: %w", *client, errUsage)
 	}
 	base := a.BaseURL
 	if base == "" { // with port 0
-		return fmt.Errorf("larder: the port is chosen at start: say with --base-url how clients reach the service: %w",
+		return fmt.Errorf("larder: the port is chosen at start: give the address that clients use with --base-url: %w",
 			errUsage)
 	}
 	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
@@ -69,7 +69,7 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(errs, "Created the key %s of %s: %s by %s, uploading to %s. Its secret is shown this once.\n",
+	fmt.Fprintf(errs, "Created the key %s of %s: %s by %s, uploading to %s. Its secret is shown only once.\n",
 		key.ID, user.Username, strings.Join(key.Permissions, " and "), strings.Join(key.Protocols, " and "),
 		key.UploadPath)
 	return printKey(out, *client, base, key, secret.Reveal())

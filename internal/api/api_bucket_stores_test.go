@@ -31,7 +31,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		})
 		job := moved.startMove(target)
 		waitUntil(t, "the job is tried again later",
-			func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
+			func() bool { return strings.Contains(l.Log.String(), "a job will be retried") })
 		moved.checkLocation(t, onDisk)
 		copied := target.objects
 		if n := copied(t); n < 2 || n > 3 { // the answer to the third was under way
@@ -53,7 +53,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 			waitUntil(t, "another try", func() bool {
 				r := f.alice.Get("/api/files/jobs/" + job).OK(200)
 				return r.Text("job.status") == "failed" ||
-					strings.Count(l.Log.String(), "a job is tried again later") > tries
+					strings.Count(l.Log.String(), "a job will be retried") > tries
 			})
 			l.Clock.Advance(10 * time.Minute)
 			l.Apps[0].Jobs.Wake()

@@ -62,8 +62,8 @@ func TestMoveToAnotherProvider(t *testing.T) {
 		if r.Text("status") != "pending" {
 			t.Errorf("answered %s", r.Body)
 		}
-		waitUntil(t, "the job is tried again later",
-			func() bool { return strings.Contains(l.Log.String(), "a job is tried again later") })
+		waitUntil(t, "the job will be retried",
+			func() bool { return strings.Contains(l.Log.String(), "a job will be retried") })
 		if status := alice.Get("/api/files/jobs/" + id).OK(200).Text("job.status"); status != "pending" &&
 			status != "running" {
 			t.Errorf("status %s", status)
@@ -135,8 +135,8 @@ func TestMoveFailsWhenActorLosesRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := key.Post("/api/files/"+file+"/move", M{"targetPath": "/vault"}).OK(200).Text("jobId")
-			waitUntil(t, "the job is tried again later",
-				func() bool { return strings.Contains(l.Log.String()[logged:], "a job is tried again later") })
+			waitUntil(t, "the job will be retried",
+				func() bool { return strings.Contains(l.Log.String()[logged:], "a job will be retried") })
 			if err := os.Rename(dir+"-away", dir); err != nil { // no job is due until the clock advances
 				t.Fatal(err)
 			}

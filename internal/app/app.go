@@ -386,7 +386,7 @@ func (a *App) checkSpoolSpace() error {
 		return fmt.Errorf("ask for free space: %w", err)
 	}
 	if int64(disk.Bavail)*int64(disk.Bsize) < a.Config.MinFree {
-		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.")
+		return fault.New(fault.Unavailable, "The storage is nearly full and refuses new files.")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (a *App) setAsideAuditFile() (name string, err error) {
 	path := a.Config.AuditFile()
 	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return "", errors.Join(fmt.Errorf("set %s aside: %s is there already", path, name), err)
+		return "", errors.Join(fmt.Errorf("set %s aside: %s already exists", path, name), err)
 	}
 	for _, part := range []string{"-wal", "-shm", ""} {
 		if err := os.Rename(path+part, name+part); err != nil && !(part != "" && errors.Is(err, fs.ErrNotExist)) {

@@ -69,7 +69,7 @@ func (a *App) Run(ctx context.Context) error {
 		running.Go(func() { a.trim(background) })
 		running.Go(func() { a.runSteps(jobsCtx) })
 		if !a.deps.ManualSweep {
-			running.Go(func() { a.repeat(background, heartbeatEvery, "say that this replica is running", a.heartbeat) })
+			running.Go(func() { a.repeat(background, heartbeatEvery, "update the row of this replica", a.heartbeat) })
 			running.Go(func() { a.repeat(background, sweepInterval, "sweep", a.sweepAll) })
 			// waits for stores, so it must not delay the other sweeps
 			running.Go(func() { a.repeat(background, sweepInterval, "collect", a.collect) })
@@ -155,7 +155,7 @@ func (a *App) seed(ctx context.Context) error {
 	fmt.Fprintf(a.deps.Out, "Larder serves %s\n", a.BaseURL)
 	if first && cfg.AdminPassword == "" {
 		fmt.Fprintf(a.deps.Out,
-			"First start: sign in as %s with the password %s (it is shown this once; `larder admin reset-password %s` makes a new one)\n",
+			"First start: sign in as %s with the password %s (it is shown only once; `larder admin reset-password %s` sets a new one)\n",
 			cfg.AdminUsername, password.Reveal(), cfg.AdminUsername)
 	}
 	a.deps.Log.Info("ready", "address", a.listener.Addr().String(), "base_url", a.BaseURL)

@@ -104,7 +104,7 @@ func (a *App) opsHandler() http.Handler {
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "larder_passwords_waiting", Help: "Passwords that wait to be hashed.",
+		Name: "larder_passwords_waiting", Help: "Passwords waiting to be hashed.",
 	}, func() float64 { return float64(a.Accounts.WaitingHashes()) }))
 	if shared, ok := a.counters.(*redis.Store); ok {
 		registry.MustRegister(redisMetrics(shared)...)
@@ -137,7 +137,7 @@ func redisMetrics(store *redis.Store) []prometheus.Collector {
 		}, func() float64 { return float64(store.State().Outages) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "larder_rate_limit_local_total",
-			Help: "Looks at a rate limit that counted in this process alone since Redis was down.",
+			Help: "Rate limit checks that counted in this process alone because Redis did not answer.",
 		}, func() float64 { return float64(store.State().LocalTakes) }),
 	}
 }

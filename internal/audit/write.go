@@ -56,7 +56,7 @@ func (l *Log) logFailure(err error) {
 	waiting := len(l.waiting)
 	l.mu.Unlock()
 	if again {
-		l.Log.Error("write the access log; it is tried again", "error", err, "waiting", waiting)
+		l.Log.Error("write the access log; the write will be retried", "error", err, "waiting", waiting)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestRun(t *testing.T) {
 		w.waitForEntries(1)
 		w.exec("ALTER TABLE access_log RENAME TO away")
 		w.Record(upload("/b"))
-		for !strings.Contains(w.logOutput.String(), "it is tried again") {
+		for !strings.Contains(w.logOutput.String(), "will be retried") {
 			<-time.After(time.Millisecond)
 		}
 		stop()

@@ -148,10 +148,10 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 		return tx.SetCommandResult(Command, db.CommandResult{EndedAt: s.Now().UnixMilli(), Problems: r.summary.Wrong})
 	})
 	if noted != nil {
-		noted = fmt.Errorf("the new backup is complete, but its outcome could not be noted: %w", noted)
+		noted = fmt.Errorf("the new backup is complete, but its outcome could not be recorded: %w", noted)
 	}
 	if err := r.prune(ctx); err != nil {
-		return r.summary, fmt.Errorf("the new backup is complete, but what is old could not be removed: %w", err)
+		return r.summary, fmt.Errorf("the new backup is complete, but old snapshots or objects could not be removed: %w", err)
 	}
 	crash.Point("backup.pruned")
 	return r.summary, noted
@@ -180,7 +180,7 @@ func (s *Service) checkApart(ctx context.Context, dir string) error {
 		}
 		if inside(here, there) || inside(there, here) {
 			return fmt.Errorf(
-				"a backup can't lie in what it is a copy of, nor around it: choose a directory apart from %s", path)
+				"the directory of a backup must be neither inside nor around what it copies: choose a directory apart from %s", path)
 		}
 	}
 	return nil

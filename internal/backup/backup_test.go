@@ -233,7 +233,7 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if _, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir); err == nil ||
-			!strings.Contains(err.Error(), "never finished") {
+			!strings.Contains(err.Error(), "incomplete") {
 			t.Errorf("a restore of what was never finished: %v", err)
 		}
 		if sum := s.mustBackUp(); sum.Objects != 50 || sum.Copied < 10 || sum.Copied > 30 {
@@ -306,7 +306,7 @@ func TestBackupNeedsEveryStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err := s.backUp()
-		wantError(t, "without the store", err, "not there")
+		wantError(t, "without the store", err, "not available")
 		if err := os.Rename(here+"-away", here); err != nil {
 			t.Fatal(err)
 		}

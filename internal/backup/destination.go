@@ -39,8 +39,8 @@ func readMarker(dataDir string) (*restoreMarker, error) {
 
 // Messages about the master key, with the next step.
 const (
-	needsKey = "the secret key was given to the service that this backup is of, so the backup does not hold it: give the same LARDER_SECRET_KEY"
-	wrongKey = "the secret key is not the one that this backup was made with: give the LARDER_SECRET_KEY of the service that it is of"
+	needsKey = "the backup does not contain the secret key, since its service got the key as a setting: give the same LARDER_SECRET_KEY"
+	wrongKey = "the secret key is not the one of this backup: give the LARDER_SECRET_KEY of the service that made the backup"
 )
 
 // checkKey checks that the restored service will have the master key of the original.
@@ -51,7 +51,7 @@ func (r *restore) checkKey() error {
 			return nil
 		}
 		if r.manifest.KeyIncluded {
-			return errors.New(wrongKey + ", or none, since the backup holds it")
+			return errors.New(wrongKey + ", or none, since the backup contains it")
 		}
 		return errors.New(wrongKey)
 	}
@@ -76,7 +76,7 @@ func (r *restore) checkKey() error {
 	}
 	if found != want {
 		return errors.New(
-			"the secret key in the backup is not the one that it was made with: give the LARDER_SECRET_KEY of the service that it is of")
+			"the secret key in the backup is not the one that its manifest names: give the LARDER_SECRET_KEY of the service that made the backup")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (r *restore) checkKey() error {
 func (r *restore) checkEmpty(ctx context.Context) error {
 	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s is there already: a backup is restored into an empty place only", path),
+			return errors.Join(fmt.Errorf("%s already exists: restore into an empty place", path),
 				err)
 		}
 	}
@@ -98,7 +98,7 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 			continue
 		}
 		if err := checkEmptyDir(filepath.Join(r.ObjectDir, entry.Name())); err != nil {
-			return fmt.Errorf("the object directory is not empty: a backup is restored into an empty place only (%w)",
+			return fmt.Errorf("the object directory is not empty: restore into an empty place (%w)",
 				err)
 		}
 	}
@@ -108,7 +108,7 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 	return r.inPostgres(ctx, func(d *db.DB) error {
 		vacant, err := d.IsEmpty(ctx)
 		if err == nil && !vacant {
-			err = errors.New("the PostgreSQL database has tables already: a backup is restored into an empty one only")
+			err = errors.New("the PostgreSQL database already has tables: restore into an empty one")
 		}
 		return err
 	})
@@ -124,7 +124,7 @@ func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
 	ours := func(d *db.DB) error {
 		from, err := restoredFrom(ctx, d)
 		if err == nil && from != taken {
-			err = errors.New("the database holds something else than what was being restored")
+			err = errors.New("the database is not the one of the interrupted restore")
 		}
 		done = err == nil
 		return err
@@ -197,7 +197,7 @@ func (r *restore) copyFile(name, to string) (err error) {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(file, h), from)
 	if err == nil && (File{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}) != want {
-		err = fmt.Errorf("%s in the backup is damaged: its bytes are not those that the manifest names", name)
+		err = fmt.Errorf("%s in the backup is damaged: it differs from its checksum in the manifest", name)
 	}
 	return errors.Join(err, file.Sync(), file.Close())
 }

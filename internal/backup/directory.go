@@ -88,7 +88,7 @@ func checkOwner(path, fingerprint string) error {
 	if err == nil {
 		if id.Fingerprint != fingerprint {
 			return fmt.Errorf(
-				"%s holds the backup of another installation, which has another secret key: choose another directory",
+				"%s contains the backup of another installation with another secret key: choose another directory",
 				path)
 		}
 		return nil
@@ -103,12 +103,12 @@ func checkOwner(path, fingerprint string) error {
 	for _, name := range names { // files that are made before the identity is written
 		if !slices.Contains([]string{"lost+found", lockName, objectsName, snapshotsName, identityName + newSuffix},
 			name.Name()) {
-			return fmt.Errorf("%s holds something else (%q): choose an empty directory", path, name.Name())
+			return fmt.Errorf("%s is not a backup, it contains %q: choose an empty directory", path, name.Name())
 		}
 	}
 	for _, name := range []string{objectsName, snapshotsName} {
 		if err := checkEmptyDir(filepath.Join(path, name)); err != nil {
-			return fmt.Errorf("%s holds something else: choose an empty directory (%w)", path, err)
+			return fmt.Errorf("%s is not a backup: choose an empty directory (%w)", path, err)
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (d *directory) removeLeftovers() error {
 		filepath.Join(snapshotsName, removedName),
 		filepath.Join(objectsName, removedName)} {
 		if err := os.RemoveAll(filepath.Join(d.path, path)); err != nil {
-			return fmt.Errorf("remove what an interrupted backup left: %w", err)
+			return fmt.Errorf("clean up after an interrupted backup: %w", err)
 		}
 	}
 	return nil

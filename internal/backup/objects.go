@@ -53,7 +53,7 @@ func (r *backupRun) openStores(ctx context.Context) error {
 			err = r.probeStore(ctx, p.ID)
 		}
 		if err != nil {
-			return fmt.Errorf("the store of provider %s (%s) is not there, so nothing of it could be copied: %w", p.ID,
+			return fmt.Errorf("the store of provider %s (%s) is not available, so none of its objects were copied: %w", p.ID,
 				p.Name, err)
 		}
 		marker := "larder-backup-" + r.Fingerprint
@@ -65,7 +65,7 @@ func (r *backupRun) openStores(ctx context.Context) error {
 		}
 		// of any age, since no other process writes here
 		if _, err := r.pools[p.ID].SweepTemp(r.Now().AddDate(100, 0, 0)); err != nil {
-			return fmt.Errorf("remove what an interrupted backup left: %w", err)
+			return fmt.Errorf("clean up after an interrupted backup: %w", err)
 		}
 	}
 	return nil
@@ -175,7 +175,7 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	source, err := r.sources[o.provider].Open(ctx, o.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		r.reportWrong(o, "its bytes are not in the store")
+		r.reportWrong(o, "it is not in the store")
 		return nil
 	case err != nil:
 		return r.reportUnreadable(ctx, o, err)
@@ -210,7 +210,7 @@ func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause 
 		return ctx.Err()
 	}
 	if away := r.probeStore(ctx, o.provider); away != nil {
-		return fmt.Errorf("the store of provider %s went away: %w", o.provider, away)
+		return fmt.Errorf("the store of provider %s became unavailable: %w", o.provider, away)
 	}
 	r.reportWrong(o, "the store can't read it: %v", cause)
 	return nil

@@ -123,8 +123,8 @@ func (r *backupRun) reportSpared(name string) {
 	if r.Report != nil {
 		r.Report(
 			fmt.Sprintf(
-				"snapshot %s is of a newer database than the one that was backed up now, so it stays: was an old database brought back? "+
-					"If that is as it should be, remove the directory %s", name,
+				"snapshot %s has a newer database than this backup, so it is kept. "+
+					"If an older database was restored on purpose, remove the directory %s", name,
 				filepath.Join(r.dir.path, snapshotsName, name)))
 	}
 }

@@ -127,7 +127,7 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if len(names) == 0 {
-		return false, fmt.Errorf("the backup in %s was never finished: it has no snapshot", r.Dir)
+		return false, fmt.Errorf("the backup in %s is incomplete: it has no snapshot", r.Dir)
 	}
 	begun, err := readMarker(r.DataDir)
 	if err != nil {
@@ -143,17 +143,17 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 		begun.ObjectDir != r.ObjectDir) {
 		return false,
 			fmt.Errorf(
-				"a restore of another snapshot (%s) into %s was not finished, or one with another object directory (%s): "+
-					"go on with that, or empty both directories", begun.Snapshot, r.DataDir, begun.ObjectDir)
+				"an unfinished restore of snapshot %s into %s, with the object directory %s, differs from this one: "+
+					"finish that restore, or empty both directories", begun.Snapshot, r.DataDir, begun.ObjectDir)
 	}
 	if !slices.Contains(names, r.Snapshot) {
-		return false, fmt.Errorf("the backup has no snapshot %q, but: %s", r.Snapshot, strings.Join(names, ", "))
+		return false, fmt.Errorf("the backup has no snapshot %q; its snapshots are: %s", r.Snapshot, strings.Join(names, ", "))
 	}
 	if r.manifest, err = readManifest(r.Dir, r.Snapshot); err != nil {
 		return false, err
 	}
 	if r.manifest.Fingerprint != id.Fingerprint {
-		return false, errors.New("the snapshot is of another installation than the rest of the backup")
+		return false, errors.New("the snapshot belongs to another installation than the rest of the backup")
 	}
 	if err := r.checkKey(); err != nil {
 		return false, err
@@ -191,7 +191,7 @@ func (r *restore) restoreAll(ctx context.Context) error {
 		err = r.exportToPostgres(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("put the database in place: %w", err)
+		return fmt.Errorf("rename the database: %w", err)
 	}
 	crash.Point("restore.placed")
 	return nil
@@ -206,7 +206,7 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	path := r.loadingPath()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove what an interrupted restore left: %w", err)
+			return fmt.Errorf("clean up after an interrupted restore: %w", err)
 		}
 	}
 	if err := r.copyFile(databaseName, path); err != nil {
@@ -223,7 +223,7 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	if err == nil {
 		var noted int64
 		if noted, err = keyFingerprint(r.rows.Read(ctx)); err == nil && noted != key {
-			err = errors.New("the database of the backup was made with another secret key than its manifest says")
+			err = errors.New("the database of the backup has another secret key than its manifest names")
 		}
 	}
 	var taken int64
@@ -265,14 +265,14 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 	}
 	if r.summary.Wrong > 0 && !r.Incomplete {
 		return fmt.Errorf(
-			"%w: it lacks %d objects. Nothing is lost by this: bring the backup back as it was and run the same command again, "+
-				"or go on without them by --incomplete", ErrIncomplete, r.summary.Wrong)
+			"%w: %d objects are missing or damaged. Repair the backup and run the same command again, "+
+				"or restore without them with --incomplete", ErrIncomplete, r.summary.Wrong)
 	}
 	crash.Point("restore.objects")
 	if _, there := r.manifest.Files[auditName]; there {
 		path := filepath.Join(r.DataDir, auditName)
 		if err := errors.Join(r.copyFile(auditName, path+newSuffix), renameDurably(path+newSuffix, path)); err != nil {
-			return fmt.Errorf("bring back the access log: %w", err)
+			return fmt.Errorf("restore the access log: %w", err)
 		}
 	}
 	if r.Key != nil || r.keyInPlace {
@@ -283,7 +283,7 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 		err = writeFile(filepath.Dir(r.KeyFile), filepath.Base(r.KeyFile), key)
 	}
 	if err != nil {
-		return fmt.Errorf("bring back the secret key: %w", err)
+		return fmt.Errorf("restore the secret key: %w", err)
 	}
 	return nil
 }
@@ -366,7 +366,7 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	case errors.As(err, &size), errors.Is(err, errWrongHash), errors.As(err, &reading):
 		r.reportWrong(o, "%v", err)
 	default:
-		return fmt.Errorf("bring back %s: %w", o, err)
+		return fmt.Errorf("restore %s: %w", o, err)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func TestRestoreRequiresTheKey(t *testing.T) {
 		cfg = s.emptyPlace(t, "sqlite")
 		cfg.SecretKey = ""
 		_, _, err = restore(cfg, s.dir)
-		wantError(t, "without a key", err, "does not hold it", "LARDER_SECRET_KEY")
+		wantError(t, "without a key", err, "does not contain the secret key", "LARDER_SECRET_KEY")
 		wantUntouched(t, cfg)
 	})
 }
@@ -311,11 +311,11 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 				t.Errorf("there is a database already: %v", err)
 			}
 			_, _, err = restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Snapshot = second })
-			wantError(t, "another snapshot", err, first, "not finished")
+			wantError(t, "another snapshot", err, first, "unfinished")
 			moved := cfg
 			moved.ObjectDir = filepath.Join(t.TempDir(), "objects")
 			_, _, err = restore(moved, s.dir)
-			wantError(t, "another object directory", err, "not finished")
+			wantError(t, "another object directory", err, "unfinished")
 			sum, _, err := restore(cfg, s.dir)
 			if err != nil || sum.Snapshot != first || sum.Objects != 50 {
 				t.Fatalf("again: %+v, %v", sum, err)

@@ -86,7 +86,7 @@ func refused() error {
 }
 
 func unavailable(cause error) error {
-	return fault.New(fault.Unavailable, "The bot check can't be done at present. Please try again later.").
+	return fault.New(fault.Unavailable, "The bot check is not available at the moment. Please try again later.").
 		WithCause(fmt.Errorf("captcha: %w", cause))
 }
 
@@ -133,16 +133,16 @@ func parseAnswer(body io.Reader) (accepted bool, err error) {
 	}
 	var answer map[string]any // not a struct, whose fields match without case
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return false, errors.New("the answer is no JSON object")
+		return false, errors.New("the answer is not a JSON object")
 	}
 	accepted, is := answer["success"].(bool)
 	if !is {
-		return false, errors.New("the answer does not say whether it is a success")
+		return false, errors.New("the answer has no boolean success")
 	}
 	codes, _ := answer["error-codes"].([]any)
 	for _, code := range codes {
 		if !accepted && (code == "missing-input-secret" || code == "invalid-input-secret") {
-			return false, errors.New("the verify address does not know the secret")
+			return false, errors.New("the verify address rejects the secret")
 		}
 	}
 	return accepted, nil

@@ -377,7 +377,7 @@ func TestFiles(t *testing.T) {
 		"twice":                {"listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"", "already"},
 		"wrong value, named":   {"auth_rate_limit = 0", "auth_rate_limit=\"0\" must be a whole number from 1"},
 		"empty key":            {"secret_key = \"\"", "secret_key must be 32 random bytes"},
-		"an empty key":         {"\"\" = 1", " is no setting"},
+		"an empty key":         {"\"\" = 1", " is not a setting"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

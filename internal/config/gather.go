@@ -141,7 +141,7 @@ func readEnv(environ []string, in map[string]rawValue, faults *Error) {
 		switch {
 		case !ok && (serviceLink.MatchString(name) || portLink.MatchString(name) && strings.Contains(value, "://")):
 		case !ok:
-			faults.add("", "%s in the environment is no setting", name)
+			faults.add("", "%s in the environment is not a setting", name)
 		case in[known].name == "":
 			in[known] = rawValue{name: name, value: value}
 		}
@@ -170,7 +170,7 @@ func readFile(path string, in map[string]rawValue, faults *Error) {
 		in[s.flag] = g
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		faults.add("", "%s: %s is no setting", path, key)
+		faults.add("", "%s: %s is not a setting", path, key)
 	}
 }
 
@@ -181,7 +181,7 @@ func describeTOMLError(content string, err error) string {
 	if !errors.As(err, &parse) {
 		return "is not TOML"
 	}
-	where := fmt.Sprintf("line %d is not TOML (text stands in quotes)", parse.Position.Line)
+	where := fmt.Sprintf("line %d is not TOML (text needs quotes)", parse.Position.Line)
 	lines := strings.Split(content, "\n")
 	if i := parse.Position.Line - 1; i < 0 || i >= len(lines) || slices.ContainsFunc(settings, func(s setting) bool {
 		return s.secret && (strings.Contains(lines[i], s.key()) || strings.Contains(parse.LastKey, s.key()))

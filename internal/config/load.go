@@ -66,7 +66,7 @@ func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	}
 	if own == nil {
 		for _, word := range words {
-			faults.add("", "%q on the command line belongs to no setting", word)
+			faults.add("", "%q on the command line is not a setting", word)
 		}
 	}
 	var c Config
@@ -105,7 +105,7 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 		base, ok := deriveBaseURL(c.Listen)
 		if !ok {
 			faults.add("base-url",
-				"--base-url (LARDER_BASE_URL) must be given: it can't be told from the address %q that the service listens on", c.Listen)
+				"--base-url (LARDER_BASE_URL) must be given: it can't be derived from the listen address %q", c.Listen)
 		}
 		c.BaseURL = base
 	}

@@ -221,11 +221,11 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		{Text: "flag provided but not defined: -shape"},
 		{Text: `"---secret-key" is not a flag`},
 		{Text: "flag needs an argument: -log-level"},
-		{Text: "LARDER_LISTN in the environment is no setting"},
+		{Text: "LARDER_LISTN in the environment is not a setting"},
 		{Text: path + ": base-url is no setting"},
 		{Text: path + ": captcha is no setting"},
-		{Text: `"word" on the command line belongs to no setting`},
-		{Text: `"stray" on the command line belongs to no setting`},
+		{Text: `"word" on the command line is not a setting`},
+		{Text: `"stray" on the command line is not a setting`},
 		{Setting: "min-free", Text: `--min-free="lots" must be a number of bytes, or a number with KiB, MiB or GiB`},
 		{Setting: "admin-password", Text: "LARDER_ADMIN_PASSWORD must have 8 to 128 characters"},
 		{Setting: "link-max-age", Text: path + `: link_max_age="soon" must be a duration such as 30s, 1h30m or 90d`},
@@ -363,7 +363,7 @@ func TestErrorsOnLinesWithSecretsAreNotQuoted(t *testing.T) {
 		"admin_username = 12ab\n":                    true,
 	} {
 		got := problems(t, []string{"--config=" + writeFile(t, content)}, nil)
-		if len(got) != 1 || strings.HasSuffix(got[0].Text, "is not TOML (text stands in quotes)") == explained {
+		if len(got) != 1 || strings.HasSuffix(got[0].Text, "is not TOML (text needs quotes)") == explained {
 			t.Errorf("%q: %q", content, got)
 		}
 	}

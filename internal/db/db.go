@@ -170,7 +170,7 @@ type RetryError struct {
 	Prepare func(ctx context.Context) error
 }
 
-func (e *RetryError) Error() string { return "the transaction has to be run again" }
+func (e *RetryError) Error() string { return "the transaction must be retried" }
 
 func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := ctx.Err(); err != nil {

@@ -159,7 +159,7 @@ func tolerated(tx *Tx, have, oldest, newest int) error {
 			ErrTooOld, have, max(oldest, newest+1), newest)
 	}
 	tx.AfterCommit(func() {
-		tx.db.log.Info("the database is newer than this binary, which may work on it",
+		tx.db.log.Info("the database is newer than this binary, and this binary may work on it",
 			"of", tx.db.schema.Table, "version", have, "known", newest, "oldest", oldest)
 	})
 	return nil
@@ -176,7 +176,7 @@ func apply(tx *Tx, all []migration, have, oldest int) error {
 		if err := replicasAllow(tx, oldest, last); err != nil {
 			return err
 		}
-		tx.db.log.Info("migrating the database, which takes its time when it is large", "of", tx.db.schema.Table,
+		tx.db.log.Info("migrating the database; this can take long if the database is large", "of", tx.db.schema.Table,
 			"from", have, "to", last)
 		tx.AfterCommit(func() { tx.db.log.Info("the database is migrated", "of", tx.db.schema.Table, "to", last) })
 	}

@@ -154,7 +154,7 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 	if !slices.Contains(names, "replicas") {
 		if tx.db.dialect == postgres {
 			tx.db.log.Warn(
-				"replicas of the version that this database comes from leave no sign in it: this start can't see whether any is still running; stop them all")
+				"replicas of the version that this database comes from do not register in it, so this start can't check whether any is still running: stop them all")
 		}
 		return nil
 	}

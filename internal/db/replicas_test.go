@@ -299,12 +299,12 @@ func TestReplicasThatLeaveNoSign(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p *place) {
 		d := p.open(db.Metadata)
 		no(t, p.join(d, "first"))
-		if strings.Contains(p.log.String(), "leave no sign") {
+		if strings.Contains(p.log.String(), "do not register") {
 			t.Errorf("a first start logs %s", p.log.String())
 		}
 		exec(t, d, "DROP TABLE replicas")
 		no(t, p.open(later(t, 1)).Migrate(context.Background()))
-		if warned := strings.Contains(p.log.String(), "leave no sign"); warned != (d.Dialect() == "postgres") {
+		if warned := strings.Contains(p.log.String(), "do not register"); warned != (d.Dialect() == "postgres") {
 			t.Errorf("logged %s", p.log.String())
 		}
 	})

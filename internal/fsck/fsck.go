@@ -80,7 +80,7 @@ func ParseRepairs(list string) (Repairs, error) {
 		case "hashes":
 			m.Hashes = true
 		default:
-			return Repairs{}, fmt.Errorf("%q can't be repaired: there is orphans, quota, refs and hashes", word)
+			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs and hashes", word)
 		}
 	}
 	return m, nil
@@ -174,7 +174,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 		return tx.SetCommandResult(Command, db.CommandResult{EndedAt: s.Now().UnixMilli(), Problems: int64(c.Findings)})
 	})
 	if err != nil {
-		err = fmt.Errorf("the check is complete, but its outcome could not be noted: %w", err)
+		err = fmt.Errorf("the check is complete, but its outcome could not be recorded: %w", err)
 	}
 	return c.Summary, err
 }

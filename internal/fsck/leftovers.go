@@ -219,7 +219,7 @@ func (s *Service) discard(ctx context.Context, place provider.StoreLocation, old
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("discard what nothing refers to: %w", err)
+		return fmt.Errorf("discard unreferenced objects: %w", err)
 	}
 	return nil
 }

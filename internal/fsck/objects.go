@@ -38,7 +38,7 @@ func (c *check) openStores(places []provider.StoreLocation) error {
 				return c.ctx.Err()
 			}
 			if s.err != nil {
-				if err := c.addFinding(StoreUnavailable, nil, "%s: its store is not there: %v", s.name,
+				if err := c.addFinding(StoreUnavailable, nil, "%s: the store is not available: %v", s.name,
 					s.err); err != nil {
 					return err
 				}
@@ -63,7 +63,7 @@ func (c *check) storeOf(providerID string) (*storeState, error) {
 	}
 	s := &storeState{name: "provider " + providerID, err: fault.New(fault.NotFound, "there is no such provider")}
 	c.stores[providerID] = s
-	return s, c.addFinding(StoreUnavailable, nil, "%s: objects lie there, and it is not set up any more", s.name)
+	return s, c.addFinding(StoreUnavailable, nil, "%s: it still has objects, but the provider no longer exists", s.name)
 }
 
 // refreshStore gets the current store of a provider. A provider that had no objects may have been
@@ -147,12 +147,12 @@ func (c *check) compare(o storedObject) (suspect, error) {
 	case c.ctx.Err() != nil:
 		return suspect{}, c.ctx.Err()
 	case errors.Is(err, blob.ErrNotFound):
-		return suspect{o, Missing, at + ": its bytes are not there"}, nil
+		return suspect{o, Missing, at + ": it is not in the store"}, nil
 	case err != nil:
 		if away := c.probe(s); away != nil {
 			s.err = away
 			c.Unchecked++
-			return suspect{}, c.addFinding(StoreUnavailable, nil, "%s: its store went away: %v", s.name, away)
+			return suspect{}, c.addFinding(StoreUnavailable, nil, "%s: the store became unavailable: %v", s.name, away)
 		}
 		return suspect{o, Unreadable, fmt.Sprintf("%s: the store can't read it: %v", at, err)}, nil
 	case info.Size != o.size:
@@ -204,7 +204,7 @@ func (c *check) recheck(doubts []suspect) error {
 func (c *check) describeFiles(objectID string) (string, error) {
 	const some, enough = 3, 200
 	if c.namedObjects++; c.namedObjects > enough {
-		return "its files were not looked for, after so many", nil
+		return "its files are not listed: too many findings", nil
 	}
 	q := c.DB.Read(c.ctx)
 	ids, err := filesOf(q, objectID, some+1)
@@ -212,7 +212,7 @@ func (c *check) describeFiles(objectID string) (string, error) {
 		return "", err
 	}
 	if len(ids) == 0 {
-		return "no file has it", nil
+		return "no file uses it", nil
 	}
 	text := ""
 	for i, id := range ids {

@@ -92,7 +92,7 @@ func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) 
 	}
 	if objects > smallSweep && objects > seen/maxSweepFraction {
 		s.Log.Error(
-			"nothing refers to a large part of a store: is this the right database? Nothing was swept; `larder fsck` lists what it is about",
+			"a large part of a store has no references, so nothing was deleted: check that this is the right database; `larder fsck` lists the objects",
 			"place", place.ID, "objects", objects, "of", seen)
 		return nil
 	}

@@ -161,7 +161,7 @@ func TestSweepRefusesLargePartOfStore(t *testing.T) {
 		if s.garbage() != 0 {
 			t.Errorf("%d of 103 objects were put on the list", s.garbage())
 		}
-		if !strings.Contains(s.l.Log.String(), "nothing refers to a large part of a store") {
+		if !strings.Contains(s.l.Log.String(), "a large part of a store has no references") {
 			t.Error("the log says nothing about it")
 		}
 		_, sum := s.check(fsck.Options{Repair: fsck.Repairs{Orphans: true}})

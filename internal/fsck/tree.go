@@ -56,7 +56,7 @@ func (c *check) checkEntries() error {
 			}
 			for _, e := range lost {
 				if err := c.addFinding(Unreachable, nil,
-					"%s %s (%q of owner %s): the folder that it lies in, %s, does not exist", e.kind(), e.id, e.name,
+					"%s %s (%q of owner %s): its parent folder, %s, does not exist", e.kind(), e.id, e.name,
 					e.owner, e.parent); err != nil {
 					return err
 				}
@@ -66,7 +66,7 @@ func (c *check) checkEntries() error {
 				return err
 			}
 			for _, e := range circles {
-				if err := c.addFinding(Unreachable, nil, "folder %s (%q of owner %s): it lies in itself", e.id, e.name,
+				if err := c.addFinding(Unreachable, nil, "folder %s (%q of owner %s): it is inside itself", e.id, e.name,
 					e.owner); err != nil {
 					return err
 				}
@@ -81,7 +81,7 @@ func (c *check) checkEntries() error {
 					return err
 				}
 				if e.object == "" {
-					err = c.addFinding(NoObject, nil, "file %s (%s of owner %s): its content is not known", e.id, path,
+					err = c.addFinding(NoObject, nil, "file %s (%s of owner %s): it has no object", e.id, path,
 						e.owner)
 				} else {
 					err = c.addFinding(WrongSize, nil, "file %s (%s of owner %s): it has %d bytes, its content %d",
@@ -135,7 +135,7 @@ func (c *check) checkCopies() error {
 			}
 		}
 		if err := c.addFinding(LeftoverCopy, mend,
-			"entry %s of owner %s: a copy that was begun, and that no job goes on with",
+			"entry %s of owner %s: an unfinished copy without a job",
 			s.entry, s.user); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (c *check) checkReferences() error {
 					}
 				}
 				if err := c.addFinding(OnGarbageList, mend,
-					"object %s (%s at provider %s): files refer to it, and it is on the list of what is to be deleted",
+					"object %s (%s at provider %s): files refer to it, but it is on the garbage list",
 					d.id, d.key, d.provider); err != nil {
 					return err
 				}
@@ -207,7 +207,7 @@ func (c *check) checkQuotas() error {
 		if !w.hasQuota {
 			err = c.addFinding(WrongQuota, nil, "user %s: has files and no quota", name)
 		} else {
-			err = c.addFinding(WrongQuota, mend, "user %s: the quota says %s, the sums are %s", name,
+			err = c.addFinding(WrongQuota, mend, "user %s: the quota records %s, the files add up to %s", name,
 				describeCounters(w.recorded),
 				describeCounters(w.counted))
 		}

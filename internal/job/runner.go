@@ -257,7 +257,7 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	var refused *fault.Error
 	switch kind := fault.KindOf(err); {
 	case errors.Is(err, ErrLeaseLost):
-		log.Info("a job went to another holder", "cause", err)
+		log.Info("another process took over a job", "cause", err)
 		return
 	case err == nil:
 		write = func(tx *db.Tx) error { return complete(tx, run, r.nowMs()) }
@@ -267,8 +267,8 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	case stopped:
 		write = func(tx *db.Tx) error { return requeue(tx, run, r.nowMs(), max(attempts-1, 0)) }
 	case attempts >= maxAttempts:
-		log.Error("a job is given up", "attempts", attempts, "error", err)
-		message := "This could not be finished, although it was tried several times."
+		log.Error("a job failed after its last attempt", "attempts", attempts, "error", err)
+		message := "The job failed after several attempts. Start it again later."
 		if refused != nil && kind == fault.Unavailable {
 			message = refused.Message
 		}
@@ -276,7 +276,7 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	default:
 		pause := min(firstPause<<(attempts-1), maxPause)
 		due := r.Now().Add(pause).UnixMilli() // from now on, not from when the database accepts the write
-		log.Warn("a job is tried again later", "attempts", attempts, "pause", pause, "error", err)
+		log.Warn("a job will be retried", "attempts", attempts, "pause", pause, "error", err)
 		write = func(tx *db.Tx) error { return requeue(tx, run, due, attempts) }
 	}
 	if err := r.DB.Write(ctx, write); err != nil && !errors.Is(err, ErrLeaseLost) {

@@ -212,7 +212,7 @@ func TestFailedJobIsUndoneOnce(t *testing.T) {
 func TestFailuresAreRetried(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for message, failure := range map[string]func() error{
-			"This could not be finished, although it was tried several times.": func() error {
+			"The job failed after several attempts. Start it again later.": func() error {
 				return errors.New("path /secret")
 			},
 			"The store is away.": func() error { return fault.New(fault.Unavailable, "The store is away.") },
@@ -236,7 +236,7 @@ func TestFailuresAreRetried(t *testing.T) {
 			}
 			want := message
 			if message == "panic" {
-				want = "This could not be finished, although it was tried several times."
+				want = "The job failed after several attempts. Start it again later."
 			}
 			if j := f.job(message); j.Status != "failed" || *j.ErrorMessage != want || tries != 12 {
 				t.Errorf("%q: %+v after %d tries", message, j, tries)

@@ -65,7 +65,7 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	err := s.inMountTx(ctx, func(tx *db.Tx) (err error) {
 		active, err := s.cfg.Accounts.IsActive(tx, ownerID)
 		if err == nil && !active {
-			err = fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
+			err = fault.New(fault.Forbidden, "The account that started this is no longer active.")
 		}
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error
 			if now, there := after[id]; there && guard != "" && now != guard {
 				return fault.New(fault.Conflict,
 					"The password of a folder would no longer cover the content of a mount below it. "+
-						"Remove that password first, or give the mount's own folder one.")
+						"Remove that password first, or set one on the mount's own folder.")
 			}
 		}
 		return nil

@@ -156,7 +156,7 @@ func (s *Service) UpdateProvider(ctx context.Context, id string,
 			return err
 		}
 		if storageChanged(before, p) {
-			return fault.New(fault.Conflict, "Somebody else has just changed this provider. Look at it again.")
+			return fault.New(fault.Conflict, "Someone else has just changed this provider. Reload it and try again.")
 		}
 		marker := after.Marker
 		if after, err = applyChange(p, change); err != nil {
@@ -196,7 +196,7 @@ func (s *Service) checkEmpty(tx *db.Tx, id string, noted []blob.Key) error {
 		return err
 	}
 	if busy {
-		return fault.New(fault.Conflict, "Uploads to this provider are still open.")
+		return fault.New(fault.Conflict, "Uploads to this provider are still open. Wait until they end.")
 	}
 	return object.ForgetKeys(tx, id, noted)
 }
@@ -237,7 +237,7 @@ func (s *Service) checkUnmounted(q db.Querier, id string) error {
 	}
 	for _, m := range mounts.All() {
 		if m.ProviderID == id {
-			return fault.Newf(fault.Conflict, "The mount %q at %s is on this provider.", m.Name, m.Path)
+			return fault.Newf(fault.Conflict, "The mount %q at %s uses this provider. Delete the mount first.", m.Name, m.Path)
 		}
 	}
 	return nil

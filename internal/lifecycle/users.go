@@ -89,7 +89,7 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User, error) {
 	admin, err := s.cfg.Accounts.Lock(tx, adminID)
 	if fault.Is(err, fault.NotFound) || err == nil && (admin.Role != access.Admin || admin.Status != account.Active) {
-		return account.User{}, fault.New(fault.Forbidden, "This is for administrators.")
+		return account.User{}, fault.New(fault.Forbidden, "Only administrators can do this.")
 	}
 	if err != nil {
 		return account.User{}, err

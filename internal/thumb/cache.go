@@ -179,7 +179,7 @@ func (c *cache) store(k key, d draft) error {
 	e := &entry{key: k, hash: hash, ext: kind, size: size, touched: c.now(), verified: true}
 	file := fmt.Sprintf("%s_%d_%s.%s", k.content, k.edge, hash, kind)
 	if !namePattern.MatchString(file) {
-		return fmt.Errorf("keep a thumbnail: %q is no name for a file", file)
+		return fmt.Errorf("keep a thumbnail: %q is not a valid file name", file)
 	}
 	e.name = filepath.Join(file[:2], file)
 	if err := os.MkdirAll(filepath.Join(c.dir, file[:2]), 0o700); err != nil {

@@ -29,7 +29,7 @@ func stripMetadata(file *os.File) error {
 	}
 	head := make([]byte, riffHead)
 	if _, err := file.ReadAt(head, 0); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WEBP" {
-		return fmt.Errorf("this is no WebP: %w", errors.Join(err, errNoPicture))
+		return fmt.Errorf("this is not a WebP: %w", errors.Join(err, errNoPicture))
 	}
 	to := int64(riffHead)
 	for at := to; at < info.Size(); {

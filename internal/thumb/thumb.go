@@ -132,7 +132,7 @@ func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thu
 			return Thumbnail{}, err
 		}
 	}
-	return Thumbnail{}, errors.New("a thumbnail was made and lost at once")
+	return Thumbnail{}, errors.New("a thumbnail disappeared right after it was made")
 }
 
 // awaitBuild waits until the thumbnail has been made, by this or another request.

@@ -117,7 +117,7 @@ func kindOf(in io.ReaderAt) (kind, error) {
 	case n >= 12 && string(head[4:8]) == "ftyp" && brands[string(head[8:12])]:
 		return isHEIF, nil
 	}
-	return "", errors.New("thumb: this is no kind of picture that is known here")
+	return "", errors.New("thumb: unknown picture type")
 }
 
 // decoders are Go's decoders by format.
@@ -165,7 +165,7 @@ func readerOf(in io.ReaderAt) pictureReader {
 func thumbnail(in io.ReaderAt, is kind, edge int, out io.Writer) error {
 	decoder, known := decoders[is]
 	if !known {
-		return fmt.Errorf("thumb: nothing here decodes %s", is)
+		return fmt.Errorf("thumb: no decoder for %s", is)
 	}
 	full, err := decoder.decode(readerOf(in))
 	if err != nil {
