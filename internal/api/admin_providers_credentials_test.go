@@ -147,7 +147,7 @@ func TestCredentialsAreBoundToTheirProvider(t *testing.T) {
 			}
 			reply, _ := testProvider(t, admin, id, 9)
 			wantJSON(t, "its test", reply.Value("message"),
-				"The stored credentials cannot be opened. Give accessKeyId and secretAccessKey anew.")
+				"The stored credentials cannot be decrypted. Enter accessKeyId and secretAccessKey again.")
 			path := providersPath + "/" + id
 			wantStatus(t, "another name", admin.Put(path, M{"name": "N"}), 400, "VALIDATION_ERROR")
 			wantStatus(t, "one of the two", admin.Put(path, M{"secretAccessKey": bucket.SecretKey}), 400,

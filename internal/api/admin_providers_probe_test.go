@@ -170,18 +170,18 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 	}{
 		"as it should be": {"X-Whatever", "1", "", ""},
 		"no origin let in": {"Access-Control-Allow-Origin", "", "cors",
-			"The bucket does not let pages of this site in. "},
+			"The CORS rules of the bucket do not allow this site. "},
 		"another origin": {"Access-Control-Allow-Origin", "https://larder.test", "cors",
-			"The bucket does not let pages of this site in. "},
+			"The CORS rules of the bucket do not allow this site. "},
 		"any origin": {"Access-Control-Allow-Origin", "*", "", ""},
 		"no methods": {"Access-Control-Allow-Methods", "", "cors",
-			"The bucket does not let pages of this site in. "},
+			"The CORS rules of the bucket do not allow this site. "},
 		"GET only": {"Access-Control-Allow-Methods", "GET, HEAD", "cors",
-			"The bucket does not let pages of this site in. "},
+			"The CORS rules of the bucket do not allow this site. "},
 		"no headers": {"Access-Control-Allow-Headers", "", "cors",
-			"The CORS rules of the bucket do not let the header Content-Type through. "},
+			"The CORS rules of the bucket do not allow the header Content-Type. "},
 		"other headers": {"Access-Control-Allow-Headers", "x-amz-date", "cors",
-			"The CORS rules of the bucket do not let the header Content-Type through. "},
+			"The CORS rules of the bucket do not allow the header Content-Type. "},
 		"nothing exposed": {"Access-Control-Expose-Headers", "", "cors",
 			"The CORS rules of the bucket do not expose the header ETag to pages. "},
 		"something else exposed": {"Access-Control-Expose-Headers", "Content-Length, X-ETag", "cors",
@@ -242,7 +242,7 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		reply, failed := testProvider(t, admin, id, 9)
 		wantJSON(t, "failed", failed, "presign cors")
 		wantJSON(t, "message", reply.Value("message"),
-			"The store works. Not everything that clients do by themselves does: the checks tell.")
+			"The store works, but some direct access by clients does not. See the checks.")
 		// as long as for an address that does not answer: abuse case C65
 		if took := time.Since(began); took < 5*time.Second {
 			t.Errorf("took %v", took)
@@ -263,14 +263,14 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 		message string
 	}{
 		"another secret": {M{"secretAccessKey": "0123456789abcdef0123456789abcdef"},
-			"The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+			"The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the region."},
 		"another key": {M{"accessKeyId": "0123456789abcdef"},
-			"The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."},
+			"The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the region."},
 		"another bucket": {M{"bucket": "larder-none"},
-			"There is no such bucket. Make it, or look at its name and the endpoint."},
+			"There is no such bucket. Create it, or check its name and the endpoint."},
 		"nothing there": {M{"endpoint": "http://127.0.0.1:1"},
-			"No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."},
-		"unchanged": {M{}, "The store works. Not everything that clients do by themselves does: the checks tell."},
+			"No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach the endpoint."},
+		"unchanged": {M{}, "The store works, but some direct access by clients does not. See the checks."},
 	} {
 		admin.Put(providersPath+"/"+id, row.change).OK(200)
 		steps := 9

@@ -215,7 +215,7 @@ func (a *API) freeUpload(c *call) error {
 func (c *call) freeForm(boundary string) (incomingFile, error) {
 	switch {
 	case boundary == "":
-		return incomingFile{}, fault.New(fault.Invalid, "The form has no boundary.")
+		return incomingFile{}, fault.New(fault.Invalid, "The Content-Type of the form has no boundary.")
 	case c.r.ContentLength > freemode.MaxUpload+formOverhead:
 		return incomingFile{}, freemode.TooLarge()
 	}
@@ -223,7 +223,7 @@ func (c *call) freeForm(boundary string) (incomingFile, error) {
 	for range maxParts {
 		part, err := form.NextRawPart()
 		if err == io.EOF { // not errors.Is: the error of a form that ends early wraps io.EOF
-			return incomingFile{}, fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
+			return incomingFile{}, fault.New(fault.Invalid, "The form contains no file. Send it in the field `file`.")
 		}
 		if err != nil {
 			return incomingFile{}, freeFormError(err,

@@ -324,7 +324,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 			"upload": c.Post("/api/free-mode/upload", "x", "X-File-Name", "a"),
 		} {
 			wantStatus(t, what+" without a bucket", r, 500, "INTERNAL_ERROR")
-			if !strings.Contains(string(r.Body), "The store of this session does not answer as it should.") {
+			if !strings.Contains(string(r.Body), "The store of this session failed or did not answer.") {
 				t.Errorf("%s: %s", what, r.Body)
 			}
 		}

@@ -64,6 +64,6 @@ func Unavailable(doing string, cause error) error {
 
 // NoSpace returns a fault.Unavailable around ErrNoSpace and cause. doing names the failed step.
 func NoSpace(doing string, cause error) error {
-	return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").
+	return fault.New(fault.Unavailable, "The storage is nearly full and refuses new files.").
 		WithCause(fmt.Errorf("%s: %w: %w", doing, ErrNoSpace, cause))
 }

@@ -52,10 +52,10 @@ func (u Upload) CheckParts(wanted, listed []Part) error {
 		}
 	}
 	if len(wanted) != u.Parts() {
-		return fmt.Errorf("%w: %d of %d are there", ErrPart, len(wanted), u.Parts())
+		return fmt.Errorf("%w: %d of %d are stored", ErrPart, len(wanted), u.Parts())
 	}
 	if !slices.Equal(wanted, listed) {
-		return fmt.Errorf("%w: others are there than those wanted", ErrPart)
+		return fmt.Errorf("%w: the stored parts differ from the requested ones", ErrPart)
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func (s *Service) connect(ctx context.Context, session Session) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &refusal) && credentialErrors[refusal.Code]:
-		return fault.New(fault.ConnectionRefused, "The store refused the keys or the bucket.")
+		return fault.New(fault.ConnectionRefused, "The store rejected the access keys or the bucket.")
 	}
 	<-ctx.Done()
 	return fault.New(fault.ConnectionRefused, "No S3-compatible store answered at the endpoint within 5 seconds.")

@@ -37,7 +37,7 @@ func checkKey(text string) error {
 		return fault.New(fault.Invalid,
 			"A key must not contain \"..\", \"~\", backslashes, control characters or text-direction overrides.")
 	case text[0] == '/':
-		return fault.New(fault.Forbidden, "A key lies inside the session's root and begins without a slash.")
+		return fault.New(fault.Forbidden, "A key must be inside the session's root and must not begin with a slash.")
 	}
 	for _, segment := range strings.Split(strings.TrimSuffix(text, "/"), "/") {
 		if segment == "" || segment == "." {
@@ -74,7 +74,7 @@ func ParseDir(text string) (Dir, error) {
 		switch segment {
 		case "", ".":
 		case "..":
-			return "", fault.New(fault.Forbidden, "The path leaves the session's root.")
+			return "", fault.New(fault.Forbidden, "The path is outside the session's root.")
 		default:
 			segments = append(segments, segment)
 		}

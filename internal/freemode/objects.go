@@ -15,8 +15,8 @@ import (
 const PageSize = 1000
 
 const (
-	unavailableMessage = "The store of this session does not answer as it should. Please try again."
-	deniedMessage      = "The store of this session refused: its keys may not do that, or are not valid any more."
+	unavailableMessage = "The store of this session failed or did not answer. Please try again."
+	deniedMessage      = "The store of this session refused the request. Its access keys lack the permission or are no longer valid."
 )
 
 // Item is an object or folder in a listing.
@@ -148,7 +148,7 @@ func visitorFault(err error) error {
 	case errors.Is(err, blob.ErrNotFound):
 		return fault.New(fault.NotFound, "There is no such object in the bucket.")
 	case errors.Is(err, blob.ErrKey):
-		return fault.New(fault.Invalid, "The store of this session can't have an object of that name.")
+		return fault.New(fault.Invalid, "The store of this session does not accept this object name.")
 	case errors.Is(err, s3.ErrDenied):
 		errors.As(err, &refusal)
 		return fault.New(fault.Forbidden, deniedMessage).WithCause(refusal)

@@ -24,7 +24,7 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 			message string
 		}{
 			{address, sessionsPerAddress,
-				"At most 10 free-mode sessions are open from one address. Please end one, or wait."},
+				"At most 10 free-mode sessions can be open from one address. Please end one, or wait."},
 			{"", maxSessions, "Too many free-mode sessions are open. Please wait."},
 		} {
 			count, ends, err := countOpen(tx, limit.address, now.UnixMilli())
@@ -82,7 +82,7 @@ func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	}
 	if count >= sessionsPerNetwork {
 		return &fault.Error{Kind: fault.RateLimited,
-			Message: "At most 50 free-mode sessions are open from one network.", RetryAfter: time.UnixMilli(first).
+			Message: "At most 50 free-mode sessions can be open from one network. Please wait.", RetryAfter: time.UnixMilli(first).
 					Sub(now)}
 	}
 	return nil

@@ -56,7 +56,7 @@ var letters = map[string]map[kind]letterText{
 			},
 			button: "Set a new password",
 			after: []string{
-				"The link works once, and for 15 minutes.",
+				"The link works only once, within 15 minutes.",
 				"If it wasn't you, ignore this message: your password stays as it is.",
 			},
 			goodbye: goodbyeEnglish,
@@ -68,7 +68,7 @@ var letters = map[string]map[kind]letterText{
 				"you asked to use this address for your account {{.Name}} at {{.Site}}. This is the code that confirms it:",
 			},
 			after: []string{
-				"The code works for 5 minutes. Give it to nobody: {{.Site}} never asks for it in any other place.",
+				"The code works for 5 minutes. Do not share it: {{.Site}} never asks for it in any other place.",
 				"If it wasn't you, ignore this message: nothing changes without the code.",
 			},
 			goodbye: goodbyeEnglish,
@@ -77,9 +77,9 @@ var letters = map[string]map[kind]letterText{
 			subject: "{{.Site}}: a test message",
 			before: []string{
 				"Hello,",
-				"the administrator {{.Name}} of {{.Site}} sent this message to see whether its e-mail works. It does.",
+				"the administrator {{.Name}} of {{.Site}} sent this message to test the e-mail settings. They work.",
 			},
-			after:   []string{"There is nothing to do; you may ignore this message."},
+			after:   []string{"You do not need to do anything."},
 			goodbye: goodbyeEnglish,
 		},
 	},

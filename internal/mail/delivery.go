@@ -17,7 +17,7 @@ import (
 // maxServerBytes bounds the bytes that a server may send over a connection, including TLS.
 const maxServerBytes = 256 << 10
 
-var errTooMuchData = errors.New("the server says too much")
+var errTooMuchData = errors.New("the server's reply is too long")
 
 // expiredDeadline is a deadline in the past.
 var expiredDeadline = time.Unix(1, 0)
@@ -121,12 +121,12 @@ func (d *delivery) tls() *tls.Config {
 func (d *delivery) signIn() error {
 	if !d.secure && !d.loopback() {
 		return permanentError(
-			"The mail server offers no TLS here, and without it the password is sent to no other machine. " +
-				"Use a port where the server speaks TLS at once (smtpSecure) or offers STARTTLS.")
+			"The mail server does not offer TLS on this port, and the password is not sent to another machine without TLS. " +
+				"Use a port where the server expects TLS from the start (smtpSecure) or offers STARTTLS.")
 	}
 	offers, ways := d.client.Extension("AUTH")
 	if !offers {
-		return permanentError("The mail server offers no sign-in. Leave smtpUser empty if it needs none.")
+		return permanentError("The mail server does not support sign-in. Leave smtpUser empty if it needs none.")
 	}
 	auth := d.auth(strings.Fields(ways))
 	if auth == nil {
@@ -183,7 +183,7 @@ type boundedSCRAM struct{ smtp.Auth }
 func (s boundedSCRAM) Next(said []byte, more bool) ([]byte, error) {
 	if asked := iterationsPattern.FindSubmatch(said); more && asked != nil {
 		if n, err := strconv.Atoi(string(asked[1])); err != nil || n > maxIterations {
-			return nil, permanentError("The mail server asks for too much work to sign in.")
+			return nil, permanentError("The mail server demands too many SCRAM iterations for the sign-in.")
 		}
 	}
 	return s.Auth.Next(said, more)
@@ -195,7 +195,7 @@ func (d *delivery) submit(m Message, raw []byte) error {
 	nonASCII := !isASCII(from) || !isASCII(to)
 	if supported, _ := d.client.Extension("SMTPUTF8"); nonASCII && !supported {
 		return permanentError(
-			"The mail server takes no addresses with non-ASCII letters before the @ (it lacks SMTPUTF8).")
+			"The mail server does not accept addresses with non-ASCII letters before the @ (it lacks SMTPUTF8).")
 	}
 	d.client.SkipSMTPUTF8(!nonASCII) // a server without SMTPUTF8 refuses a mail that asks for it
 	err := d.runStep(stepSender, d.step, func(context.Context) error { return d.client.Mail("<" + from + ">") })

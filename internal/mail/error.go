@@ -37,16 +37,16 @@ func (e *Error) Error() string {
 }
 
 // unreachableSentence is the message for every failure before a mail server is found.
-const unreachableSentence = "No mail server can be reached there. Check smtpHost, smtpPort and smtpSecure; " +
-	"an address that is not public must lie in LARDER_SMTP_ALLOW_PRIVATE."
+const unreachableSentence = "No mail server can be reached at this address. Check smtpHost, smtpPort and smtpSecure; " +
+	"an address that is not public must be in LARDER_SMTP_ALLOW_PRIVATE."
 
 // step is a step of a delivery, in the words that follow "The mail server refused …".
 type step string
 
 const (
 	stepConnect   step = "the connection"
-	stepGreet     step = "to be spoken to"
-	stepStartTLS  step = "to begin TLS"
+	stepGreet     step = "the greeting"
+	stepStartTLS  step = "STARTTLS"
 	stepSignIn    step = "the sign-in"
 	stepSender    step = "the sender"
 	stepRecipient step = "the recipient"
@@ -84,24 +84,22 @@ func stepError(at step, server Server, err error) *Error {
 	case errors.Is(err, context.Canceled):
 		return &Error{Sentence: "Sending was cancelled.", Temporary: true}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return &Error{Sentence: fmt.Sprintf("The mail server did not answer in time (when it came to %s).",
-			strings.TrimPrefix(string(at), "to ")), Temporary: true}
+		return &Error{Sentence: fmt.Sprintf("The mail server did not answer in time (step: %s).", at), Temporary: true}
 	case errors.As(err, &untrusted):
 		return &Error{Sentence: "The certificate of the mail server is not trusted: " + redact(untrusted.Err.Error(),
 			server) + ".", Temporary: true}
 	case errors.As(err, &notTLS):
-		return &Error{Sentence: "The mail server does not speak TLS there. Is the port right, and smtpSecure?",
+		return &Error{Sentence: "The mail server does not speak TLS on this port. Check smtpPort and smtpSecure.",
 			Temporary: true}
 	case errors.As(err, &malformed), errors.As(err, &reply), errors.Is(err, errTooMuchData):
-		return &Error{Sentence: "The server at that address and port is not a mail server, or expects TLS at once.",
+		return &Error{Sentence: "The server at that address and port is not a mail server, or expects TLS from the start. Check smtpPort and smtpSecure.",
 			Temporary: true}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE), errors.As(err, &network):
-		return &Error{Sentence: fmt.Sprintf("The mail server broke off the connection (when it came to %s).",
-			strings.TrimPrefix(string(at), "to ")), Temporary: true}
+		return &Error{Sentence: fmt.Sprintf("The mail server closed the connection (step: %s).", at), Temporary: true}
 	}
-	return &Error{Sentence: fmt.Sprintf("The mail server and this service did not get past %s: %s.",
-		strings.TrimPrefix(string(at), "to "), redact(err.Error(), server)), Temporary: true}
+	return &Error{Sentence: fmt.Sprintf("Sending the mail failed at %s: %s.", at, redact(err.Error(), server)),
+		Temporary: true}
 }
 
 // permanentError returns an Error of this service that another try does not mend.

@@ -101,7 +101,7 @@ func goodAnswers(change ...string) answers {
 
 func TestFailingServers(t *testing.T) {
 	t.Parallel()
-	const closing, hanging, unreached = "broke off", "in time", "No mail server can be reached there."
+	const closing, hanging, unreached = "closed the connection", "in time", "No mail server can be reached at this address."
 	for name, c := range map[string]struct {
 		script    answers
 		temporary bool
@@ -109,11 +109,11 @@ func TestFailingServers(t *testing.T) {
 		says      string // "" for success
 	}{
 		"a good server":   {goodAnswers(), true, 0, ""},
-		"greets with 554": {goodAnswers("", "554 banner"), false, 554, "refused to be spoken to: 554."},
-		"greets with 421": {goodAnswers("", "421 banner"), true, 421, "refused to be spoken to: 421."},
+		"greets with 554": {goodAnswers("", "554 banner"), false, 554, "refused the greeting: 554."},
+		"greets with 421": {goodAnswers("", "421 banner"), true, 421, "refused the greeting: 421."},
 		"knows HELO only": {goodAnswers("EHLO", "502 what?"), true, 0, ""},
 		"refuses EHLO and HELO": {goodAnswers("EHLO", "554 banner", "HELO", "554 banner"), false, 554,
-			"refused to be spoken to: 554."},
+			"refused the greeting: 554."},
 		"refuses the sender": {goodAnswers("MAIL", "553 5.1.8 unknown domain"), false, 553,
 			"refused the sender: 553 5.1.8 unknown domain"},
 		"refuses the recipient": {goodAnswers("RCPT", "550 5.1.1 unknown"), false, 550,
@@ -142,14 +142,14 @@ func TestFailingServers(t *testing.T) {
 		"is a web server":          {goodAnswers("", "HTTP/1.1 400 banner"), true, 0, unreached},
 		"is SSH":                   {goodAnswers("", "SSH-2.0-OpenSSH_9.6 internal banner"), true, 0, unreached},
 		"is FTP": {goodAnswers("", "220 vsftpd banner", "EHLO", "530 banner", "HELO", "530 banner"),
-			false, 530, "refused to be spoken to: 530."},
+			false, 530, "refused the greeting: 530."},
 		"answers 200":    {goodAnswers("EHLO", "200 banner", "HELO", "200 banner"), true, 0, unreached},
 		"sends too much": {goodAnswers("", "220-"+strings.Repeat("x", 300<<10)), true, 0, unreached},
 		"replies with line breaks and control characters": {goodAnswers("RCPT",
 			"550-first\r\n550-\x1b[31msecond\x07\r\n550 "+strings.Repeat("third ", 200)), false, 550,
 			"550 first ?[31msecond? third third"},
 		"refuses STARTTLS": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS", "454 not now"),
-			true, 454, "refused to begin TLS: 454 not now"},
+			true, 454, "refused STARTTLS: 454 not now"},
 		"continues in clear": {goodAnswers("EHLO", "250-mail.test\r\n250 STARTTLS", "STARTTLS",
 			"220 go\r\n250 mail.test\r\n250 ok"), true, 0, "TLS"},
 	} {
@@ -196,7 +196,7 @@ func TestTotalTimeIsBounded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	silent := scriptedServer(t, answers{}.speak)
-	wantError(t, s.Send(t.Context(), silent, message()), true, 0, "No mail server can be reached there.")
+	wantError(t, s.Send(t.Context(), silent, message()), true, 0, "No mail server can be reached at this address.")
 }
 
 func TestCancelledContextEndsSend(t *testing.T) {

@@ -203,7 +203,7 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} {
 			server := serverOf(box, apptest.NoTLS)
 			server.Host = host
-			wantError(t, remoteSender(box).Send(t.Context(), server, message()), false, 0, "no TLS", "password")
+			wantError(t, remoteSender(box).Send(t.Context(), server, message()), false, 0, "does not offer TLS", "password")
 		}
 		if box.Len() != 0 {
 			t.Error("a message came")
@@ -254,7 +254,7 @@ func TestWrongPassword(t *testing.T) {
 	none := apptest.NewMailbox(t, apptest.StartTLS, "", "")
 	server := serverOf(none, apptest.StartTLS)
 	server.User = "bob"
-	wantError(t, newSender().Send(t.Context(), server, message()), false, 0, "no sign-in")
+	wantError(t, newSender().Send(t.Context(), server, message()), false, 0, "does not support sign-in")
 	odd := apptest.NewMailbox(t, apptest.StartTLS, "bob", "secret",
 		func(b *apptest.Mailbox, _ *smtp.Server) { b.AuthMechanisms = []string{"NTLM", "XOAUTH2"} })
 	wantError(t, newSender().Send(t.Context(), serverOf(odd, apptest.StartTLS), message()), false, 0, "NTLM XOAUTH2")
@@ -271,7 +271,7 @@ func TestSCRAMIterationsAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 		if !ok {
-			wantError(t, err, false, 0, "too much work")
+			wantError(t, err, false, 0, "too many SCRAM iterations")
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 }
 
 func wrongContent(o unhashedRecord, cause error) error {
-	return fault.New(fault.Unverified, "The content of a file is not what was stored.").
+	return fault.New(fault.Unverified, "The content of a file has changed since it was stored.").
 		WithCause(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
 }
 

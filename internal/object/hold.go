@@ -21,7 +21,7 @@ const (
 
 // ErrHoldLost says that a hold was not renewed in time: objects that it should have kept may be
 // gone.
-var ErrHoldLost = errors.New("the collector was not held back without interruption")
+var ErrHoldLost = errors.New("the hold of the collector was interrupted")
 
 // Hold keeps the collector from claiming garbage. So a process that copies objects finds all those
 // that the database named at some moment after the hold was taken. Everything else goes on. Any
@@ -42,7 +42,7 @@ func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
 		return insertHold(tx, h.name, r.nowMs()+holdFor.Milliseconds())
 	})
 	if err != nil {
-		return nil, fmt.Errorf("hold the collector back: %w", err)
+		return nil, fmt.Errorf("hold the collector: %w", err)
 	}
 	return h, nil
 }
@@ -60,7 +60,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 		err = ErrHoldLost
 	}
 	if err != nil {
-		return fmt.Errorf("hold the collector back: %w", err)
+		return fmt.Errorf("hold the collector: %w", err)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 // Release ends the hold.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.registry.DB.Write(ctx, func(tx *db.Tx) error { return dropHold(tx, h.name) }); err != nil {
-		return fmt.Errorf("let the collector go on: %w", err)
+		return fmt.Errorf("release the collector: %w", err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 		return fmt.Errorf("take a key off the garbage list: %w", err)
 	}
 	if n == 0 {
-		return fault.New(fault.Conflict, "The uploaded content has been removed already; upload it again.").
+		return fault.New(fault.Conflict, "The uploaded content has been removed. Upload it again.").
 			WithCause(ErrCollected)
 	}
 	return nil

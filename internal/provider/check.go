@@ -39,7 +39,7 @@ func (p *Provider) Check() error {
 		strings.ContainsFunc(p.Name, unicode.IsControl):
 		return fault.New(fault.Invalid, "A provider's name has 1 to 100 characters, none of them a control character.")
 	case len(p.Region) > maxRegion || strings.ContainsFunc(p.Region, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return fault.New(fault.Invalid, "A region has at most 64 letters, digits and signs.")
+		return fault.New(fault.Invalid, "A region has at most 64 printable ASCII characters and no spaces.")
 	case !validDomain(p.PublicDomain):
 		return fault.New(fault.Invalid, "publicDomain must be a host or an http(s) address.")
 	case !validDomain(p.UploadDomain):
@@ -95,13 +95,13 @@ func (p *Provider) checkRemote() error {
 		slices.ContainsFunc(specialBucketSuffixes,
 			func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
 		return fault.New(fault.Invalid,
-			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: those are reached in other ways.")
+			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: only general-purpose buckets are supported.")
 	case !s3BucketPattern.MatchString(p.Bucket):
 		return fault.New(fault.Invalid,
 			"A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 	case p.Type == VirtualHost && !hostBucketPattern.MatchString(p.Bucket):
 		return fault.New(fault.Invalid,
-			"A bucket of store_c is part of a host name: small letters and digits, with dots and hyphens between them.")
+			"A bucket of store_c is part of a host name: lower-case letters and digits, with dots and hyphens between them.")
 	case !validCredential(p.AccessKeyID) || !validCredential(p.SecretKey):
 		return fault.New(fault.Invalid,
 			"accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")

@@ -174,7 +174,7 @@ func (p *probeRun) putOptions() blob.PutOptions {
 }
 
 // errDiffers means that the store returned something else than was written.
-var errDiffers = errors.New("the store gives back something else than it was given")
+var errDiffers = errors.New("the store returns other content than was written")
 
 // checkObject checks that an object has the written content, from an offset on.
 func (p *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) error {

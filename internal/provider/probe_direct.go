@@ -96,12 +96,12 @@ func (t *probeTransport) clock() Finding {
 	skew := t.skew.Abs()
 	switch {
 	case !t.hasDate:
-		return Finding{"clock", true, "The store does not tell the time."}
+		return Finding{"clock", true, "The store's answers have no Date header."}
 	case skew > maxSkew:
 		return Finding{"clock", false, clockMessage}
 	case skew > warnSkew:
 		return Finding{"clock", true,
-			"The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."}
+			"The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both with a time server."}
 	}
 	return Finding{"clock", true, worksMessage}
 }
@@ -126,7 +126,7 @@ func (p *probeRun) presign(ctx context.Context) error {
 func (p *probeRun) presignedURLs(ctx context.Context) (put, get string, err error) {
 	signer, ok := p.store.(blob.Presigner)
 	if !ok {
-		return "", "", errors.New("the store signs no addresses")
+		return "", "", errors.New("the store does not sign addresses")
 	}
 	key := p.newKey()
 	if put, err = signer.PresignPut(ctx, key, int64(len(p.body)), presignLifetime); err != nil {
@@ -145,7 +145,7 @@ func (p *probeRun) send(ctx context.Context, method, address string, header http
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
-		return nil, errors.New("the signed address is none")
+		return nil, errors.New("the signed address is malformed")
 	}
 	for name, values := range header {
 		r.Header[name] = values
@@ -166,9 +166,9 @@ func (p *probeRun) send(ctx context.Context, method, address string, header http
 
 // The CORS problems that a browser would have.
 var (
-	errNoCORS   = errors.New("pages of the site are not let in")
-	errNoETag   = errors.New("the ETag is not shown to pages")
-	errNoHeader = errors.New("Content-Type is not let through")
+	errNoCORS   = errors.New("CORS does not allow the site")
+	errNoETag   = errors.New("CORS does not expose the ETag")
+	errNoHeader = errors.New("CORS does not allow Content-Type")
 )
 
 // cors sends the requests of a browser on a page of the site that uploads to the bucket and reads

@@ -14,33 +14,33 @@ import (
 const (
 	worksMessage      = "Works."
 	notTriedMessage   = "Not tried, since an earlier step failed."
-	notReachedMessage = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
+	notReachedMessage = "No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach the endpoint."
 
-	diskMessage    = "The directory of this bucket cannot be used. See that the disk is mounted, holds the marker file .larder-store and takes writes."
-	fullMessage    = "The storage is nearly full and takes nothing more in. Make room."
-	lockedMessage  = "The stored credentials cannot be opened. Give accessKeyId and secretAccessKey anew."
-	unknownMessage = "The store does not accept the credentials. Give accessKeyId and secretAccessKey anew, and look at the region."
+	diskMessage    = "The directory of this bucket cannot be used. Check that the disk is mounted, contains the marker file .larder-store and is writable."
+	fullMessage    = "The storage is nearly full and refuses new files. Free some space."
+	lockedMessage  = "The stored credentials cannot be decrypted. Enter accessKeyId and secretAccessKey again."
+	unknownMessage = "The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the region."
 	rightsMessage  = "The credentials do not allow this in the bucket. Extend their policy: docs/stores.md lists what is needed."
-	bucketMessage  = "There is no such bucket. Make it, or look at its name and the endpoint."
-	regionMessage  = "The bucket lies in another region. Look at region and endpoint."
-	clockMessage   = "The clocks of this machine and of the store differ by more than 5 minutes. Have both set by a time server."
-	busyMessage    = "The store has a fault or is busy. Try again later."
-	lacksMessage   = "The store does not offer this."
-	brokenMessage  = "The store did not do this as it should, or not in time."
+	bucketMessage  = "There is no such bucket. Create it, or check its name and the endpoint."
+	regionMessage  = "The bucket is in another region. Check region and endpoint."
+	clockMessage   = "The clocks of this machine and of the store differ by more than 5 minutes. Synchronize both with a time server."
+	busyMessage    = "The store reports an error or is busy. Try again later."
+	lacksMessage   = "The store does not support this."
+	brokenMessage  = "The store did not do this correctly or in time."
 
-	presignMessage = "Bytes do not reach the store by signed addresses. Look at uploadDomain, which must lead to the bucket and keep the host name it is called by; " +
+	presignMessage = "Transfers through signed addresses fail. Check uploadDomain: it must lead to the bucket and keep the host name of the request; " +
 		"or set uploadMode to worker and redirect to false."
-	corsMessage = "The bucket does not let pages of this site in. Set its CORS rules: the site's origin, methods GET, HEAD and PUT, all headers, ETag exposed; docs/stores.md has " +
-		"them to paste. Or set uploadMode to worker."
-	corsHeaderMessage = "The CORS rules of the bucket do not let the header Content-Type through. Allow all headers."
+	corsMessage = "The CORS rules of the bucket do not allow this site. Allow the site's origin, the methods GET, HEAD and PUT and all headers, and expose ETag; docs/stores.md has " +
+		"rules to copy. Or set uploadMode to worker."
+	corsHeaderMessage = "The CORS rules of the bucket do not allow the header Content-Type. Allow all headers."
 	corsETagMessage   = "The CORS rules of the bucket do not expose the header ETag to pages. Add it to the exposed headers."
 
 	allWorksMessage  = "The store works."
-	mostWorksMessage = "The store works. Not everything that clients do by themselves does: the checks tell."
+	mostWorksMessage = "The store works, but some direct access by clients does not. See the checks."
 )
 
 // errLocked means that the credentials in the row cannot be opened.
-var errLocked = errors.New("the credentials do not open")
+var errLocked = errors.New("the credentials cannot be decrypted")
 
 // codeMessages maps S3 error codes to messages.
 var codeMessages = map[string]string{

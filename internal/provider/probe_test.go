@@ -127,7 +127,7 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 					t.Errorf("took %v", took)
 				}
 				const untried = "Not tried, since an earlier step failed."
-				const message = "No S3 server answers as it should. Look at endpoint, region and bucket, and whether this machine may reach the endpoint."
+				const message = "No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach the endpoint."
 				want := Report{Message: message, Findings: []Finding{
 					{"write", false, message}, {"read", false, untried}, {"range", false, untried},
 					{"delete", false, untried}, {"multipart", false, untried},
@@ -184,7 +184,7 @@ func TestProbeReportsTheStoresRefusal(t *testing.T) {
 // A difference of more than 5 minutes is a failure, of more than 30 seconds a warning, in either
 // direction.
 func TestProbeComparesClocks(t *testing.T) {
-	const warning = "The clocks of this machine and of the store differ by more than 30 seconds. Have both set by a time server."
+	const warning = "The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both with a time server."
 	for _, c := range []struct {
 		apart   time.Duration
 		ok      bool

@@ -162,10 +162,10 @@ func (r *Registry) Prepare(bucket, marker string) error {
 	}
 	switch {
 	case errors.Is(err, disk.ErrForeign):
-		return fault.New(fault.Invalid, "The directory of this bucket exists already and belongs to something else.").
+		return fault.New(fault.Invalid, "The directory of this bucket already exists and is not empty.").
 			WithCause(err)
 	case err != nil:
-		return fault.New(fault.Unavailable, "The directory of this bucket could not be made.").WithCause(err)
+		return fault.New(fault.Unavailable, "The directory of this bucket could not be created.").WithCause(err)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 func (r *Registry) open(p Provider) (blob.Store, error) {
 	if p.CredentialsUnreadable {
 		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").
-			WithCause(fmt.Errorf("provider %s: its credentials do not open", p.ID))
+			WithCause(fmt.Errorf("provider %s: its credentials cannot be decrypted", p.ID))
 	}
 	if p.Type != BuiltIn {
 		return r.bucketStore(p)
@@ -342,11 +342,11 @@ func Fault(err error) error {
 	case err == nil || errors.As(err, &existing):
 		return err
 	case errors.As(err, &size):
-		return fault.New(fault.Unverified, "The content is not as long as was announced.").WithCause(err)
+		return fault.New(fault.Unverified, "The content does not have the announced length.").WithCause(err)
 	case errors.Is(err, blob.ErrTooLarge):
 		return fault.New(fault.TooLarge, "The content is larger than allowed.").WithCause(err)
 	case errors.Is(err, blob.ErrNoSpace):
-		return fault.New(fault.Unavailable, "The storage is nearly full and takes nothing more in.").WithCause(err)
+		return fault.New(fault.Unavailable, "The storage is nearly full and refuses new files.").WithCause(err)
 	case errors.Is(err, blob.ErrUnavailable):
 		return fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(err)
 	}

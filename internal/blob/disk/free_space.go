@@ -45,7 +45,7 @@ func (s *freeSpace) checkFree(dir *os.File, n int64, count bool) error {
 		s.available, s.queriedAt = free, s.now()
 	}
 	if s.available-n < s.minFree {
-		return blob.NoSpace("take body", fmt.Errorf("%d bytes free, %d more would go below the floor of %d",
+		return blob.NoSpace("take body", fmt.Errorf("%d bytes free, %d more would leave less than the minimum of %d",
 			s.available, n,
 			s.minFree))
 	}

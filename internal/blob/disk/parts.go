@@ -304,7 +304,7 @@ func (p *partUpload) verifyComplete(u blob.Upload, parts []blob.Part) error {
 		return err
 	}
 	if size != u.Size {
-		return fmt.Errorf("finish upload: %w: %d bytes of %d are there", blob.ErrPart, size, u.Size)
+		return fmt.Errorf("finish upload: %w: %d bytes of %d are stored", blob.ErrPart, size, u.Size)
 	}
 	if err := p.data.Sync(); err != nil {
 		return storeError("sync upload", err)

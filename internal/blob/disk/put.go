@@ -71,7 +71,7 @@ func newTempFile(v *volume, object string) (*tempFile, error) {
 		}
 	}
 	return nil, storeError("make temporary file",
-		fmt.Errorf("%d of them for %s lie in %s", tempTries, object, v.tmp.Name()))
+		fmt.Errorf("there are already %d for %s in %s", tempTries, object, v.tmp.Name()))
 }
 
 // discard closes the file, and removes it unless it has become an object. SweepTemp removes files
@@ -108,7 +108,7 @@ func (v *volume) publish(from *os.File, oldName, dirPath, name string, undo func
 	case errors.Is(err, syscall.EEXIST):
 		return fmt.Errorf("put object: %w", blob.ErrExists)
 	case err != nil:
-		return storeError("give object its name", err)
+		return storeError("rename object", err)
 	}
 	if err := dir.sync.wait(); err != nil {
 		v.abandonDir(dir)

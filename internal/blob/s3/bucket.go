@@ -117,7 +117,7 @@ var ErrDenied = errors.New("the server denies it")
 
 // errNoAnswer replaces any error of a call that received no S3 answer, such as a maintenance page
 // with status 200.
-var errNoAnswer = errors.New("no answer that can be used")
+var errNoAnswer = errors.New("the answer cannot be used")
 
 // errorCodePattern is the form of error codes.
 var errorCodePattern = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
@@ -240,7 +240,7 @@ func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Li
 	}
 	if aws.ToBool(page.IsTruncated) {
 		if list.Cursor = aws.ToString(page.NextContinuationToken); list.Cursor == "" || list.Cursor == cursor {
-			return Listing{}, blob.Unavailable("list bucket", errors.New("the server does not say how to go on"))
+			return Listing{}, blob.Unavailable("list bucket", errors.New("the server's list has no continuation"))
 		}
 	}
 	return list, nil

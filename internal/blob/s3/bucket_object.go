@@ -50,7 +50,7 @@ func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	case err != nil:
 		return nil, bucketError(asked, "ask for object", err)
 	case head.ContentLength == nil || *head.ContentLength < 0:
-		return nil, blob.Unavailable("ask for object", errors.New("the server does not tell its size"))
+		return nil, blob.Unavailable("ask for object", errors.New("the server's answer has no size"))
 	}
 	return &ForeignObject{
 		Key: key, MimeType: aws.ToString(head.ContentType), ETag: unquotedETag(aws.ToString(head.ETag)),
@@ -66,7 +66,7 @@ func (b *Bucket) explainMissing(ctx context.Context, key string) error {
 	switch {
 	case err == nil:
 		got.Body.Close()
-		return blob.Unavailable("ask for object", errors.New("the server does not know what it has"))
+		return blob.Unavailable("ask for object", errors.New("the server's answer has neither size nor ETag"))
 	case status(err) == http.StatusNotFound && code(err) == "NoSuchKey":
 		return fmt.Errorf("ask for object: %w", blob.ErrNotFound)
 	}
@@ -139,7 +139,7 @@ func (o *ForeignObject) reopen() error {
 		want) && o.offset > 0 {
 		stop()
 		got.Body.Close()
-		return blob.Unavailable("read object", errors.New("the server sends other bytes than were asked for"))
+		return blob.Unavailable("read object", errors.New("the server sends other bytes than requested"))
 	}
 	o.body, o.bodyOffset, o.cancel = got.Body, o.offset, stop
 	return nil

@@ -107,7 +107,7 @@ func (s *Store) copySingle(ctx context.Context, name string, src copySource, mim
 		return blob.Info{}, fmt.Errorf("copy object: %w: %w", blob.ErrCopyUnsupported, err)
 	}
 	if err == nil && copied.CopyObjectResult == nil {
-		err = errors.New("the server does not tell what it made")
+		err = errors.New("the server's answer has no ETag")
 	}
 	if err == nil {
 		err = errNotCreated // the answer holds no size
@@ -197,7 +197,7 @@ func (s *Store) copyRange(ctx context.Context, name string, id *string, number i
 		return "", src.mapCopyError(storeError(ctx, "copy part", err))
 	}
 	if copied.CopyPartResult == nil || aws.ToString(copied.CopyPartResult.ETag) == "" {
-		return "", blob.Unavailable("copy part", errors.New("the server does not tell what it made"))
+		return "", blob.Unavailable("copy part", errors.New("the server's answer has no ETag"))
 	}
 	return *copied.CopyPartResult.ETag, nil
 }

@@ -61,7 +61,7 @@ func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o 
 		}
 		next := aws.ToString(page.NextContinuationToken)
 		if next == "" || next == aws.ToString(input.ContinuationToken) {
-			return blob.Unavailable("list objects", errors.New("the server's list does not go on"))
+			return blob.Unavailable("list objects", errors.New("the server's list has no usable continuation"))
 		}
 		input.ContinuationToken = &next
 	}

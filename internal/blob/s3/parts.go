@@ -156,7 +156,7 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 		}
 		next, err := strconv.Atoi(aws.ToString(page.NextPartNumberMarker))
 		if err != nil || next <= last || next > blob.MaxParts {
-			return nil, blob.Unavailable("list parts", errors.New("the server's list does not go on"))
+			return nil, blob.Unavailable("list parts", errors.New("the server's list has no usable continuation"))
 		}
 		last, input.PartNumberMarker = next, page.NextPartNumberMarker
 	}

@@ -209,7 +209,7 @@ func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mar
 func objectInfo(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
 	if size == nil || *size < 0 || aws.ToString(etag) == "" {
 		return blob.Info{}, "", blob.Unavailable("ask for object",
-			errors.New("the server does not tell its size or ETag"))
+			errors.New("the server's answer has no size or ETag"))
 	}
 	return blob.Info{Size: *size, ETag: *etag}, metadata[markName], nil
 }

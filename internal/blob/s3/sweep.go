@@ -84,7 +84,7 @@ func (s *Store) eachUpload(ctx context.Context, prefix string,
 		key, _ := listedName(page.NextKeyMarker, page.EncodingType)
 		if key == aws.ToString(input.KeyMarker) &&
 			aws.ToString(page.NextUploadIdMarker) == aws.ToString(input.UploadIdMarker) {
-			return blob.Unavailable("list uploads", errors.New("the server's list does not go on"))
+			return blob.Unavailable("list uploads", errors.New("the server's list has no usable continuation"))
 		}
 		input.KeyMarker, input.UploadIdMarker = &key, page.NextUploadIdMarker
 	}
