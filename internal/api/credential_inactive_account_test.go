@@ -124,7 +124,7 @@ func TestInactiveAccountStopsItsArtifacts(t *testing.T) {
 				release()
 				for what, job := range map[string]string{"move": a.moveJob, "copy": a.copyJob} {
 					if status, message := waitForJobRow(t, a.l, job); status != "failed" ||
-						!strings.Contains(message, "not active any more") {
+						!strings.Contains(message, "no longer active") {
 						t.Errorf("the %s: %s %q", what, status, message)
 					}
 				}

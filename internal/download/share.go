@@ -52,7 +52,7 @@ func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID s
 		return fault.New(fault.Forbidden, "Downloads of this share are switched off.")
 	}
 	if !v.Authorized {
-		return fault.New(fault.InvalidPassword, "Give the password first.")
+		return fault.New(fault.InvalidPassword, "Enter the password first.")
 	}
 	if exhausted(v) {
 		return share.LimitReached()
@@ -75,7 +75,7 @@ func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID stri
 		return files.Content{}, fault.New(fault.Forbidden, "Previews of this share are switched off.")
 	}
 	if !v.Authorized {
-		return files.Content{}, fault.New(fault.InvalidPassword, "Give the password first.")
+		return files.Content{}, fault.New(fault.InvalidPassword, "Enter the password first.")
 	}
 	p, err := s.findShared(ctx, v, entryID)
 	if err == nil && p.folder {
@@ -88,7 +88,7 @@ func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID stri
 // happens when a password was set after the visit was judged.
 func asInvalidPassword(err error) error {
 	if fault.Is(err, fault.PasswordRequired) {
-		return fault.New(fault.InvalidPassword, "Give the password first.").WithCause(err)
+		return fault.New(fault.InvalidPassword, "Enter the password first.").WithCause(err)
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	}
 	switch len(a.selected) {
 	case 0:
-		return nil, fault.New(fault.NotFound, "There is nothing here that you may download.")
+		return nil, fault.New(fault.NotFound, "This contains nothing that you may download.")
 	case 1:
 		a.title = a.selected[0].name
 	}
@@ -244,9 +244,9 @@ func (w *archiveWalk) count(size int64) error {
 	w.bytes += size
 	switch {
 	case w.query.MaxFiles > 0 && w.files > w.query.MaxFiles:
-		return fault.Newf(fault.TooLarge, "An archive holds at most %d files here.", w.query.MaxFiles)
+		return fault.Newf(fault.TooLarge, "An archive can contain at most %d files.", w.query.MaxFiles)
 	case w.query.MaxBytes > 0 && w.bytes > w.query.MaxBytes:
-		return fault.Newf(fault.TooLarge, "An archive holds at most %d bytes here.", w.query.MaxBytes)
+		return fault.Newf(fault.TooLarge, "An archive can contain at most %d bytes.", w.query.MaxBytes)
 	}
 	return nil
 }

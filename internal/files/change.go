@@ -85,7 +85,7 @@ func (rs *ruleset) immovable(n *node) bool {
 
 func immovableFault() error {
 	return fault.New(fault.Conflict,
-		"A mount, or a folder that one lies below, can be neither renamed nor moved nor deleted.")
+		"A mount, or a folder that contains one, cannot be renamed, moved or deleted.")
 }
 
 // allowTree decides whether the actor may do something to n and to everything in it. For a file it

@@ -103,7 +103,7 @@ func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 		return Content{}, err
 	}
 	if f.node.folder {
-		return Content{}, fault.New(fault.NotFound, "A folder has no content of its own.")
+		return Content{}, fault.New(fault.NotFound, "A folder cannot be downloaded as a file.")
 	}
 	return f.tree.content(f.rules, &f.node, target, f.rules.public(target)), nil
 }

@@ -144,7 +144,7 @@ func (c *copyOperation) judge(target vpath.Path) (err error) {
 		}
 	}
 	if c.name == "" {
-		return fault.New(fault.Invalid, "This has no name of its own: give the copy one.")
+		return fault.New(fault.Invalid, "The root of a mount has no name. Give the copy a name.")
 	}
 	if c.path, err = target.Append(c.name); err != nil {
 		return err
@@ -180,13 +180,13 @@ func (c *copyOperation) judgeContents(e extent) error {
 	case !c.dest.isFolder():
 		return fault.New(fault.NotFound, "The target folder does not exist.")
 	case c.source.folder && !c.shallow && len(v.mounts.Below(c.source.path)) > 0:
-		return fault.New(fault.Conflict, "A folder that a mount lies below cannot be copied as a whole.")
+		return fault.New(fault.Conflict, "A folder that contains a mount cannot be copied as a whole.")
 	case c.dest.within(c.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be copied into itself.")
 	case v.occupied(&c.dest, c.path):
-		return fault.New(fault.Conflict, "A mount is there already, or below it.")
+		return fault.New(fault.Conflict, "A mount already exists at the target path or below it.")
 	case c.path.Depth()+e.height > vpath.MaxDepth:
-		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
+		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would be deeper.")
 	}
 	if err := c.judgeExisting(); err != nil {
 		return err

@@ -377,7 +377,7 @@ func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
 		return nil
 	}
 	if len(b.sources) > vpath.MaxDepth { // only when folders are moved meanwhile
-		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
+		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would be deeper.")
 	}
 	down := *n
 	down.row, down.path = *r, n.path.Child(vpath.Name(r.name))

@@ -271,7 +271,7 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.must(err)
 			}, "target folder does not exist"},
 			"the name is taken": {func(_, to string) { w.mustUpload(w.ann, to+"/copy", "x") },
-				"lies there already"},
+				"already exists in the target folder"},
 			"the quota is lowered": {func(string, string) { w.setQuota("ann", 10, 10) }, "quota"},
 			"more comes than the quota holds": {func(from, _ string) {
 				w.mustUpload(w.ann, from+"/sub/z2", "123456")
@@ -558,7 +558,7 @@ func TestCopyKeepsOriginalObjectWhenTransferFails(t *testing.T) {
 		})
 		w.runJobs()
 		w.setHook(nil)
-		w.checkJobEnded(j.ID, "it stays in the storage that it was in")
+		w.checkJobEnded(j.ID, "the file stays in its current storage")
 		w.checkCopyOf("/vault/box", g)
 		w.checkUsage("copied", "ann", 6, 4, 0, 0)
 		w.checkAccounting()

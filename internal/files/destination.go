@@ -116,7 +116,7 @@ func checkedNewPath(a access.Actor, dir vpath.Path, name vpath.Name) (vpath.Path
 
 func checkNotReserved(path vpath.Path) error {
 	if path.Reserved() {
-		return fault.New(fault.Invalid, "The first segment of this path is reserved for the service.")
+		return fault.New(fault.Invalid, "The first segment of this path is reserved by the service.")
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (rs *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version 
 	// An upload stays in the provider that it began in (abuse case C24): the mount may have another
 	// provider by now, or the folder may be in another mount of the same provider.
 	if !n.isFolder() || n.mount.ID != p.MountID && n.mount.ProviderID != p.ProviderID {
-		return n, version, fault.New(fault.Conflict, "The folder that the file was meant for is gone.")
+		return n, version, fault.New(fault.Conflict, "The target folder no longer exists.")
 	}
 	if len(p.Missing) == 0 {
 		return n, version, nil
@@ -187,7 +187,7 @@ func (rs *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version 
 	}
 	deeper.trail = append(n.trail[:len(n.trail)-1:len(n.trail)-1], deeper.trail...)
 	if !deeper.folder {
-		return n, version, fault.New(fault.NotFound, "There is a file where a folder is expected.")
+		return n, version, fault.New(fault.NotFound, "A name in this path belongs to a file, not to a folder.")
 	}
 	return deeper, version, nil
 }

@@ -131,7 +131,7 @@ func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 		return err
 	}
 	if !active {
-		return fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
+		return fault.New(fault.Forbidden, "The account that started this is no longer active.")
 	}
 	return nil
 }

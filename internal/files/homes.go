@@ -46,7 +46,7 @@ func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error)
 	case !n.mounted():
 		return HomeCandidate{}, fault.New(fault.Invalid, "Nothing is mounted at this path.")
 	case n.id == "" || !n.folder:
-		return HomeCandidate{}, fault.New(fault.Invalid, "There is a file where a folder is expected.")
+		return HomeCandidate{}, fault.New(fault.Invalid, "A name in this path belongs to a file, not to a folder.")
 	}
 	h.FolderIDs = n.folderIDs()
 	if n.exists() {

@@ -55,7 +55,7 @@ func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
 // LockTx is Lock inside tx, which holds the tree alone.
 func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
 	if a.Key == nil {
-		return WriteLock{}, fault.New(fault.Unauthorized, "Locks are for API keys.")
+		return WriteLock{}, fault.New(fault.Unauthorized, "Only API keys can lock files and folders.")
 	}
 	n, v, err := t.lookUpTx(tx, id)
 	if err != nil {

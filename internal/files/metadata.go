@@ -191,7 +191,7 @@ func (c *Change) check() (err error) {
 		return fault.New(fault.Invalid, "customColor is a colour such as #1A2B3C.")
 	}
 	if p := c.Position.Value; p != nil && (*p < -maxPosition || *p > maxPosition) {
-		return fault.New(fault.Invalid, "manualPosition lies between -9007199254740991 and 9007199254740991.")
+		return fault.New(fault.Invalid, "manualPosition must be between -9007199254740991 and 9007199254740991.")
 	}
 	return nil
 }

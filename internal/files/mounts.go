@@ -16,7 +16,7 @@ func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 		return err
 	}
 	if path.Depth()+height > vpath.MaxDepth {
-		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this mount would lie deeper.")
+		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this mount would be deeper.")
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (t *Tree) checkProviderExists(tx *db.Tx, p Destination, now string) error {
 		return nil
 	}
 	if _, err := t.Providers.ByIDIn(tx, p.ProviderID); fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Conflict, "The storage that this upload began on is gone. Upload the file again.").
+		return fault.New(fault.Conflict, "The storage of this upload has been removed. Upload the file again.").
 			WithCause(err)
 	} else if err != nil {
 		return err

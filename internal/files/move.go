@@ -70,7 +70,7 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 }
 
 func targetExists() error {
-	return fault.New(fault.Conflict, "A file or folder of this name lies there already.")
+	return fault.New(fault.Conflict, "A file or folder with this name already exists in the target folder.")
 }
 
 // moveOperation is one call of Move, or one decision of its job.
@@ -161,9 +161,9 @@ func (m *moveOperation) judge(target vpath.Path) error {
 	case m.dest.within(m.source.id):
 		return fault.New(fault.Conflict, "A folder cannot be moved into itself.")
 	case v.occupied(&m.dest, path):
-		return fault.New(fault.Conflict, "A mount is there already, or below it.")
+		return fault.New(fault.Conflict, "A mount already exists at the target path or below it.")
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
-		return fault.New(fault.Conflict, "It lies there already.")
+		return fault.New(fault.Conflict, "The file or folder is already at this path.")
 	}
 	if err := m.judgeExisting(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (m *moveOperation) checkDepth(path vpath.Path) error {
 		return err
 	}
 	if path.Depth()+height > vpath.MaxDepth {
-		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would lie deeper.")
+		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would be deeper.")
 	}
 	return nil
 }

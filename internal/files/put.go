@@ -100,7 +100,7 @@ func (p *putOperation) putInto(n *node) (Entry, error) {
 		}
 		if p.rules.covered(n, dir) { // by a mount that is on a missing folder by now
 			return Entry{}, fault.New(fault.Conflict,
-				"The folder that the file was meant for lies in another mount now.")
+				"The target folder is in another mount now.")
 		}
 		path, err := checkedNewPath(p.actor, dir, p.dest.Name)
 		if err != nil {
@@ -181,7 +181,7 @@ func (p *putOperation) makeMissingFolders(n *node) error {
 				return err
 			}
 			if !made.folder {
-				return fault.New(fault.NotFound, "There is a file where a folder is expected.")
+				return fault.New(fault.NotFound, "A name in this path belongs to a file, not to a folder.")
 			}
 		}
 		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]

@@ -95,7 +95,7 @@ func (rs *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 		return err
 	}
 	return fault.New(fault.Conflict,
-		"Your home, or a folder that it lies in, cannot be deleted. Delete what is in your home instead.")
+		"Your home, or a folder that contains it, cannot be deleted. Delete the content of your home instead.")
 }
 
 // remove deletes a file.

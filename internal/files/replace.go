@@ -25,7 +25,7 @@ func (m *moveOperation) judgeExisting() (err error) {
 		return err
 	}
 	if m.existing.id == m.source.id {
-		return fault.New(fault.Conflict, "It lies there already.")
+		return fault.New(fault.Conflict, "The file or folder is already at this path.")
 	}
 	there := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
 	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)],
@@ -56,7 +56,7 @@ func (m *moveOperation) judgeExisting() (err error) {
 		return err
 	}
 	if m.source.within(m.existing.id) {
-		return fault.New(fault.Conflict, "A folder cannot be replaced by what is in it.")
+		return fault.New(fault.Conflict, "A folder cannot be replaced by its own content.")
 	}
 	if err := m.rules.checkHomeStays(m.tx, m.actor, &there); err != nil {
 		return err

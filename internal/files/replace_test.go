@@ -582,7 +582,7 @@ func TestCopyOverAFileInAnotherProvider(t *testing.T) {
 			})
 			w.runJobs()
 			w.setHook(nil)
-			w.checkJobEnded(j.ID, map[bool]string{true: "it stays in the storage that it was in"}[fails])
+			w.checkJobEnded(j.ID, map[bool]string{true: "the file stays in its current storage"}[fails])
 			if got, err := w.readPath(w.ann, "/vault/f"); got != "content" || err != nil ||
 				w.idAtPath("/vault/f") != there.ID {
 				t.Errorf("in the end: %q, %v", got, err)

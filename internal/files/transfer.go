@@ -69,7 +69,7 @@ func (m *moveOperation) mayQueue() error {
 		return err
 	}
 	if open >= maxOpenJobs {
-		return fault.Newf(fault.Conflict, "You have %d jobs under way: wait until some of them are done.", maxOpenJobs)
+		return fault.Newf(fault.Conflict, "You have %d unfinished jobs. Wait until some of them are done.", maxOpenJobs)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (t *transfer) copyRemaining(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("content comes into the folder faster than it can be copied")
+	return errors.New("files are added to the folder faster than they can be copied")
 }
 
 // inJudgedTx runs fn inside a transaction that has decided about the move by the present rules.
@@ -242,7 +242,7 @@ func (t *transfer) actor(ctx context.Context) (a access.Actor, version int64, er
 		return access.Actor{}, 0, err
 	}
 	if !active {
-		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that asked for this is not active any more.")
+		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that started this is no longer active.")
 	}
 	if a.IP, err = netip.ParseAddr(t.payload.IP); err != nil {
 		a.IP = netip.Addr{} // an address in no prefix
@@ -256,7 +256,7 @@ func (t *transfer) actor(ctx context.Context) (a access.Actor, version int64, er
 		return access.Actor{}, 0, err
 	}
 	if !usable {
-		return access.Actor{}, 0, fault.New(fault.Forbidden, "The API key that asked for this cannot be used any more.")
+		return access.Actor{}, 0, fault.New(fault.Forbidden, "The API key that started this is no longer valid.")
 	}
 	a.Key = key
 	return a, version, nil

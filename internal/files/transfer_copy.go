@@ -145,7 +145,7 @@ func (t *transfer) copyOne(ctx context.Context, c sourceFile) error {
 // outcomeText is the end of a sentence about an error that keeps a file from being copied.
 func (t *transfer) outcomeText() string {
 	if t.payload.Moved {
-		return ", so it stays in the storage that it was in."
+		return ", so the file stays in its current storage."
 	}
 	return ", so nothing was moved."
 }

@@ -102,7 +102,7 @@ func TestMoveWithNothingToCopyNeedsNoJob(t *testing.T) {
 		j := w.startMove(w.ann, w.idAtPath("/home/ann/box"), "/vault")
 		w.mustUpload(w.ann, "/vault/box", "in the way")
 		w.runJobs()
-		w.checkJobEnded(j.ID, "lies there already")
+		w.checkJobEnded(j.ID, "already exists in the target folder")
 		w.checkReadableBelow(g, "/home/ann/box")
 		done, err = w.tree.Move(t.Context(), w.ann, w.idAtPath("/home/ann/box"), mustParsePath("/vault/empty"), nil)
 		w.must(err)
@@ -395,7 +395,7 @@ func TestMoveRechecksPermissionsAtTheEnd(t *testing.T) {
 			}, "moved or replaced"},
 			"the name is taken": {func(from, to string) {
 				w.mustUpload(w.ann, to+"/"+string(mustParsePath(from).Base()), "x")
-			}, "lies there already"},
+			}, "already exists in the target folder"},
 		} {
 			n++
 			from, to := fmt.Sprintf("/home/ann/box%d", n), fmt.Sprintf("/vault/to%d", n)

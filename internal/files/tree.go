@@ -246,5 +246,5 @@ func noEntry() error { return fault.New(fault.NotFound, "There is no such file o
 func noMount() error { return fault.New(fault.NotFound, "Nothing is mounted at this path.") }
 
 func nameTaken() error {
-	return fault.New(fault.AlreadyExists, "A file or folder of this name exists there already.")
+	return fault.New(fault.AlreadyExists, "A file or folder with this name already exists here.")
 }

@@ -120,7 +120,7 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string
 // Forbidden, NotFound.
 func (s *Service) RevokeAny(ctx context.Context, a access.Actor, id string) (entryID string, err error) {
 	if a.Role != access.Admin || a.Key != nil {
-		return "", fault.New(fault.Forbidden, "This is for administrators.")
+		return "", fault.New(fault.Forbidden, "Only administrators can do this.")
 	}
 	return s.revoke(ctx, id, "")
 }

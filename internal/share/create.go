@@ -196,7 +196,7 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 		return nil, nil
 	}
 	if *seconds < MinSeconds || *seconds > MaxSeconds {
-		return nil, fault.New(fault.Invalid, "expiresIn lies between 60 seconds and a year.")
+		return nil, fault.New(fault.Invalid, "expiresIn must be between 60 seconds and one year.")
 	}
 	at := now.Add(time.Duration(*seconds) * time.Second).UnixMilli()
 	return &at, nil
@@ -206,7 +206,7 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 func checkLimits(limits ...*int64) error {
 	for _, limit := range limits {
 		if limit != nil && (*limit < 1 || *limit > MaxCount) {
-			return fault.New(fault.Invalid, "A limit of views or downloads lies between 1 and 1000000000.")
+			return fault.New(fault.Invalid, "A limit of views or downloads must be between 1 and 1000000000.")
 		}
 	}
 	return nil

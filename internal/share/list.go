@@ -37,7 +37,7 @@ func (s *Service) List(ctx context.Context, a access.Actor, q Query) (items []It
 // ListAll is List for the shares of all users, for administrators. Faults: Invalid, Forbidden.
 func (s *Service) ListAll(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	if a.Role != access.Admin || a.Key != nil {
-		return nil, 0, fault.New(fault.Forbidden, "This is for administrators.")
+		return nil, 0, fault.New(fault.Forbidden, "Only administrators can do this.")
 	}
 	return s.list(ctx, a, q)
 }

@@ -133,7 +133,7 @@ func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (V
 			return Visit{}, err
 		}
 		if visit.MaxViews != nil && visit.ViewCount >= *visit.MaxViews {
-			return Visit{}, fault.New(fault.ShareLimitReached, "This share has been viewed as often as it may be.")
+			return Visit{}, fault.New(fault.ShareLimitReached, "This share has reached its view limit.")
 		}
 		if !visit.Authorized || !count {
 			return visit, nil
@@ -171,5 +171,5 @@ func (s *Service) CountDownload(tx *db.Tx, id string) error {
 
 // LimitReached returns the fault for a download after the last allowed one.
 func LimitReached() error {
-	return fault.New(fault.ShareLimitReached, "This share has been downloaded as often as it may be.")
+	return fault.New(fault.ShareLimitReached, "This share has reached its download limit.")
 }

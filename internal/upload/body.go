@@ -66,7 +66,7 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 func storeFault(err error) error {
 	var broken blob.ErrReader
 	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {
-		return fault.New(fault.Unverified, "The body broke off before its end.").WithCause(err)
+		return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 	}
 	return provider.Fault(err)
 }

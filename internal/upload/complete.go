@@ -40,7 +40,7 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
 		if !r.inParts() {
 			if etag = unquoteETag(etag); etag == "" {
 				return files.Entry{}, false, fault.New(fault.Invalid,
-					"The etag that the upload of the bytes returned is required.")
+					"The etag that the upload returned is required.")
 			}
 		}
 		if r.status == completed {
@@ -104,10 +104,10 @@ func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (fil
 // Faults: Unverified, Unavailable.
 func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	if r.key == "" {
-		return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.")
+		return fault.New(fault.Unverified, "The content of this upload has not been received yet.")
 	}
 	if etag != r.sha256 {
-		return fault.New(fault.Unverified, "The etag is not that of the bytes received.")
+		return fault.New(fault.Unverified, "The etag does not match the received content.")
 	}
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -116,12 +116,12 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	info, err := store.Stat(ctx, r.key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return fault.New(fault.Unverified, "The bytes of this upload are not in the store. Send them again.").
+		return fault.New(fault.Unverified, "The content of this upload is not in the store. Send it again.").
 			WithCause(err)
 	case err != nil:
 		return provider.Fault(err)
 	case info.Size != r.size || info.ETag != r.etag:
-		return fault.New(fault.Unverified, "The store holds other bytes than those received. Send them again.")
+		return fault.New(fault.Unverified, "The content in the store differs from the received content. Send it again.")
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 	switch {
 	case errors.Is(err, blob.ErrBusy):
 		return fault.New(fault.Conflict,
-			"A part of this upload is being written at this moment. Complete it when that is done.").WithCause(err)
+			"A part of this upload is still being written. Complete the upload when that is done.").WithCause(err)
 	case errors.Is(err, blob.ErrNotFound):
 		return s.explainVanished(ctx, store, *r)
 	case err != nil:
@@ -153,7 +153,7 @@ func (s *Service) finish(ctx context.Context, r *row) error {
 		return provider.Fault(err)
 	case info.Size != r.size || info.ETag != made.ETag:
 		return fault.New(fault.Unverified,
-			"The store holds other bytes than those received. Abort this upload and begin a new one.")
+			"The content in the store differs from the received content. Abort this upload and start a new one.")
 	}
 	r.sha256, r.etag = "", info.ETag
 	if r.mimeType = typeBeforeBytes(r.dest.Name, r.claimedType); r.mimeType == "" {
@@ -199,13 +199,13 @@ func incomplete(total int, parts []blob.Part) error {
 	}
 	if len(absent) == 0 {
 		// the missing parts arrived after the store's check: the client tries again
-		return fault.New(fault.Unverified, "Some parts of this upload have not come in yet.")
+		return fault.New(fault.Unverified, "Some parts of this upload have not been received yet.")
 	}
 	list := strings.Join(names, ", ")
 	if more := len(absent) - some; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return fault.Newf(fault.Unverified, "Parts of this upload have not come in yet: %s.", list)
+	return fault.Newf(fault.Unverified, "Parts of this upload have not been received yet: %s.", list)
 }
 
 // sniffObject detects the type of an object by its first bytes. Fault: Unavailable.

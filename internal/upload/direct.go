@@ -116,7 +116,7 @@ func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Durat
 	}
 	signer, signs := store.(blob.Presigner)
 	if !signs {
-		return nil, 0, errors.New("the store signs no addresses any more")
+		return nil, 0, errors.New("the store no longer signs addresses")
 	}
 	return signer, lasts, nil
 }
@@ -172,9 +172,9 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 		return r, provider.Fault(err)
 	case info.Size != r.size:
 		return r, fault.Newf(fault.Unverified,
-			"The session was made for %d bytes, and %d have come in. Send them again.", r.size, info.Size)
+			"The session was created for %d bytes, but %d were received. Send the file again.", r.size, info.Size)
 	case unquoteETag(info.ETag) != etag:
-		return r, fault.New(fault.Unverified, "The etag is not that of the bytes that the store has received.")
+		return r, fault.New(fault.Unverified, "The etag does not match the content in the store.")
 	}
 	made := r
 	if made.mimeType = typeBeforeBytes(r.dest.Name, r.claimedType); made.mimeType == "" {
@@ -197,12 +197,12 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	case errors.Is(err, blob.ErrNotFound):
 		return r, s.bytesMissing(ctx, r, err)
 	case errors.Is(err, blob.ErrChanged):
-		return r, fault.New(fault.Unverified, "Other bytes have come in meanwhile. Complete with their etag.").
+		return r, fault.New(fault.Unverified, "The content was uploaded again in the meantime. Complete with the new etag.").
 			WithCause(err)
 	case err != nil: // the key stays on the list for later: a store that was slow to answer may be slow to copy
 		return r, provider.Fault(err)
 	case copied.Size != r.size:
-		return made, fault.New(fault.Unverified, "The store holds other bytes than those received. Send them again.")
+		return made, fault.New(fault.Unverified, "The content in the store differs from the received content. Send it again.")
 	}
 	crash.Point("direct.copied")
 	made.etag, made.sha256 = copied.ETag, hex.EncodeToString(copied.SHA256)
@@ -214,7 +214,7 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && (now.status != r.status || now.key != r.key) {
 		return errSessionChanged
 	}
-	return fault.New(fault.Unverified, "The bytes of this upload have not come in yet.").WithCause(err)
+	return fault.New(fault.Unverified, "The content of this upload has not been received yet.").WithCause(err)
 }
 
 // copyObject copies the object with that ETag from r.key to made.key, in the store where possible.
@@ -245,7 +245,7 @@ func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row,
 // discardCopy makes a copy garbage at once when no file was made of it, because of err.
 func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider",
+		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the replicas", "provider",
 			made.dest.ProviderID)
 		s.keys.ForgetKeys(made.dest.ProviderID)
 	}

@@ -22,7 +22,7 @@ func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) e
 		r, err := abort(tx, a.UserID, sessionID)
 		if errors.Is(err, db.ErrNoRows) {
 			if r, err = find(tx, a.UserID, sessionID); err == nil && r.status == completed {
-				err = fault.New(fault.Conflict, "This upload is completed.")
+				err = fault.New(fault.Conflict, "This upload is already complete.")
 			}
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Service) sweepExpired(ctx context.Context) error {
 			received, err := s.bytesToKeep(limited, r)
 			cancel()
 			if err != nil {
-				s.log.Warn("ask how much of an expired upload has come in", "provider", r.dest.ProviderID, "error", err)
+				s.log.Warn("list the received parts of an expired upload", "provider", r.dest.ProviderID, "error", err)
 				silent[r.dest.ProviderID] = true
 				continue
 			}

@@ -199,11 +199,11 @@ func (s *Service) partsLostFault(now, r row) error {
 		return beingCompleted()
 	}
 	return fault.New(fault.Conflict,
-		"The parts of this upload are not in the store any more. Abort it and begin a new one.")
+		"The parts of this upload are no longer in the store. Abort it and start a new one.")
 }
 
 func beingCompleted() error {
-	err := fault.New(fault.Conflict, "This upload is being completed at this moment. Try again in a few seconds.")
+	err := fault.New(fault.Conflict, "This upload is already being completed. Try again in a few seconds.")
 	err.RetryAfter = retryAfter
 	return err
 }

@@ -272,7 +272,7 @@ func TestPartsAreNotLostWhileTheStoreAssembles(t *testing.T) {
 			_, _, err = w.up.Complete(ctx, w.ann, lost, "")
 			var told *fault.Error
 			if !errors.As(err, &told) || told.Kind != fault.Conflict || told.RetryAfter != 0 ||
-				!strings.Contains(told.Message, "not in the store any more") {
+				!strings.Contains(told.Message, "no longer in the store") {
 				t.Errorf("a quarter of an hour later: %v", err)
 			}
 			state.setRunning(false)

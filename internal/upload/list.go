@@ -69,7 +69,7 @@ func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bo
 		defer cancel()
 		var err error
 		if n, err = s.storedBytes(limited, r); err != nil {
-			s.log.Warn("ask how much of an upload has come in", "provider", r.dest.ProviderID, "error", err)
+			s.log.Warn("list the received parts of an upload", "provider", r.dest.ProviderID, "error", err)
 			silent[r.dest.ProviderID] = true
 			return nil
 		}

@@ -87,7 +87,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 		return Result{}, err
 	}
 	if o.RequireFolder && len(place.Missing) > 0 {
-		return Result{}, fault.New(fault.Conflict, "The folder that the file is meant for does not exist.")
+		return Result{}, fault.New(fault.Conflict, "The target folder does not exist.")
 	}
 	place.Precondition = o.Precondition
 	if err := s.checkRoomEarly(ctx, a.UserID, place, o); err != nil {
@@ -143,7 +143,7 @@ func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place
 	body []byte) (Result, error) {
 	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("an upload's key was collected before its time: compare the clocks of the replicas", "provider",
+		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the replicas", "provider",
 			place.ProviderID)
 		s.keys.ForgetKeys(place.ProviderID)
 		result, err = s.putAtDiscardedKey(ctx, a, o, place, body)
@@ -407,7 +407,7 @@ func (o OneShot) makesLink(mimeType string, head []byte) bool {
 }
 
 func leaseLapsed() error {
-	return fault.New(fault.UploadExpired, "This upload paused for too long. Begin again.")
+	return fault.New(fault.UploadExpired, "This upload paused for too long. Start again.")
 }
 
 func overQuota() *fault.Error {

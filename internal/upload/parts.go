@@ -57,7 +57,7 @@ func (s *Service) upload(r row) blob.Upload {
 func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	held, err := object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
-		err = fault.New(fault.Conflict, "The parts of this upload have been removed already. Begin a new one.").
+		err = fault.New(fault.Conflict, "The parts of this upload have been removed. Start a new upload.").
 			WithCause(object.ErrCollected)
 	}
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) discardParts(ctx context.Context, err error, r row) {
 // forgetCollected drops keys and kept parts that the collector has taken, since the clock of
 // another replica is far ahead, so that the next attempt does not use them.
 func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
-	s.log.Warn("the key of an upload in parts was collected before its time: compare the clocks of the replicas",
+	s.log.Warn("the object key of an upload in parts was collected too early: compare the clocks of the replicas",
 		"provider", r.dest.ProviderID)
 	s.keys.ForgetKeys(r.dest.ProviderID)
 	if old == nil || old.status != expired {
@@ -109,7 +109,7 @@ func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
 // has ended. Faults: Conflict, UploadExpired.
 func (s *Service) checkTakesParts(r row) error {
 	if !r.inParts() {
-		return fault.New(fault.Conflict, "The bytes of this upload come in one piece.")
+		return fault.New(fault.Conflict, "This upload is not in parts. Send the whole file in one request.")
 	}
 	return s.checkTakesBytes(r)
 }
@@ -131,10 +131,10 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 	u := s.upload(r)
 	want := u.PartLength(number)
 	if want == 0 {
-		return "", fault.Newf(fault.Invalid, "The parts of this upload have the numbers 1 to %d.", r.totalParts)
+		return "", fault.Newf(fault.Invalid, "The parts of this upload are numbered 1 to %d.", r.totalParts)
 	}
 	if length >= 0 && length != want {
-		return "", fault.Newf(fault.Unverified, "Part %d has %d bytes, and %d are coming.", number, want, length)
+		return "", fault.Newf(fault.Unverified, "Part %d must have %d bytes, but the request has %d.", number, want, length)
 	}
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *Service) explainGone(ctx context.Context, store blob.Store, r row) erro
 	}
 	switch _, err := store.Stat(ctx, r.key); {
 	case err == nil:
-		return fault.New(fault.Conflict, "All parts of this upload have come in already. Complete it.")
+		return fault.New(fault.Conflict, "All parts of this upload have been received. Complete it.")
 	case !errors.Is(err, blob.ErrNotFound):
 		return provider.Fault(err)
 	}

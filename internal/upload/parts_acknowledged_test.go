@@ -47,7 +47,7 @@ func (f *fixture) wantMissing(id, numbers string) {
 	_, _, err := f.up.Complete(ctx, f.ann, id, "")
 	f.wantFault(err, fault.Unverified, "completing")
 	if told := new(fault.Error); !errors.As(err, &told) ||
-		!strings.HasSuffix(told.Message, "come in yet: "+numbers+".") {
+		!strings.HasSuffix(told.Message, "been received yet: "+numbers+".") {
 		f.t.Errorf("got %v, want parts %s", err, numbers)
 	}
 }

@@ -26,13 +26,13 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return "", 0, err
 	}
 	if r.inParts() {
-		return "", 0, fault.New(fault.Conflict, "The bytes of this upload come in parts.")
+		return "", 0, fault.New(fault.Conflict, "This upload is in parts. Send each part in its own request.")
 	}
 	if err := s.checkTakesBytes(r); err != nil {
 		return "", 0, err
 	}
 	if length >= 0 && length != r.size {
-		return "", 0, fault.Newf(fault.Unverified, "The session was made for %d bytes, and %d are coming.", r.size,
+		return "", 0, fault.Newf(fault.Unverified, "The session was created for %d bytes, but the request has %d.", r.size,
 			length)
 	}
 	if r.key, err = s.keys.NewKey(ctx, r.dest.ProviderID); err != nil {
@@ -58,11 +58,11 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 func (s *Service) checkTakesBytes(r row) error {
 	switch {
 	case r.status == completed:
-		return fault.New(fault.Conflict, "This upload is completed.")
+		return fault.New(fault.Conflict, "This upload is already complete.")
 	case r.status == aborted:
 		return fault.New(fault.Conflict, "This upload was aborted.")
 	case r.status == expired || s.nowMs() >= r.expiresAt:
-		return fault.New(fault.UploadExpired, "This upload session has expired. Begin a new one.")
+		return fault.New(fault.UploadExpired, "This upload session has expired. Start a new upload.")
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (n *NewSession) check() error {
 	case utf8.RuneCountInString(n.IdempotencyKey) > maxKeyLength:
 		return fault.New(fault.Invalid, "An idempotency key has at most 255 characters.")
 	case n.Mode != "" && n.Mode != "auto" && n.Mode != modeWorker:
-		return fault.New(fault.Invalid, "The upload mode that can be asked for is auto or worker.")
+		return fault.New(fault.Invalid, "The upload mode must be auto or worker.")
 	}
 	var err error
 	n.Conflict, err = files.ParseConflict(string(n.Conflict))

@@ -42,7 +42,7 @@ func (s *Service) acquireSlot(ctx context.Context, userID string) (leave func(),
 func tooManyOneShots() error {
 	return &fault.Error{
 		Kind: fault.RateLimited, RetryAfter: slotRetryAfter,
-		Message: "You have 16 uploads under way. Wait until one of them has ended.",
+		Message: "You have 16 unfinished uploads. Wait until one of them has ended.",
 	}
 }
 

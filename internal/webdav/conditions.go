@@ -101,7 +101,7 @@ func (req *request) recheckTarget(at vpath.Path, etag string) error {
 }
 
 func preconditionFailed() error {
-	return fault.New(fault.Precondition, "A condition in the headers of the request does not hold.")
+	return fault.New(fault.Precondition, "A precondition in the headers of the request is not met.")
 }
 
 // evaluateIf evaluates the If header. Unless etag is nil, it is the present ETag of the file at the

@@ -30,10 +30,10 @@ func (req *request) get() error {
 // put stores the body as a file. An existing file is replaced only after the whole body is stored.
 func (req *request) put() error {
 	if req.R.Header.Get("Content-Range") != "" { // RFC 9110, section 14.5: a part must not replace the whole
-		return fault.New(fault.Invalid, "Parts of files are not taken: send the whole file.")
+		return fault.New(fault.Invalid, "Partial uploads are not supported: send the whole file.")
 	}
 	if req.Path.IsRoot() || req.TrailingSlash {
-		return fault.New(fault.MethodNotAllowed, "A file cannot be put in the place of a folder.")
+		return fault.New(fault.MethodNotAllowed, "A file cannot replace a folder.")
 	}
 	at, err := req.resource()
 	if err != nil {
@@ -89,17 +89,17 @@ func (req *request) alreadyExists(at *files.Resource) error {
 	if err := at.Authorize(req.Actor, access.Write); err != nil {
 		return err
 	}
-	return fault.New(fault.AlreadyExists, "Something exists there already, and this request cannot replace it.")
+	return fault.New(fault.AlreadyExists, "A file or folder already exists at this path, and this request cannot replace it.")
 }
 
 // mkcol creates a folder.
 func (req *request) mkcol() error {
 	if req.Path.IsRoot() {
-		return fault.New(fault.MethodNotAllowed, "The root is there already.")
+		return fault.New(fault.MethodNotAllowed, "The root folder already exists.")
 	}
 	var one [1]byte
 	if n, _ := io.ReadFull(req.R.Body, one[:]); n > 0 {
-		return protocolError{status: http.StatusUnsupportedMediaType, message: "A folder is made without a body."}
+		return protocolError{status: http.StatusUnsupportedMediaType, message: "A request that creates a folder must not have a body."}
 	}
 	at, err := req.resource()
 	if err != nil {
@@ -132,7 +132,7 @@ func (req *request) delete() error {
 		return err
 	}
 	if d, err := parseDepth(req.R.Header.Get("Depth"), depthInfinity); err != nil || at.IsFolder() && d != depthInfinity {
-		return fault.New(fault.Invalid, "A folder is deleted with all that is in it: Depth is infinity.")
+		return fault.New(fault.Invalid, "A folder is deleted with its content: the Depth header must be infinity.")
 	}
 	if err := req.Tree.DeleteIf(req.ctx(), req.Actor, at.ID(), req.recheckTarget); err != nil {
 		return forbiddenIfConflict(err)
@@ -176,7 +176,7 @@ func (req *request) copyOrMove() error {
 		}
 	}
 	if mode.move && mode.shallow && at.IsFolder() {
-		return fault.New(fault.Invalid, "A folder is moved with all that is in it: Depth is infinity.")
+		return fault.New(fault.Invalid, "A folder is moved with its content: the Depth header must be infinity.")
 	}
 	existed, err := req.checkDestination(to, mode.overwrite)
 	if err != nil {
@@ -222,7 +222,7 @@ func (req *request) checkDestination(to vpath.Path, overwrite bool) (existed boo
 	case err != nil:
 		return false, err
 	case !overwrite:
-		return true, fault.New(fault.Precondition, "Something lies at the destination already.")
+		return true, fault.New(fault.Precondition, "A file or folder already exists at the destination.")
 	}
 	return true, nil
 }

@@ -118,7 +118,7 @@ func parseDestination(header, base, host string) (vpath.Path, bool, error) {
 	}
 	above = append(above, pathSegment)
 	if len(segments) < len(above) || !slices.Equal(segments[:len(above)], above) {
-		return vpath.Root, false, fault.New(fault.Invalid, "The destination must lie below /webdav.")
+		return vpath.Root, false, fault.New(fault.Invalid, "The destination must be below /webdav.")
 	}
 	path, err := vpath.FromSegments(segments[len(above):])
 	return path, slash && err == nil, err
@@ -185,7 +185,7 @@ func splitPath(path string) (segments []string, slash bool, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		segment, err := url.PathUnescape(part)
 		if err != nil {
-			return nil, false, fault.New(fault.Invalid, "The destination has a bad escape.").WithCause(err)
+			return nil, false, fault.New(fault.Invalid, "The destination has an invalid percent-encoding.").WithCause(err)
 		}
 		if slash = segment == "" || segment == "."; !slash {
 			segments = append(segments, segment)

@@ -69,7 +69,7 @@ func (req *request) lockNewFile(at *files.Resource, requested files.WriteLock,
 		return l, err
 	}
 	if req.TrailingSlash {
-		return l, fault.New(fault.Conflict, "There is no such folder: make it first.")
+		return l, fault.New(fault.Conflict, "There is no such folder: create it first.")
 	}
 	requested.NewEntry = true
 	_, err = req.store(upload.OneShot{Conflict: files.Fail, Body: bytes.NewReader(nil),

@@ -184,7 +184,7 @@ func (t *treeBuilder) add(token xml.Token, first bool) error {
 func (t *treeBuilder) text(data []byte) error {
 	if len(t.open) == 0 {
 		if len(bytes.Trim(data, " \t\r\n")) > 0 {
-			return notWellFormed("text stands outside its element")
+			return notWellFormed("it has text outside of its element")
 		}
 		return nil
 	}
@@ -204,7 +204,7 @@ func (t *treeBuilder) start(tag xml.StartElement) error {
 	case len(t.open) == 0 && t.root != nil:
 		return notWellFormed("it has a second element")
 	case len(t.open) == maxNesting:
-		return fault.Newf(fault.Invalid, "Elements may lie at most %d deep in each other.", maxNesting)
+		return fault.Newf(fault.Invalid, "Elements may be nested at most %d levels deep.", maxNesting)
 	}
 	spaces, err := declarations(tag.Attr)
 	if err != nil {
@@ -252,9 +252,9 @@ func declarations(attrs []xml.Attr) (map[string]string, error) {
 		case prefix == "xmlns" || a.Value == xmlnsSpace || (prefix == "xml") != (a.Value == xmlSpace):
 			return nil, notWellFormed("a prefix is declared that is reserved")
 		case prefix != "" && a.Value == "":
-			return nil, notWellFormed("the prefix %s is declared as nothing", prefix)
+			return nil, notWellFormed("the prefix %s is declared with an empty namespace", prefix)
 		case prefix != "" && !isNCName(prefix):
-			return nil, notWellFormed("%s is no prefix", prefix)
+			return nil, notWellFormed("%s is not a valid prefix", prefix)
 		case len(a.Value) > maxSpace:
 			return nil, fault.Newf(fault.Invalid, "A namespace name has at most %d bytes.", maxSpace)
 		}
@@ -292,7 +292,7 @@ func (t *treeBuilder) attributes(written []xml.Attr) ([]attribute, error) {
 // namespace applies to elements only. Fault: Invalid.
 func (t *treeBuilder) expand(name xml.Name, isElement bool) (qname, error) {
 	if !isNCName(name.Local) {
-		return qname{}, notWellFormed("%s is no name", name.Local)
+		return qname{}, notWellFormed("%s is not a valid name", name.Local)
 	}
 	switch {
 	case name.Space == "xml":
