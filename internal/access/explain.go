@@ -104,7 +104,7 @@ func (f ruleFit) reason(r *rule) string {
 		return "Its pattern does not cover the path."
 	case otherAddress:
 		if r.allows() {
-			return "It allows from other addresses only."
+			return "It allows requests from other addresses only."
 		}
 		return "It does not deny callers from this address."
 	}

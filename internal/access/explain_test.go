@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 		{"path", false, "Its pattern does not cover the path."},
 		{"write", false, "It does not name this permission."},
 		{"mount", false, "It is for another mount."},
-		{"from", false, "It allows from other addresses only."},
+		{"from", false, "It allows requests from other addresses only."},
 		{"locked", true, "It would allow this, but its password was not given, so it is skipped."},
 		{"deny", true, "It decides: denied."},
 		{"late", true, "It matches, but an earlier rule or ownership has decided."},

@@ -109,7 +109,7 @@ func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err err
 func checkMailLimit(tx *db.Tx, rows, value string, now time.Time) error {
 	last, err := nthNewest(tx, rows, value, maxMailed, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli())
 	if err == nil && last > 0 {
-		err = rateLimited("Enough codes were mailed for now. Please wait before you ask for another.", last,
+		err = rateLimited("Too many codes were sent. Please wait before you request another one.", last,
 			mailedWindow, now)
 	}
 	return err

@@ -45,9 +45,9 @@ type NewInvite struct {
 func (n NewInvite) check() error {
 	switch {
 	case n.MaxUses < 1 || n.MaxUses > maxInviteUses:
-		return fault.Newf(fault.Invalid, "An invite is good for 1 to %d registrations.", maxInviteUses)
+		return fault.Newf(fault.Invalid, "An invite can allow 1 to %d registrations.", maxInviteUses)
 	case n.Lifetime != 0 && (n.Lifetime < minInviteLifetime || n.Lifetime > maxInviteLifetime):
-		return fault.New(fault.Invalid, "An invite lasts for a minute at least, and ten years at most.")
+		return fault.New(fault.Invalid, "An invite must last between one minute and ten years.")
 	case utf8.RuneCountInString(n.Note) > maxNoteRunes:
 		return fault.Newf(fault.Invalid, "A note has at most %d characters.", maxNoteRunes)
 	case strings.ContainsFunc(n.Note, func(r rune) bool { return vpath.IsUnprintable(r) && r != '\n' && r != '\t' }):

@@ -146,7 +146,7 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 		return fmt.Errorf("verify a password: %w", err)
 	}
 	if !right {
-		return fault.New(fault.InvalidPassword, "The present password is wrong.")
+		return fault.New(fault.InvalidPassword, "The current password is wrong.")
 	}
 	passwordHash, err := s.HashPassword(ctx, AccountSource(u.ID), fresh)
 	if err != nil {

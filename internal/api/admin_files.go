@@ -12,7 +12,7 @@ type adminFileReply struct {
 	Size        int64   `json:"size" required:"true" description:"Bytes."`
 	MimeType    string  `json:"mimeType,omitempty"`
 	HasPassword bool    `json:"hasPassword" required:"true"`
-	OwnerID     *string `json:"ownerId" required:"true" description:"null for a folder that exists only because a mount lies below it."`
+	OwnerID     *string `json:"ownerId" required:"true" description:"null for a folder that exists only because a mount is below it."`
 	Username    *string `json:"username" required:"true" description:"Username of the owner; null when the account was deleted."`
 	CreatedAt   int64   `json:"createdAt" required:"true"`
 	UpdatedAt   int64   `json:"updatedAt" required:"true"`

@@ -132,5 +132,5 @@ func (a *API) testEmail(c *call, in testEmailInput) (testEmailReply, error) {
 		return testEmailReply{}, err
 	}
 	err := a.Letters.Test(c.ctx(), letter.Recipient{Email: *in.To, Name: c.user.Username, Locale: c.user.Locale})
-	return testEmailReply{"The mail server has taken the test message."}, err
+	return testEmailReply{"The mail server accepted the test message."}, err
 }

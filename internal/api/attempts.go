@@ -34,7 +34,7 @@ func (c *call) limitAttempts(targets []string, wrong fault.Kind, check func() er
 		seen, err := c.countAttempt(c.ctx(), target, 1)
 		if err == nil && !seen.Allowed {
 			err = &fault.Error{
-				Kind: fault.RateLimited, Message: "Too many wrong answers were given. Please wait, and try again then.",
+				Kind: fault.RateLimited, Message: "Too many failed attempts. Please try again later.",
 				RetryAfter: seen.RetryAfter,
 			}
 		}

@@ -229,7 +229,7 @@ func (f inputField) fitsComposed(s string) bool {
 func (f inputField) rangeFault() error {
 	switch {
 	case f.minimum != nil && f.maximum != nil:
-		return fault.Newf(fault.Invalid, "%s must lie between %d and %d.", f.name, *f.minimum, *f.maximum)
+		return fault.Newf(fault.Invalid, "%s must be between %d and %d.", f.name, *f.minimum, *f.maximum)
 	case f.minimum != nil:
 		return fault.Newf(fault.Invalid, "%s must be at least %d.", f.name, *f.minimum)
 	}

@@ -71,7 +71,7 @@ func (c *call) readRawUpload(media string) (incomingFile, error) {
 	}
 	if in.name == "" && (in.size == 0 || media == "application/x-www-form-urlencoded") {
 		return incomingFile{}, fault.New(fault.Invalid,
-			"There is no file in the request: send a form with the field `file`, or the file as the body.")
+			"The request contains no file. Send a form with the field `file`, or the file as the body.")
 	}
 	return in, nil
 }
@@ -202,7 +202,7 @@ const maxParts = 1000
 // disk.
 func (c *call) uploadForm(boundary string) error {
 	if boundary == "" {
-		return fault.New(fault.Invalid, "The form has no boundary.")
+		return fault.New(fault.Invalid, "The Content-Type of the form has no boundary.")
 	}
 	form := multipart.NewReader(c.r.Body, boundary)
 	path, pathKnown := c.r.Header.Get("X-Path"), c.r.Header.Get("X-Path") != ""
@@ -215,7 +215,7 @@ func (c *call) uploadForm(boundary string) error {
 			return fault.Newf(fault.Invalid, "A form has at most %d fields.", maxParts)
 		case err == io.EOF: // not errors.Is: the error of a form that ends early wraps io.EOF
 			if waiting == nil {
-				return fault.New(fault.Invalid, "There is no file in the form: the field is called `file`.")
+				return fault.New(fault.Invalid, "The form contains no file. Send it in the field `file`.")
 			}
 			in := waiting.in
 			in.path = path

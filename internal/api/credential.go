@@ -58,7 +58,7 @@ func (c *call) identify() error {
 	case c.route.auth == freeModeAuth:
 		return c.authenticateFreeSession()
 	case c.route.auth == uploadKeyAuth:
-		return fault.New(fault.Unauthorized, "An API key is needed: Authorization: Bearer <key id>.<secret>.")
+		return fault.New(fault.Unauthorized, "An API key is required: Authorization: Bearer <key id>.<secret>.")
 	case ambiguous == nil && cookie == "":
 		if c.route.auth == optionalAuth {
 			return nil
@@ -76,7 +76,7 @@ func (c *call) identify() error {
 	case err != nil:
 		return err
 	case c.route.auth == adminAuth && c.user.Role != access.Admin:
-		return fault.New(fault.Forbidden, "This is for administrators.")
+		return fault.New(fault.Forbidden, "Only administrators can do this.")
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (c *call) authenticateBasic() error {
 	}
 	id, secret, found := c.r.BasicAuth()
 	if !found {
-		return fault.New(fault.Unauthorized, "An API key is needed: its id is the user name, its secret the password.")
+		return fault.New(fault.Unauthorized, "An API key is required: use its id as the user name and its secret as the password.")
 	}
 	return c.authenticateKey(id+"."+secret, "webdav")
 }

@@ -126,7 +126,7 @@ func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 	to, step := valueOr(in.To, a.Now().UnixMilli()), valueOr(in.Step, 3600)*1000
 	from := valueOr(in.From, max(0, to-day*1000))
 	if from >= to {
-		return seriesReply{}, fault.New(fault.Invalid, "from must lie before to.")
+		return seriesReply{}, fault.New(fault.Invalid, "from must be earlier than to.")
 	}
 	n := (to - from + step - 1) / step
 	if n > maxPoints {

@@ -222,7 +222,7 @@ func attemptFault(seen kv.Result, err error) error {
 		return err
 	}
 	if !seen.Allowed {
-		return &fault.Error{Kind: fault.RateLimited, Message: "Too many wrong answers. Please wait a moment.",
+		return &fault.Error{Kind: fault.RateLimited, Message: "Too many failed attempts. Please wait a moment.",
 			RetryAfter: seen.RetryAfter}
 	}
 	return nil

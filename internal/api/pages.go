@@ -74,7 +74,7 @@ func (c *call) writePage(status int, text string) {
 		Home                       bool
 	}{Title: title, Heading: title, Text: text, Base: c.a.BaseURL, Home: text == ""}
 	if view.Home {
-		view.Text = "Image hosting and file storage is running here."
+		view.Text = "This is an image hosting and file storage service."
 	} else {
 		view.Heading = strconv.Itoa(status)
 	}

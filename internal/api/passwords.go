@@ -40,7 +40,7 @@ func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, er
 	case valueOr(in.Password, "") == "":
 		return unlockedReply{}, fault.New(fault.Invalid, "password is required.")
 	case len(gate.Passwords) == 0:
-		return unlockedReply{}, fault.New(fault.Invalid, "No password is asked for here.")
+		return unlockedReply{}, fault.New(fault.Invalid, "No password is required here.")
 	}
 	var given []string
 	byAddress, everywhere := c.attemptTargets("entry:"+in.ID, gate.Passwords)
@@ -129,13 +129,13 @@ func (c *call) limitUnlocks() error {
 }
 
 func wrongPassword() error {
-	return fault.New(fault.InvalidPassword, "The password is wrong, or none is asked for here.")
+	return fault.New(fault.InvalidPassword, "The password is wrong, or none is required here.")
 }
 
 // refuseKey refuses API keys, which may not submit passwords. Fault: Forbidden.
 func (c *call) refuseKey() error {
 	if c.key != nil {
-		return fault.New(fault.Forbidden, "API keys cannot give passwords.")
+		return fault.New(fault.Forbidden, "API keys cannot submit passwords.")
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *
 	case gate.Outcome != access.Allowed:
 		c.addProofs(given)
 		return unlockedReply{}, fault.New(fault.PasswordRequired,
-			"This password is right, but another one is asked for as well.")
+			"This password is correct, but another password is also required.")
 	case gate.Folder:
 		c.addProofs(given)
 		listing := "/api/files?path="

@@ -15,7 +15,7 @@ type forgotPasswordInput struct {
 // (abuse case C48).
 func (a *API) forgotPassword(c *call, in forgotPasswordInput) (messageReply, error) {
 	err := a.Accounts.QueueReset(c.ctx(), *in.Email)
-	return messageReply{"If this address belongs to an account, a link to set a new password is on its way to it."}, err
+	return messageReply{"If this address belongs to an account, a link to set a new password is being sent to it."}, err
 }
 
 type resetPasswordInput struct {

@@ -125,5 +125,5 @@ func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
 	if err := a.Accounts.ResendVerification(c.ctx(), settings, *in.Email); err != nil {
 		return resendReply{}, err
 	}
-	return resendReply{"If an account with this address waits to be verified, another link is on its way to it."}, nil
+	return resendReply{"If an account with this address is not verified yet, another link is being sent to it."}, nil
 }

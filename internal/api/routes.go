@@ -67,7 +67,7 @@ func (a *API) routeTable() []route {
 		get("/api/files/{id}/download", streamRoute("application/json", a.fileDownload)).withFind((*call).findEmbedded).
 			withReply(envelope[downloadReply]{}).withAuth(optionalAuth).withLimit(transferLimit).
 			withSummary(
-				"A single-use download address; an embed gets the bytes, a visitor a redirect to the public address of the file").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).withRedirect("For a visitor to the public address of the file; for an embed to the file's store, if the provider has redirect on"),
+				"A single-use download address; an image or media element gets the bytes, a visitor is redirected to the public address of the file").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).withRedirect("Redirect of a visitor to the public address of the file, or of an image or media element to the file's store, if the provider has redirect on"),
 		get("/api/files/{id}/thumbnail", streamRoute("image/*", a.thumbnail)).withFind((*call).findFile).
 			withInput(thumbnailInput{}).withAuth(optionalAuth).withLimit(transferLimit).
 			withSummary("Thumbnail of an image that the caller may download: WebP, JPEG or PNG").
@@ -114,7 +114,7 @@ func (a *API) routeTable() []route {
 			withFaults(fault.Invalid, fault.NotFound, fault.Conflict, fault.UploadExpired, fault.Unverified),
 		get("/api/files/upload/multipart/{sessionId}/parts", jsonRoute(200, a.listParts)).withAuth(sessionOrKeyAuth).
 			withLimit(transferLimit).withSummary(
-			"The parts of a multipart session that have arrived; clients resume by this list").
+			"The parts of a multipart session received so far; clients use this list to resume").
 			withFaults(fault.NotFound, fault.Conflict, fault.UploadExpired),
 		post("/api/files/upload/multipart/{sessionId}/renew", jsonRoute(200, a.renewUpload)).withAuth(sessionOrKeyAuth).
 			withLimit(transferLimit).withSummary("Renew a multipart session for another hour, up to a day in all").
@@ -274,7 +274,7 @@ func (a *API) routeTable() []route {
 			withSummary("Begin a free-mode session with the visitor's own bucket").
 			withFaults(fault.Forbidden, fault.ConnectionRefused),
 		get("/api/free-mode/session", jsonRoute(200, a.freeSession)).withAuth(freeModeAuth).asFreeMode().
-			withSummary("The free-mode session, as init answered").asAddition(),
+			withSummary("The free-mode session, as returned by init").asAddition(),
 		get("/api/free-mode/files", jsonRoute(200, a.freeList)).withAuth(freeModeAuth).asFreeMode().
 			withSummary("List a folder of the bucket"),
 		get("/api/free-mode/download", streamRoute("*/*", a.freeDownload)).withInput(freeKeyInput{}).
@@ -307,7 +307,7 @@ func (a *API) routeTable() []route {
 		get("/api/public/settings", jsonRoute(200, a.publicSettings)).withAuth(noAuth).
 			withSummary("The site settings that visitors may read"),
 		get("/api/public/features", jsonRoute(200, a.publicFeatures)).withAuth(noAuth).
-			withSummary("Which features are on").asAddition(),
+			withSummary("The features that are on").asAddition(),
 		get("/api/public/announcements", jsonRoute(200, a.publicAnnouncements)).withAuth(noAuth).
 			withSummary("Announcements that have not expired, the newest first"),
 		post("/api/public/unlock", jsonRoute(200, a.unlock)).withAuth(optionalAuth).
@@ -328,7 +328,7 @@ func (a *API) routeTable() []route {
 }
 
 // storeRedirect describes the redirect to the store for providers with the redirect flag.
-const storeRedirect = "To the file's store, if the provider has redirect on; HEAD is answered by this service"
+const storeRedirect = "Redirect to the file's store, if the provider has redirect on; this service answers HEAD"
 
 var compatibleFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded,
 	fault.Unverified}

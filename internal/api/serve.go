@@ -60,7 +60,7 @@ func (c *call) serveContent(content files.Content, opts serveOptions) error {
 // sendfile.
 func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	if requestsActiveContent(c.r) {
-		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
+		return fault.New(fault.Forbidden, "Stored files cannot be loaded as scripts, styles or workers of this site.")
 	}
 	h := c.w.Header()
 	media, inline, policy := safeType(content.mimeType)

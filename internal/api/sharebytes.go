@@ -125,7 +125,7 @@ func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 		return listShareReply{}, err
 	}
 	if !visit.Authorized {
-		return listShareReply{}, fault.New(fault.InvalidPassword, "Give the password first.")
+		return listShareReply{}, fault.New(fault.InvalidPassword, "Enter the password first.")
 	}
 	listing, err := a.Tree.ListShared(c.ctx(), visit.Creator, visit.EntryID, inside, files.ListQuery{
 		Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)), Sort: valueOr(in.Sort, ""),

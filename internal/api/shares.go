@@ -159,7 +159,7 @@ type visitedShareReply struct {
 	AllowPreview     *bool             `json:"allowPreview" required:"true" description:"null until the password is given."`
 	AllowDownload    *bool             `json:"allowDownload" required:"true" description:"null until the password is given."`
 	ExpiresAt        *int64            `json:"expiresAt" required:"true"`
-	RequiresPassword bool              `json:"requiresPassword" required:"true" description:"The visitor still has to give a password."`
+	RequiresPassword bool              `json:"requiresPassword" required:"true" description:"The visitor must still enter a password."`
 	ViewCount        int64             `json:"viewCount" required:"true"`
 	MaxViews         *int64            `json:"maxViews" required:"true"`
 	DownloadCount    int64             `json:"downloadCount" required:"true"`
@@ -211,7 +211,7 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 	case err != nil:
 		return verifyShareReply{}, err
 	case len(visit.Passwords) == 0:
-		return verifyShareReply{}, fault.New(fault.Invalid, "This share asks for no password.")
+		return verifyShareReply{}, fault.New(fault.Invalid, "This share has no password.")
 	}
 	if err := c.limitUnlocks(); err != nil {
 		return verifyShareReply{}, err
@@ -232,7 +232,7 @@ func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error
 	c.addShareProofs(visit.ID, given)
 	if !visit.Authorized {
 		return verifyShareReply{}, fault.New(fault.PasswordRequired,
-			"This password is right, but another one is asked for as well.")
+			"This password is correct, but another password is also required.")
 	}
 	return verifyShareReply{Authorized: true}, nil
 }

@@ -30,7 +30,7 @@ type createSessionReply struct {
 	UploadURL        string      `json:"uploadUrl" required:"true" description:"Where the bytes are PUT. Single: the store's address in mode presigned (exactly fileSize bytes, once or again, until expiresAt), else the service's. Multipart: the service's in both modes; the number of the part is added."`
 	UploadID         *string     `json:"uploadId" required:"true" description:"The store's id of the multipart upload in mode presigned, otherwise null."`
 	UploadMode       string      `json:"uploadMode" required:"true" enum:"presigned,worker" description:"presigned: the bytes may go straight to the store, without cookies or keys of this service. The raw and part endpoints take them as well."`
-	TotalParts       *int64      `json:"totalParts" required:"true" description:"Number of parts of 8 MiB; the last one may be shorter. null for a session whose bytes come in one piece."`
+	TotalParts       *int64      `json:"totalParts" required:"true" description:"Number of parts of 8 MiB; the last one may be shorter. null for a session without parts."`
 	Parts            []partURL   `json:"parts" required:"true" description:"Addresses at the store for every part, in mode presigned."`
 	ExpiresAt        int64       `json:"expiresAt" required:"true"`
 	ExpiresIn        int64       `json:"expiresIn" required:"true" description:"Seconds."`

@@ -137,7 +137,7 @@ func acquireZip(zips *concurrency.Limit, source string) (release func(), err err
 // sent. HEAD evaluates the query only, without opening a file.
 func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() error) error {
 	if requestsActiveContent(c.r) {
-		return fault.New(fault.Forbidden, "Stored files are not run as part of this site.")
+		return fault.New(fault.Forbidden, "Stored files cannot be loaded as scripts, styles or workers of this site.")
 	}
 	head := c.r.Method == http.MethodHead
 	if !head {

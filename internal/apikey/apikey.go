@@ -92,12 +92,12 @@ func (k Key) Scope() *access.Key {
 // mapped into IPv6 is treated as IPv4 (abuse cases C32, C59). Fault: Forbidden.
 func (k Key) Allows(protocol string, ip netip.Addr) error {
 	if !slices.Contains(k.Protocols, protocol) {
-		return fault.New(fault.Forbidden, "This API key is not made for this protocol.")
+		return fault.New(fault.Forbidden, "This API key does not allow this protocol.")
 	}
 	ip = ip.Unmap().WithZone("")
 	if len(k.AllowedIPs) > 0 && !slices.ContainsFunc(k.AllowedIPs,
 		func(p netip.Prefix) bool { return p.Contains(ip) }) {
-		return fault.New(fault.Forbidden, "This API key may not be used from this address.")
+		return fault.New(fault.Forbidden, "This API key does not allow requests from this address.")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (n NewKey) build(now time.Time) (Key, error) {
 		return Key{}, err
 	}
 	if clean, err := vpath.Parse(path); err != nil || clean.Reserved() {
-		return Key{}, badUploadPath("its first segment is reserved for the service")
+		return Key{}, badUploadPath("its first segment is reserved by the service")
 	}
 	links := n.PublicLinks
 	if links == "" {

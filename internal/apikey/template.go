@@ -93,7 +93,7 @@ func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, err
 }
 
 func leavesRootError() error {
-	return fault.New(fault.Forbidden, "The path leaves the upload root of this API key.")
+	return fault.New(fault.Forbidden, "The path is outside the upload root of this API key.")
 }
 
 // unknownPlaceholder returns the first unknown placeholder in s.

@@ -33,7 +33,7 @@ type Mount struct {
 func (m *Mount) Check() error {
 	switch {
 	case m.Path.Reserved():
-		return fault.New(fault.Invalid, "The first segment of this path is reserved for the service.")
+		return fault.New(fault.Invalid, "The first segment of this path is reserved by the service.")
 	case strings.TrimSpace(m.Name) == "" || utf8.RuneCountInString(m.Name) > maxName ||
 		strings.ContainsFunc(m.Name, unicode.IsControl):
 		return fault.New(fault.Invalid, "A mount's name has 1 to 255 characters, none of them a control character.")

@@ -71,7 +71,7 @@ const refuses = (page, address) =>
         headers: { 'Retry-After': '37' },
         json: {
           success: false,
-          error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many wrong answers were given.' },
+          error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Too many failed attempts.' },
           timestamp: 0,
         },
       }),
