@@ -14,13 +14,13 @@ import (
 // root is the top of the source tree, from this package.
 const root = "../.."
 
-// TestTableFitsTheTree finds the lines of the table that code has left behind, without
-// running what they name.
+// TestTableFitsTheTree finds entries of the table that no longer fit the code, without running
+// their tests.
 func TestTableFitsTheTree(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range mutations {
 		if names[m.name] || m.name == "" || m.guard == "" || strings.Contains(m.guard, "|") {
-			t.Errorf("%q: every guard has a name of its own, and words", m.name)
+			t.Errorf("%q: a guard needs a unique name and a description", m.name)
 		}
 		names[m.name] = true
 		text, err := os.ReadFile(filepath.Join(root, m.file))
@@ -34,7 +34,7 @@ func TestTableFitsTheTree(t *testing.T) {
 			continue
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), m.file, after, parser.SkipObjectResolution); err != nil {
-			t.Errorf("%s: what comes out is no Go: %v", m.name, err)
+			t.Errorf("%s: the mutated source is not valid Go: %v", m.name, err)
 		}
 		for _, test := range tests(m.test) {
 			if !hasTest(t, m.pkg, test) {
