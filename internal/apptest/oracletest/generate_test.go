@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// names are what entries and mounts are called: few, so that patterns, mounts and entries meet;
-// case, wildcards and escapes among them.
+// names are the names of entries and mounts. There are few, so that patterns, mounts and entries
+// often match; they include case variants, wildcards and escapes.
 var names = []string{"a", "b", "c", "a", "b", "m", "n", "A", "x.jpg", "y.txt", "x.jpg", "été", "日本", "100%", "a_b",
 	"axb", "a b", "a..b", ".h", "q?", "s*", "%41", "a+b", "#1"}
 
-// Addresses that callers come from, and what rules and keys name.
+// The addresses of callers, and the networks that rules and keys allow.
 var (
 	addresses = []string{"10.0.0.1", "192.0.2.7", "2001:db8::5"}
 	networks  = []string{"10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "10.0.0.1"}
 )
 
-// random makes worlds.
+// random generates worlds.
 type random struct{ *rand.Rand }
 
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
 func pick[T any](d random, from []T) T { return from[d.IntN(len(from))] }
 
-// some picks a few of them, at least one, in their order.
+// some picks one or more of the values, in their order.
 func some[T any](d random, from []T) []T {
 	var few []T
 	for len(few) == 0 {
@@ -43,7 +43,7 @@ func (r random) id() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", r.Uint32(), r.Uint64()>>16)
 }
 
-// newWorld makes a world of those accounts.
+// newWorld generates a world with some of the accounts.
 func newWorld(d random, accounts []*user) *world {
 	w := &world{guests: d.chance(75)}
 	for i, u := range accounts { // the first is an administrator
@@ -63,7 +63,7 @@ func newWorld(d random, accounts []*user) *world {
 	for i := range d.IntN(9) {
 		w.addRule(d, int64(i+1))
 	}
-	if d.chance(45) { // much is allowed by and large
+	if d.chance(45) { // a broad allow rule
 		broad := &rule{id: d.id(), created: 0, role: pick(d, []string{"user", "user", "guest"}),
 			pattern: pick(d, []string{"/**", "/**", child(pick(d, w.mounts).path, "**")})}
 		if d.chance(70) {
@@ -94,7 +94,7 @@ func (w *world) addMounts(d random) {
 			return other.path == m.path &&
 				other.priority == m.priority
 		}) {
-			continue // two that nothing sets apart
+			continue // the two would have the same path and priority
 		}
 		m.root = &entry{id: d.id(), mount: m, folder: true, owner: w.users[0], password: d.chance(3)}
 		w.mounts, w.entries = append(w.mounts, m), append(w.entries, m.root)
@@ -121,7 +121,7 @@ func (w *world) addEntry(d random) {
 		e.owner = e.parent.owner
 	}
 	if slices.ContainsFunc(w.mounts, func(m *mount) bool { return within(m.path, e.place()) }) {
-		e.folder = true // a mount lies at it or below it
+		e.folder = true // a mount is at this path or below it
 	}
 	if !e.folder && d.chance(30) {
 		e.link = fmt.Sprintf("%022d", d.Uint64())
@@ -160,7 +160,7 @@ func (w *world) addKey(d random, i int) {
 	if d.chance(25) {
 		k.root = "/"
 	}
-	for !plainPath(k.root) { // an upload path knows no wildcards of its own, but braces and tildes
+	for !plainPath(k.root) { // braces and tildes are special in an upload path
 		k.root = parentOf(k.root)
 	}
 	w.keys = append(w.keys, k)
@@ -168,7 +168,7 @@ func (w *world) addKey(d random, i int) {
 
 func plainPath(at string) bool { return !strings.ContainsAny(at, "{}~") && !strings.Contains(at, "..") }
 
-// anyPath is a path of the world, mostly one at which there is something.
+// anyPath returns a path of the world, mostly that of an existing entry.
 func (w *world) anyPath(d random) string {
 	at := pick(d, w.paths())
 	if d.chance(15) {
@@ -215,8 +215,8 @@ func (w *world) addRule(d random, n int64) {
 	w.rules = append(w.rules, r)
 }
 
-// addPattern makes a pattern, without repeated `**`: how specific `/**/**` is depends on whether
-// one writes it shorter first.
+// addPattern generates a pattern without repeated `**`: the rank of `/**/**` depends on whether it
+// is shortened before it is compared.
 func (w *world) addPattern(d random) string {
 	pattern := w.somePattern(d)
 	for strings.Contains(pattern, "/**/**") || strings.Contains(pattern, "***") {
@@ -225,7 +225,7 @@ func (w *world) addPattern(d random) string {
 	return pattern
 }
 
-// somePattern makes a pattern of a path that is there, mostly one for a folder and all below it.
+// somePattern generates a pattern from an existing path, mostly one for a folder and all below it.
 func (w *world) somePattern(d random) string {
 	at := pick(d, w.paths())
 	parts := segments(at)
@@ -258,7 +258,7 @@ func (w *world) somePattern(d random) string {
 	return "/**"
 }
 
-// String writes a world so that a person can follow it.
+// String describes a world for a reader of the test's output.
 func (w *world) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "guests %v\n", w.guests)

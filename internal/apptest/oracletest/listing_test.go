@@ -7,9 +7,9 @@ import (
 )
 
 // certainty is whether an entry is visible. The decisions do not specify exactly which allow rules
-// "lie below" a folder: a rule that grants nothing visible, or that others revoke, may or may not
-// count. The result is yes when some existing or possible path below may be read or written by rule
-// or home, no when even the widest interpretation finds no rule, and open otherwise.
+// make a folder visible: a rule below it that grants nothing visible, or that others revoke, may or
+// may not count. The result is yes when some existing or possible path below may be read or written
+// by rule or home, no when even the widest interpretation finds no rule, and open otherwise.
 type certainty int
 
 const (

@@ -2,11 +2,10 @@
 
 package racetest
 
-// rounds of each case: a few, beside all the other tests; scripts/test runs them in full
-// with the race detector.
+// rounds is the number of rounds of each case. There are few without the race detector;
+// scripts/test runs the full number with it.
 const rounds = 10
 
-// peopleRounds is how often accounts and shares are raced for, on both set-ups: passwords
-// are hashed in many of them, so that this is where they are run in full, and the race
-// detector sees a few.
+// peopleRounds is the number of rounds of the cases of accounts and shares. The full number
+// runs here, without the race detector, since many of them hash passwords.
 const peopleRounds = 100

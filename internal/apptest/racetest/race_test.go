@@ -2,9 +2,8 @@
 
 package racetest
 
-// rounds of each case. The race detector makes them slow, and they are what the
-// races are judged by.
+// rounds is the number of rounds of each case: the full number.
 const rounds = 100
 
-// peopleRounds: see the other file.
+// peopleRounds is the number of rounds of the cases of accounts and shares; see norace_test.go.
 const peopleRounds = 10

@@ -231,7 +231,7 @@ func (c *folderCrossing) check(round int) {
 			c.t.Errorf("round %d: %s: status %d: %.200s", round, path, got.Status, got.Body)
 		}
 	}
-	// a request by path makes the first anew where it has another name
+	// a request by path creates the first folder again if that has been renamed
 	found, places := int64(0), []string{c.dir(0), c.dir(0) + "-renamed", c.dir(1)}
 	for _, dir := range slices.Compact(slices.Sorted(slices.Values(places))) {
 		if r := c.Get("/api/files?type=file&search=file-&path=" + dir); r.Status != 404 {

@@ -1,9 +1,10 @@
-// Package timingtest asks the running service things whose answers must not tell what they stand
-// for, neither by what they say nor by how long they take.
+// Package timingtest compares requests to the running service whose answers must not reveal which
+// case applies, such as a known or an unknown user name: neither by their content nor by the time
+// that they take.
 //
-// Two askings of a case are sent in turns, as a pair, in an order that changes. LARDER_TEST_PAIRS
-// is how many pairs, and makes a test of the medians: scripts/soak sets it to 500, on a machine
-// that does nothing else. Without it there are a few pairs, and the answers alone are compared.
+// The two requests of a case are sent as a pair, in alternating order. LARDER_TEST_PAIRS sets the
+// number of pairs and makes the test compare the median times: scripts/soak sets it to 500 on an
+// otherwise idle machine. Without it the test sends a few pairs and compares only the answers.
 package timingtest
 
 import (
@@ -26,29 +27,29 @@ import (
 // M is a JSON object.
 type M = apptest.M
 
-// maxDifference is how far apart the medians may be.
+// maxDifference is the largest allowed difference between the medians, relative to the smaller one.
 const maxDifference = 0.05
 
-// pair is what is asked.
+// pair is two requests whose answers must be equal.
 type pair struct {
 	name   string
-	status int // that both are answered with
+	status int // expected of both answers
 	ask    [2]timedRequest
 }
 
-// timedRequest sends one request; i is another number each time.
+// timedRequest sends one request; i differs in each call.
 type timedRequest struct {
 	what string
 	send func(c *apptest.Client, i int, header ...string) *apptest.Reply
 }
 
-// Abuse case C48.
+// Equal requests about different cases get equal answers that take equally long (abuse case C48).
 func TestAnswersTakeAsLong(t *testing.T) {
 	pairs, timed := 3, false
 	if text := os.Getenv("LARDER_TEST_PAIRS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			t.Fatalf("LARDER_TEST_PAIRS: %q is no number of pairs", text)
+			t.Fatalf("LARDER_TEST_PAIRS: %q is not a number of pairs", text)
 		}
 		pairs, timed = n, true
 	}
@@ -60,7 +61,7 @@ func TestAnswersTakeAsLong(t *testing.T) {
 	}
 }
 
-// cases sets up what is asked about.
+// cases creates the accounts, keys and shares and returns the pairs.
 func cases(t *testing.T, l *apptest.Larder) []pair {
 	alice := l.User(t, "alice")
 	resting := idOf(l.User(t, "disabled").Key(M{"protocols": []string{"webdav"}}))
@@ -113,7 +114,7 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 	l.User(t, "tired")
 	for i := range 20 {
 		for _, name := range []string{"noone", "tired"} {
-			from := fmt.Sprintf("10.9.%d.%d", len(name), i) // by address it is limited as well
+			from := fmt.Sprintf("10.9.%d.%d", len(name), i) // attempts are limited by address as well
 			l.Client(t).Post("/api/auth/login", M{"username": name, "password": "wrong"}, "X-Forwarded-For", from)
 		}
 	}
@@ -124,17 +125,17 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 		}}
 	}
 	return []pair{
-		// first, as the cases that move the clock give these accounts new tries
-		{"login refused, nobody and somebody", 429,
-			[2]timedRequest{login("nobody", "noone"), login("somebody", "tired")}},
-		{"login, nobody and a wrong password", 401,
-			[2]timedRequest{login("nobody", "nobody"), login("a wrong password", "alice")}},
-		{"login, a wrong password and a disabled account", 401,
+		// first: cases that move the clock allow these accounts new attempts
+		{"login refused, unknown and known user name", 429,
+			[2]timedRequest{login("unknown", "noone"), login("known", "tired")}},
+		{"login, unknown user name and wrong password", 401,
+			[2]timedRequest{login("unknown user name", "nobody"), login("a wrong password", "alice")}},
+		{"login, wrong password and disabled account", 401,
 			[2]timedRequest{login("a wrong password", "alice"), login("a disabled account", "disabled")}},
-		{"login, a wrong password and an unverified account", 401,
+		{"login, wrong password and unverified account", 401,
 			[2]timedRequest{login("a wrong password", "alice"), login("an unverified account", "waiting")}},
-		{"login, nobody's address and somebody's", 401,
-			[2]timedRequest{login("nobody's address", "nobody@example.org"), login("somebody's", "alice@example.org")}},
+		{"login, unknown and known address", 401,
+			[2]timedRequest{login("unknown", "nobody@example.org"), login("known", "alice@example.org")}},
 		{"forgot-password, unknown and known", 200,
 			[2]timedRequest{mailed(forgot, "unknown", unknown),
 				mailed(forgot, "known", constant("alice@example.org"))}},
@@ -144,18 +145,18 @@ func cases(t *testing.T, l *apptest.Larder) []pair {
 		{"resend-verification, verified and waiting", 200,
 			[2]timedRequest{mailed(resend, "verified", constant("alice@example.org")),
 				mailed(resend, "waiting", constant("waiting@example.org"))}},
-		{"share, a wrong password and one that begins right", 401,
-			[2]timedRequest{verify("wrong", own, "a wrong password"), verify("begins right", own, "a right passwore")}},
-		{"share, the password of its own and its file's", 401,
-			[2]timedRequest{verify("its own", own, "a wrong password"),
-				verify("its file's", files, "a wrong password")}},
-		{"key, unknown and with a wrong secret", 401,
-			[2]timedRequest{key("unknown", counted("pk_%024d")), key("a wrong secret", constant(id))}},
-		{"WebDAV, a key unknown and with a wrong secret", 401,
-			[2]timedRequest{basic("unknown", counted("pk_%024d")), basic("a wrong secret", constant(drive))}},
-		{"WebDAV, a key with a wrong secret and a disabled account's", 401,
+		{"share, wrong password and correct prefix", 401,
+			[2]timedRequest{verify("wrong", own, "a wrong password"), verify("correct prefix", own, "a right passwore")}},
+		{"share, own password and password of the file", 401,
+			[2]timedRequest{verify("own password", own, "a wrong password"),
+				verify("password of the file", files, "a wrong password")}},
+		{"key, unknown id and wrong secret", 401,
+			[2]timedRequest{key("unknown id", counted("pk_%024d")), key("a wrong secret", constant(id))}},
+		{"WebDAV, unknown id and wrong secret", 401,
+			[2]timedRequest{basic("unknown id", counted("pk_%024d")), basic("a wrong secret", constant(drive))}},
+		{"WebDAV, wrong secret and key of a disabled account", 401,
 			[2]timedRequest{basic("a wrong secret", constant(drive)),
-				basic("a disabled account's", constant(resting))}},
+				basic("key of a disabled account", constant(resting))}},
 	}
 }
 
@@ -163,7 +164,7 @@ func counted(format string) func(int) string {
 	return func(i int) string { return fmt.Sprintf(format, i) }
 }
 
-// idOf is the id of the API key that a client sends.
+// idOf returns the id of the API key that a client sends.
 func idOf(key *apptest.Client) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(key.Header.Get("Authorization"), "Bearer "), ".")
 	return id
@@ -171,7 +172,7 @@ func idOf(key *apptest.Client) string {
 
 func constant(text string) func(int) string { return func(int) string { return text } }
 
-// shares makes a share with a password of its own and one of a file with a password.
+// shares creates a share with its own password and a share of a file with a password.
 func shares(c *apptest.Client) (own, files string) {
 	open, locked := c.Upload("/home/alice", "open.txt", []byte("x")), c.Upload("/home/alice", "locked.txt", []byte("x"))
 	c.Put("/api/files/"+locked, M{"accessPassword": "a right password"}).OK(200)
@@ -182,7 +183,7 @@ func shares(c *apptest.Client) (own, files string) {
 func (p pair) run(t *testing.T, l *apptest.Larder, pairs int, timed bool) {
 	c := l.Client(t)
 	var took [2][]time.Duration
-	for i := -2; i < pairs; i++ { // two to warm up
+	for i := -2; i < pairs; i++ { // two pairs to warm up
 		var said [2]string
 		if p.status == 401 {
 			l.Clock.Advance(2 * time.Minute) // wrong passwords are limited by target
@@ -208,11 +209,11 @@ func (p pair) run(t *testing.T, l *apptest.Larder, pairs int, timed bool) {
 	apart := float64(max(a, b)-min(a, b)) / float64(min(a, b))
 	t.Logf("%d pairs: %s %s, %s %s, %.1f %% apart", pairs, p.ask[0].what, a, p.ask[1].what, b, 100*apart)
 	if timed && apart > maxDifference {
-		t.Errorf("the medians are %.1f %% apart; %.0f are the most", 100*apart, 100*maxDifference)
+		t.Errorf("the medians differ by %.1f %%, want at most %.0f %%", 100*apart, 100*maxDifference)
 	}
 }
 
-// timestamp is the time of an answer.
+// timestamp matches the time in an answer.
 var timestamp = regexp.MustCompile(`"timestamp":\d+`)
 
 func withoutTimestamp(body []byte) string { return timestamp.ReplaceAllString(string(body), "") }
