@@ -63,7 +63,7 @@ func (s *accountStory) forgetsThePassword(t *testing.T) {
 	known := visitor.do(t, "POST", "/api/auth/forgot-password", object{"email": "Ann@Example.org"}).want(t, 200)
 	told := regexp.MustCompile(`"message":"[^"]*"`)
 	if a, b := told.FindString(string(unknown.body)), told.FindString(string(known.body)); a != b || a == "" {
-		t.Errorf("nobody's address is answered %s, ann's %s", a, b)
+		t.Errorf("an unknown address gets the answer %s, ann's address %s", a, b)
 	}
 	_, token := link(t, s.post.mail(t, "ann@example.org"))
 	s.secret("reset token", token)
@@ -77,7 +77,7 @@ func (s *accountStory) forgetsThePassword(t *testing.T) {
 	s.cookies(t, s.ann)
 	s.tokens[ownToken] = s.download(t, s.ann, "/api/files/"+s.ids["beach.jpg"]+"/download")
 	if s.post.Len() != 0 {
-		t.Error("somebody else got a mail")
+		t.Error("another address got a mail")
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *accountStory) comesAgain(t *testing.T) {
 	s.visitor().do(t, "POST", "/api/auth/register", again).want(t, 201)
 	s.verifies(t, "ann@elsewhere.example")
 	if s.post.Len() != 0 {
-		t.Error("there are mails that nobody should have got")
+		t.Error("there are unexpected mails")
 	}
 	ann := login(t, "ann", firstPassword, s.admin.bases...)
 	s.cookies(t, ann)

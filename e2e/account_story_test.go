@@ -120,7 +120,7 @@ func (s *accountStory) registers(t *testing.T) {
 	}
 	visitor.do(t, "POST", "/api/auth/register", ann).data(t, 201, &made)
 	if made.User.Role != "user" || made.User.EmailVerified {
-		t.Errorf("whoever registered is %+v", made.User)
+		t.Errorf("the registered account is %+v", made.User)
 	}
 	s.annID = made.User.ID
 	visitor.do(t, "POST", "/api/auth/register", ann).fails(t, 409, "ALREADY_EXISTS")

@@ -402,6 +402,6 @@ func (l *larderSite) judge(t *testing.T, result profiled) {
 	if result.Workers != 0 {
 		t.Errorf("%d service workers stay", result.Workers)
 	}
-	t.Logf("%d files shown %d times, %d of them arrived as what was asked for; the slowest visit: %s, %d ms",
+	t.Logf("%d files shown %d times, %d of them arrived as the requested type; the slowest visit: %s, %d ms",
 		len(l.files), total, shown, where, slowest)
 }

@@ -76,7 +76,7 @@ func TestABucketNextToTheDisk(t *testing.T) {
 				t.Errorf("%d rows were deleted", gone.Deleted)
 			}
 			if used, files := anna.usage(t); used != 0 || files != 0 {
-				t.Errorf("%d bytes in %d files are charged for nothing", used, files)
+				t.Errorf("%d bytes in %d files are charged although nothing is stored", used, files)
 			}
 			s.visitor().do(t, "GET", link, nil).fails(t, 404, "NOT_FOUND")
 			s.awaitEmpty(t, bucket)
@@ -90,11 +90,11 @@ func (s *setup) wantNoSecretsInLogs(t *testing.T, bucket s3test.Bucket) {
 	t.Helper()
 	list := s.admin.do(t, "GET", "/api/admin/storage/providers", nil).want(t, 200)
 	if bytes.Contains(list.body, []byte(bucket.SecretKey)) || bytes.Contains(list.body, []byte(bucket.AccessKey)) {
-		t.Errorf("the list of providers tells credentials: %s", list.body)
+		t.Errorf("the list of providers reveals credentials: %s", list.body)
 	}
 	for _, p := range s.processes {
 		if said := p.stderr.String() + p.stdout.String(); strings.Contains(said, bucket.SecretKey) {
-			t.Errorf("a log tells a secret: %s", tail(said, 500))
+			t.Errorf("a log contains a secret: %s", tail(said, 500))
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestABucketWithForeignObjects(t *testing.T) {
 		object{"name": "prefixed", "pathPrefix": "photos", "uploadMode": "worker"}))
 	for _, folder := range []string{"/bare", "/cloud"} {
 		if listed := s.admin.list(t, folder); len(listed) > 0 {
-			t.Errorf("%s lists what is not ours: %+v", folder, listed)
+			t.Errorf("%s lists objects of others: %+v", folder, listed)
 		}
 		content := contentOf(folder, 1000)
 		file := s.admin.upload(t, folder, oddName, content, nil)

@@ -110,7 +110,7 @@ func (c *client) propfind(t testing.TB, path string) map[string]davResource {
 		}
 		at = strings.TrimSuffix(at, "/")
 		if _, twice := all[at]; twice {
-			t.Errorf("PROPFIND %s tells of %s twice", path, at)
+			t.Errorf("PROPFIND %s lists %s twice", path, at)
 		}
 		all[at] = davResource{}
 		for _, s := range response.Propstats {

@@ -253,7 +253,7 @@ func (d *davLedger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	case r.status == 404:
 		return true, nil
 	case r.status != 200 || !d.sent.has(hash(r.body)):
-		return true, fmt.Errorf("reading %s below %s answered %d with %d bytes that nobody sent", path, d.root,
+		return true, fmt.Errorf("reading %s below %s answered %d with %d bytes that were never sent", path, d.root,
 			r.status, len(r.body))
 	}
 	return true, nil
@@ -264,8 +264,8 @@ func (d *davLedger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 func (d *davLedger) compare(t *testing.T) (size, files int64) {
 	t.Helper()
 	seen := d.client.things(t, d.root)
-	differences := map[string]string{"what was acknowledged": davDifference(d.before, seen),
-		"that with the request under way": davDifference(d.after, seen)}
+	differences := map[string]string{"the acknowledged state": davDifference(d.before, seen),
+		"the state after the unfinished request": davDifference(d.after, seen)}
 	if d.between != nil {
 		differences["half of that"] = davDifference(d.between, seen)
 	}

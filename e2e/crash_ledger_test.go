@@ -257,7 +257,7 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 	case r.status != 200:
 		return true, fmt.Errorf("reading %s answered %d: %s", path, r.status, tail(string(r.body), 300))
 	case !l.sent.has(hash(r.body)):
-		return true, fmt.Errorf("reading %s gave %d bytes that nobody sent", path, len(r.body))
+		return true, fmt.Errorf("reading %s gave %d bytes that were never sent", path, len(r.body))
 	}
 	return true, nil
 }
@@ -267,7 +267,7 @@ func (l *ledger) readOne(random *rand.Rand) (acknowledged bool, err error) {
 func (l *ledger) settle(seen tree) error {
 	toBefore, toAfter := difference(l.before, seen), difference(l.after, seen)
 	if toBefore != "" && toAfter != "" {
-		return fmt.Errorf("%s holds neither what was acknowledged:%s\nnor that with the operation under way:%s", l.root,
+		return fmt.Errorf("%s has neither the acknowledged state:%s\nnor that with the unfinished operation:%s", l.root,
 			toBefore, toAfter)
 	}
 	l.before, l.after = seen, seen

@@ -82,7 +82,7 @@ func (f *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
 		f.admin.createUser(t, ann.name, firstPassword, "user")
 		anew := login(t, ann.name, firstPassword, f.admin.bases...)
 		if lie := anew.list(t, "/home/"+ann.name); len(lie) != 0 {
-			t.Errorf("whoever has the name now has %d entries in their home", len(lie))
+			t.Errorf("the current account of that name has %d entries in its home", len(lie))
 		}
 		anew.do(t, "GET", "/api/files/"+ann.file, nil).fails(t, 403, "FORBIDDEN")
 		for _, home := range f.admin.list(t, "/home") {

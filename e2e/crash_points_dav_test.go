@@ -59,7 +59,7 @@ func (f *crashFixture) resourceAt(t *testing.T, path string) davResource {
 	t.Helper()
 	is, told := f.dav.propfind(t, path)[path]
 	if !told {
-		t.Errorf("PROPFIND %s does not tell of it", path)
+		t.Errorf("PROPFIND %s does not list it", path)
 	}
 	return is
 }
@@ -85,7 +85,7 @@ func davMkcol(t *testing.T, w *crashFixture) crashAttempt {
 		again: func(t *testing.T) {
 			w.dav.do(t, "MKCOL", dav(folder), nil).want(t, 405)
 			if is := w.resourceAt(t, folder); !is.folder {
-				t.Errorf("what was made is %+v", is)
+				t.Errorf("the created entry is %+v", is)
 			}
 		},
 	}

@@ -123,7 +123,7 @@ func envNumber(t *testing.T, name string, fallback, most int) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		t.Fatalf("%s: %q is no number from 1 to %d", name, text, most)
+		t.Fatalf("%s: %q is not a number from 1 to %d", name, text, most)
 	}
 	return n
 }
@@ -201,7 +201,7 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 	}
 	for point := range tried {
 		if !points[point] {
-			t.Errorf("%s is tried and is nowhere in the source", point)
+			t.Errorf("%s is in the test but not in the source", point)
 		}
 	}
 	for _, point := range slices.Sorted(maps.Keys(points)) {
@@ -346,7 +346,7 @@ func (f *crashFixture) wantState(t *testing.T, may map[string][]string) {
 			fits = []string{f.kept[path]}
 		}
 		if !slices.Contains(fits, seen[path]) && !strings.HasPrefix(path, loopFolder) {
-			t.Errorf("%s: hash %.8s of %d bytes, which is none of the %d that may lie there", path,
+			t.Errorf("%s: hash %.8s of %d bytes is none of the %d allowed ones", path,
 				hash([]byte(seen[path])), len(seen[path]), len(fits))
 		}
 	}

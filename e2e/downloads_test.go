@@ -42,7 +42,7 @@ func TestDownloadsEverywhere(t *testing.T) {
 		visitor.reads(t, link, after)
 		if r := visitor.do(t, "GET", link, nil, "Range", "bytes=10-19", "If-Range", etag); r.status != 200 ||
 			len(r.body) != len(after) {
-			t.Errorf("a part of what was replaced: %d, %d bytes", r.status, len(r.body))
+			t.Errorf("a range of the replaced content: %d, %d bytes", r.status, len(r.body))
 		}
 		s.admin.do(t, "DELETE", "/api/files/"+private.ID, nil).want(t, 200)
 		visitor.do(t, "GET", link, nil).fails(t, 404, "NOT_FOUND")

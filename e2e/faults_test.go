@@ -164,7 +164,7 @@ func (f *faultFixture) wantHealthy(t *testing.T) {
 	t.Helper()
 	f.p.await(t, "ready", func() bool { return f.p.probe("/api/public/health/ready") == 200 })
 	if got := f.admin.do(t, "GET", "/uploads/kept.bin", nil).want(t, 200).body; string(got) != f.kept {
-		t.Errorf("what was stored before has %d bytes now, want %d", len(got), len(f.kept))
+		t.Errorf("the object stored before has %d bytes now, want %d", len(got), len(f.kept))
 	}
 }
 

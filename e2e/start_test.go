@@ -156,7 +156,7 @@ func TestHealth(t *testing.T) {
 		}
 		if text := string(r.body); strings.Contains(text, builtVersion) ||
 			strings.Contains(text, filepath.Dir(p.site.dir)) {
-			t.Errorf("%s tells too much: %s", path, text)
+			t.Errorf("%s reveals too much: %s", path, text)
 		}
 	}
 }

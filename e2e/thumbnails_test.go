@@ -142,6 +142,6 @@ func TestThumbnailMemory(t *testing.T) {
 		t.Errorf("the server's own memory grew by %d MiB", grown>>20)
 	}
 	if help := p.site.mustRun(t, "help"); strings.Contains(help, "larder thumb") {
-		t.Error("the command of the child is offered to people")
+		t.Error("the help lists the command of the child process")
 	}
 }

@@ -335,11 +335,11 @@ func (f *davFixture) locksLast(t *testing.T) {
 		mine(replica).do(t, "PUT", path, []byte("x")).want(t, 423)
 		told := string(theirs(replica).do(t, "PROPFIND", path, nil, "Depth", "0").want(t, 207).body)
 		if !strings.Contains(told, "<D:activelock>") || strings.Contains(told, strings.Trim(token, "<>")) {
-			t.Errorf("what others are told of a lock: %s", told)
+			t.Errorf("the lock as other keys see it: %s", told)
 		}
 		if told := string(mine(replica).do(t, "PROPFIND", path, nil, "Depth", "0").want(t,
 			207).body); !strings.Contains(told, strings.Trim(token, "<>")) {
-			t.Errorf("what its owner is told of a lock: %s", told)
+			t.Errorf("the lock as its key sees it: %s", told)
 		}
 	}
 	shut(last)

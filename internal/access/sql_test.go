@@ -73,7 +73,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 			"delete":  func(tx *db.Tx) error { return s.Delete(tx, "plain") },
 		} {
 			if err := d.Write(t.Context(), do); !fault.Is(err, fault.NotFound) {
-				t.Errorf("%s what is gone: %v", what, err)
+				t.Errorf("%s a deleted row: %v", what, err)
 			}
 		}
 	})

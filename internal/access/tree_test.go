@@ -138,11 +138,11 @@ func TestDecideTree(t *testing.T) {
 	}
 	p := access.NewPolicy([]access.Rule{all}, true)
 	if got := p.DecideTree(alice, behindPasswords(targetAt("/x"), g, nil), read); got != access.TreeDenied {
-		t.Errorf("reading all of what another protects: %v, want %v", got, access.TreeDenied)
+		t.Errorf("reading everything below another user's password: %v, want %v", got, access.TreeDenied)
 	}
 	outer := &access.EntryPassword{ID: "e0", OwnerID: "root"}
 	if got := p.DecideTree(bob, behindPasswords(targetAt("/x"), g, outer), read); got != access.TreeDenied {
-		t.Errorf("reading what lies in another's protected folder: %v, want %v", got, access.TreeDenied)
+		t.Errorf("reading an entry in another user's protected folder: %v, want %v", got, access.TreeDenied)
 	}
 	if got := p.DecideTree(root, targetAt("/x"), 0); got != access.TreeDenied {
 		t.Errorf("no permission: %v, want %v", got, access.TreeDenied)

@@ -72,7 +72,7 @@ func TestListingFilter(t *testing.T) {
 		{"to a key of its owner", []access.Rule{rule("a", "role:user", allow, "/**")}, key(bob, false),
 			behindPasswords(targetAt("/a"), g, nil), all, all, "[up]", false},
 		{"a key that is confined, above its root", nil, key(root, true), targetAt("/a"), none, none, "[up]", false},
-		{"and elsewhere", nil, key(root, true), targetAt("/b"), none, none, "[]", true},
+		{"outside the upload root", nil, key(root, true), targetAt("/b"), none, none, "[]", true},
 		{"a key in its root", nil, key(root, true), targetAt("/a/up"), all, all, "[]", true},
 		{"a key with a deny of its own", []access.Rule{rule("d", "key:k1", deny, "/a/**")}, key(alice, false),
 			targetAt("/a"), none, none, "[up]", false},

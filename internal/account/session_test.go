@@ -342,7 +342,7 @@ func TestNewPasswordReplacesTheOldOne(t *testing.T) {
 		}
 		if err := w.db.Write(context.Background(),
 			func(tx *db.Tx) error { return w.SetPassword(tx, u.ID, "clear text") }); err == nil {
-			t.Error("a password that is no hash was stored")
+			t.Error("a stored password is not a hash")
 		}
 	})
 }

@@ -45,7 +45,7 @@ func TestInvites(t *testing.T) {
 		}
 		delete(first, "id")
 		delete(first, "code")
-		wantJSON(t, "what is left out", first,
+		wantJSON(t, "the created invite", first,
 			M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now})
 		l.Clock.Advance(time.Second)
 		second := admin.Post(path, M{"maxUses": 7, "expiresIn": 3600, "note": " für <b>Lee</b>", "usedCount": 5,

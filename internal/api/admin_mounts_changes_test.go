@@ -117,7 +117,7 @@ func TestInnerMounts(t *testing.T) {
 		onNew := addMount(admin, other, "/pub/new")
 		wantStatus(t, "an upload to where a mount has come to lie", completeUpload(admin, ahead, etagAhead), 409,
 			"OPERATION_FAILED")
-		wantJSON(t, "nothing came of it", listFolder(admin, "/pub/new").OK(200).Value("items"), []string{})
+		wantJSON(t, "no entry was created", listFolder(admin, "/pub/new").OK(200).Value("items"), []string{})
 		admin.Delete(mountsPath + "/" + onNew).OK(200)
 		wantStatus(t, "no folder was left behind", admin.Get("/api/files?path=/pub/new"), 404, "NOT_FOUND")
 		completeUpload(admin, ahead, etagAhead).OK(200)

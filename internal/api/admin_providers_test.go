@@ -258,7 +258,7 @@ func TestForeignBucketDirectoryIsRefused(t *testing.T) {
 		for _, bucket := range []string{"foreign", "full", "file"} {
 			before, rows := filesBelow(t, dir), tablesDigest(t, l)
 			wantStatus(t, bucket, admin.Post(providersPath, newProvider(M{"bucket": bucket})), 400, "VALIDATION_ERROR")
-			wantStrings(t, "what lies there after "+bucket, filesBelow(t, dir), before...)
+			wantStrings(t, "files on disk after "+bucket, filesBelow(t, dir), before...)
 			if tablesDigest(t, l) != rows {
 				t.Errorf("%s: a row was made", bucket)
 			}

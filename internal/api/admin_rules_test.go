@@ -180,7 +180,7 @@ func TestRulesRefuse(t *testing.T) {
 	} {
 		wantStatus(t, "PUT "+name, admin.Put("/api/admin/rules/"+id, body), 400, "VALIDATION_ERROR")
 	}
-	wantJSON(t, "nothing stayed", admin.Get("/api/admin/rules?limit=100").OK(200).Value("pagination.total").(fmt.Stringer).String(), "11")
+	wantJSON(t, "no rule was created", admin.Get("/api/admin/rules?limit=100").OK(200).Value("pagination.total").(fmt.Stringer).String(), "11")
 }
 
 // A rule applies to the next request, on every replica.

@@ -111,7 +111,7 @@ func TestCreateUserFields(t *testing.T) {
 		{"an empty address", M{"email": ""}, 400},
 		{"no @", M{"email": "alice.example.org"}, 400},
 		{"nothing before the @", M{"email": "@example.org"}, 400},
-		{"nothing behind it", M{"email": "alice@"}, 400},
+		{"no domain", M{"email": "alice@"}, 400},
 		{"two addresses", M{"email": "a@example.org, b@example.org"}, 400},
 		{"a display name", M{"email": "Alice <alice@example.org>"}, 400},
 		{"a header", M{"email": "a@example.org\r\nBcc: b@example.org"}, 400},

@@ -284,7 +284,7 @@ func TestAdministratorSetsHome(t *testing.T) {
 		updateUser(admin, id, M{"defaultPath": "/team/box", "role": "guest"}).OK(200)
 		guest := l.SignIn(t, "alice", "password of alice")
 		if writes(guest, "/team/box") {
-			t.Error("a guest writes in the home")
+			t.Error("a guest can write in the home")
 		}
 		guest.Get("/api/files?path=/team/box").Fails(403, "FORBIDDEN")
 		updateUser(admin, id, M{"role": "user"}).OK(200)

@@ -140,7 +140,7 @@ func (f *faultFixture) runWithFault(t *testing.T, op operation, fault s3test.Fau
 	}
 	f.proxy.Restore()
 	if made := f.proxy.Calls()[calls:]; f.proxy.Injected() == already {
-		t.Errorf("no call was spoilt; there were %v", made)
+		t.Errorf("no fault was injected; calls: %v", made)
 	}
 	return r
 }

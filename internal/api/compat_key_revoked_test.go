@@ -47,7 +47,7 @@ func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 		upload("read-only", func(id string) {
 			alice.Patch("/api/keys/"+id, M{"permissions": []string{"read"}}).OK(200)
 		}).Fails(403, "FORBIDDEN")
-		wantStrings(t, "nothing came of it", listNames(alice, home))
+		wantStrings(t, "no entry was created", listNames(alice, home))
 		wantUsed(t, alice, 0, 0)
 		upload("kept", func(string) { mkdir(alice, home, "something else"); alice.Key(M{"name": "another"}) }).OK(200)
 		wantStrings(t, "home", listNames(alice, home), "something else", "kept")

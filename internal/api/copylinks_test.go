@@ -52,7 +52,7 @@ func TestCopyLinks(t *testing.T) {
 				onePixel)
 			wantJSON(t, "by a key", copyLinks(alice.In(t).Key(M{}), photo, "").OK(200).Value("accessMode"),
 				"public_path")
-			wantJSON(t, "what guests may have", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"),
+			wantJSON(t, "the public path", copyLinks(bob.In(t), public, "").OK(200).Value("formats.direct"),
 				apptest.BaseURL+"/public/p.txt")
 		})
 		t.Run("a folder has its page's address, signed or not", func(t *testing.T) {

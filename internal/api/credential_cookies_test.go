@@ -43,7 +43,7 @@ func TestTwoSessionCookies(t *testing.T) {
 	wantStatus(t, "alice's session continues", alice.Get("/api/auth/me"), 200, "")
 	wantStatus(t, "bob's session continues", bob.Get("/api/auth/me"), 200, "")
 	if name := alice.Get("/api/users/me/settings").OK(200).Value("profile.displayName"); name != nil {
-		t.Errorf("a write went through: %v", name)
+		t.Errorf("a write succeeded: %v", name)
 	}
 	for name, cookies := range map[string][]string{"twice": {mine + "; " + mine}, "twice in two headers": {mine, mine},
 		"beside others": {"x=1; " + mine + "; AUTH_TOKEN=x"}} {

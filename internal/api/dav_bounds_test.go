@@ -123,7 +123,7 @@ func TestDAVShallowCopyOfFolder(t *testing.T) {
 			"permissions": []string{"read", "download"}})
 		addRule(admin, M{"pathPattern": "/common/closed/**", "effect": "deny", "userId": id})
 		wantDAVStatus(t, "all of it", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy"), 403)
-		wantStatus(t, "it alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth",
+		wantStatus(t, "the folder alone", dav(key, "COPY", "/common", nil, "Destination", "/webdav/home/alice/copy", "Depth",
 			"0"), 201, "")
 		wantStrings(t, "contents of the copy", davMembers(t, key, "/home/alice/copy"))
 		wantDAVStatus(t, "an entry that may not be read",

@@ -166,7 +166,7 @@ func TestDAVLocks(t *testing.T) {
 			dav(key, "PUT", home+"/dir/new", "x", "If", "</webdav"+home+"/dir> (<"+deep+">)"), 201, "")
 		wantDAVLocked(t, "LOCK of a free name below, with the token",
 			dav(key, "LOCK", home+"/dir/none", lockBody, "If", "(<"+deep+">)"), home+"/dir", deep)
-		wantDAVStatus(t, "which makes no file", dav(key, "GET", home+"/dir/none", nil), 404)
+		wantDAVStatus(t, "no file is created", dav(key, "GET", home+"/dir/none", nil), 404)
 		wantDAVStatus(t, "UNLOCK from below by another", dav(other, "UNLOCK", file, nil, "Lock-Token", "<"+deep+">"),
 			403)
 		wantStatus(t, "MOVE of all, with the token",
@@ -188,7 +188,7 @@ func TestDAVLocksOfAKey(t *testing.T) {
 	r := dav(key, "LOCK", "/home/alice/one%20more", lockBody)
 	wantDAVStatus(t, "the 101st", r, 507)
 	wantDAVStatus(t, "of nothing", dav(key, "LOCK", "/home/alice/nothing", lockBody), 507)
-	wantDAVStatus(t, "which makes no file", dav(key, "GET", "/home/alice/nothing", nil), 404)
+	wantDAVStatus(t, "no file is created", dav(key, "GET", "/home/alice/nothing", nil), 404)
 	wantStatus(t, "another key", dav(davKey(alice, M{"uploadPath": "/home/alice"}), "LOCK", "/home/alice/one%20more",
 		lockBody, "Timeout", "Second-1"), 200, "")
 	l.Clock.Advance(time.Hour)

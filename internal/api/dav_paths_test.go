@@ -272,7 +272,7 @@ func TestDAVDestination(t *testing.T) {
 			dav(key, "MOVE", "/home/alice/other", nil, "Destination", home+"/file", "Overwrite", "F"), 201, "")
 		wantStatus(t, "a folder over a folder", dav(key, "COPY", "/home/alice/dir", nil, "Destination", home+"/empty"),
 			204, "")
-		wantStrings(t, "which was replaced", davMembers(t, key, "/home/alice/empty/sub"), "deep")
+		wantStrings(t, "the replaced folder", davMembers(t, key, "/home/alice/empty/sub"), "deep")
 		wantStatus(t, "a file over a folder", dav(key, "MOVE", "/home/alice/file", nil, "Destination", home+"/empty"),
 			204, "")
 		wantBody(t, dav(key, "GET", "/home/alice/empty", nil).OK(200), "file")

@@ -432,7 +432,7 @@ func TestDAVFoldersAndReads(t *testing.T) {
 		wantStatus(t, "DELETE of a folder, Depth infinity", dav(key, "DELETE", home+"/dir/", nil, "Depth", "infinity"),
 			204, "")
 		wantStatus(t, "DELETE of a folder", dav(key, "DELETE", home+"/dir2", nil), 204, "")
-		wantStatus(t, "what was in it", dav(key, "GET", home+"/dir/f.txt", nil), 404, "")
+		wantStatus(t, "a file of the deleted folder", dav(key, "GET", home+"/dir/f.txt", nil), 404, "")
 		wantStrings(t, "the home", davMembers(t, key, home))
 		wantUsed(t, alice, 0, 0)
 		if r := dav(key, "PUT", home+"/f.txt", "x", "Expect", "100-continue"); r.Status != http.StatusCreated {

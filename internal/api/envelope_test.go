@@ -68,7 +68,7 @@ func TestErrorDetailsInDevelopment(t *testing.T) {
 				t.Fatalf("details given: %v in %s", given, reply.Body)
 			}
 			if _, isObject := details.(map[string]any); development && !isObject {
-				t.Errorf("details is no object: %v", details)
+				t.Errorf("details is not an object: %v", details)
 			}
 		})
 	}
@@ -87,7 +87,7 @@ func TestHealthProbesAnswerBareObjects(t *testing.T) {
 			wantJSON(t, path+" ready", o["ready"], true)
 			wantJSON(t, path+" service", o["service"], "larder")
 			if _, text := o["detail"].(string); !text {
-				t.Errorf("%s: detail is no string", path)
+				t.Errorf("%s: detail is not a string", path)
 			}
 			head := l.Client(t).Head(path)
 			if head.Status != 200 || len(head.Body) != 0 ||

@@ -41,7 +41,7 @@ func TestUserCannotDeleteOwnHome(t *testing.T) {
 		alice.Delete("/api/files/" + file).OK(200)
 		mkdir(alice, home, "sub")
 		wantStatus(t, "an entry in it, by WebDAV", dav(byDAV, "DELETE", home+"/sub", nil), 204, "")
-		wantStrings(t, "what is left", listNames(alice, home))
+		wantStrings(t, "remaining entries", listNames(alice, home))
 		alice.Put("/api/files/"+id, M{"name": "renamed"}).OK(200)
 		wantStatus(t, "under another name", alice.Delete("/api/files/"+id), 409, "OPERATION_FAILED")
 		admin.Delete("/api/files/" + entryIDOf(admin, "/home", "bob")).OK(200)

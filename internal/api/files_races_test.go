@@ -142,7 +142,7 @@ func TestConcurrentMoves(t *testing.T) {
 			})
 			count := countStatuses(t, replies)
 			if moved := (replies[0].Status == 200); moved && replies[1].Status == 200 {
-				t.Errorf("both moves went through: %v", count)
+				t.Errorf("both moves succeeded: %v", count)
 			}
 			for i, id := range kept {
 				details := alice.Get("/api/files/" + id).OK(200)

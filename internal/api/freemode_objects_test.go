@@ -62,7 +62,7 @@ func TestFreeModeListing(t *testing.T) {
 		deep := c.Get("/api/free-mode/files?path=/photos/2024").OK(200)
 		wantJSON(t, "a name with signs", []any{deep.Text("items.0.key"), deep.Text("items.0.path")},
 			[]any{"photos/2024/x y+z.png", "/photos/2024"})
-		wantStrings(t, "what is not there", c.Get("/api/free-mode/files?path=/nowhere").OK(200).Names("items"))
+		wantStrings(t, "a missing entry", c.Get("/api/free-mode/files?path=/nowhere").OK(200).Names("items"))
 		wantStrings(t, "a file as a folder", c.Get("/api/free-mode/files?path=/a.txt").OK(200).Names("items"))
 		for path, want := range map[string]string{
 			"..": "FORBIDDEN", "/..": "FORBIDDEN", "../x": "FORBIDDEN", "photos/../..": "FORBIDDEN",

@@ -82,7 +82,7 @@ func TestKeysEndWithTheirOwner(t *testing.T) {
 		execAndRaiseVersion(t, l,
 			"UPDATE users SET role = 'admin', role_version = role_version + 1 WHERE username = 'alice'")
 		wantStatus(t, "the key of an administrator", key.Get("/api/files?path=/home"), 200, "")
-		wantStatus(t, "which writes no further than before",
+		wantStatus(t, "a write outside the upload root",
 			key.Post("/api/files/folder", M{"path": "/home", "name": "x"}), 403, "FORBIDDEN")
 	})
 }
@@ -130,7 +130,7 @@ func TestKeyExpiresToTheMillisecond(t *testing.T) {
 		for range 2 {
 			wantStatus(t, "renewed", key.Get("/api/files?path=/uploads"), 200, "")
 		}
-		wantStatus(t, "and counts", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
+		wantStatus(t, "counted as active", alice.Post("/api/keys/", newKey(nil)), 403, "FORBIDDEN")
 		wantStatus(t, "renewed while active, with no room", alice.Patch("/api/keys/"+id, M{"expiresIn": nil}), 200, "")
 		alice.Delete("/api/keys/" + id).OK(200)
 		for _, body := range []M{{"name": "x"}, {"expiresIn": 60}, {}, {"rootOnly": true}} {

@@ -69,7 +69,7 @@ func TestRateLimitSettings(t *testing.T) {
 				"VALIDATION_ERROR")
 			l.Clock.Advance(time.Minute)
 		}
-		wantLimit("nothing bad was taken", 50, func() *apptest.Reply { return alice.Get("/api/auth/me") })
+		wantLimit("invalid values were not stored", 50, func() *apptest.Reply { return alice.Get("/api/auth/me") })
 	}, withLimits(9, 600))
 }
 

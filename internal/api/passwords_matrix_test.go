@@ -477,7 +477,7 @@ func (f *protectedFixture) checkCell(t *testing.T, g protectedFile, d readReques
 		t.Errorf("%s: Content-Length: %s", what, length)
 	}
 	if strings.Contains(string(r.Body), "protected bytes") {
-		t.Errorf("%s: it has the bytes", what)
+		t.Errorf("%s: the answer contains the content", what)
 	}
 	if want != 200 {
 		if protectedSize.Match(r.Body) || strings.Contains(string(r.Body), "secret-") ||

@@ -414,7 +414,7 @@ func TestConcurrentWrongPasswords(t *testing.T) {
 		"by id": func(_ *apptest.Client, _ int, password string) *apptest.Reply {
 			return verifyPassword(admin.In(t), alone, password)
 		},
-		"by names that lead to one": func(c *apptest.Client, i int, password string) *apptest.Reply {
+		"by names of one address": func(c *apptest.Client, i int, password string) *apptest.Reply {
 			if password == "open sesame" {
 				return unlock(c, "/public/shut/in.txt", password)
 			}

@@ -180,7 +180,7 @@ func TestGateway(t *testing.T) {
 			visitor.In(t).Get(late).Fails(401, "INVALID_TOKEN")
 			visitor.In(t).Head(late).Fails(401, "INVALID_TOKEN")
 		})
-		t.Run("who may request one", func(t *testing.T) {
+		t.Run("required permission", func(t *testing.T) {
 			bob := l.User(t, "bob")
 			bob.Get("/api/files/"+id+"/download").Fails(403, "FORBIDDEN")
 			bob.Get("/api/files/none/download").Fails(404, "NOT_FOUND")

@@ -70,7 +70,7 @@ func TestPublicPath(t *testing.T) {
 			wantHeader(t, r, "Cross-Origin-Resource-Policy", "")
 			wantHeader(t, r, "Content-Disposition", `inline; filename="mine.txt"`)
 		})
-		t.Run("who gets what", func(t *testing.T) {
+		t.Run("access by caller", func(t *testing.T) {
 			for _, path := range []string{"/priv/secret.txt", "/priv/none.txt", "/home/alice/mine.txt", "/home/alice",
 				"/home/nobody/x", "/uploads/none", "/priv", "/home", "/none"} {
 				r := visitor.In(t).Get(path).Fails(401, "UNAUTHORIZED")

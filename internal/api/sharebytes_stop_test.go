@@ -72,7 +72,7 @@ func TestSharedZipStopsWithShare(t *testing.T) {
 				if c.goes {
 					if archive, err := zip.NewReader(bytes.NewReader(got), int64(len(got))); err != nil ||
 						len(archive.File) != 11 {
-						t.Errorf("it is no archive of ten files and a folder: %v", err)
+						t.Errorf("it is not an archive of ten files and a folder: %v", err)
 					}
 				}
 				alice.Delete("/api/files/" + id).OK(200)

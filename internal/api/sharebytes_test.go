@@ -55,7 +55,7 @@ func TestShareDownload(t *testing.T) {
 				wantStatus(t, "HEAD", r, 200, "")
 				wantHeader(t, r, "Content-Length", "")
 			}
-			wantStatus(t, "what is not there", visitor.Head("/api/shares/"+share+"/download?file=none"), 404, "")
+			wantStatus(t, "a missing entry", visitor.Head("/api/shares/"+share+"/download?file=none"), 404, "")
 			if tablesDigest(t, l) != before {
 				t.Error("HEAD changed a row")
 			}
@@ -71,7 +71,7 @@ func TestShareDownload(t *testing.T) {
 			visitor.Get(shareDownload(visitor, once)).OK(200)
 			wantStatus(t, "at the limit", visitor.Head("/api/shares/"+once+"/download"), 410, "")
 		})
-		t.Run("what counts", func(t *testing.T) {
+		t.Run("counted requests", func(t *testing.T) {
 			share, visitor := shareEntry(alice.In(t), file, M{"maxDownloads": 2}), visitor.In(t)
 			address := shareDownload(visitor, share)
 			head := visitor.Head(address).OK(200)

@@ -122,7 +122,7 @@ func TestShareCookie(t *testing.T) {
 		alice.Patch("/api/shares/"+other, M{"title": "other"}).OK(200)
 		wantJSON(t, "requiresPassword after another change",
 			alice.Get("/api/shares/").OK(200).Value("items.0.requiresPassword"), true)
-		wantJSON(t, "none any more", alice.Patch("/api/shares/"+other,
+		wantJSON(t, "removed password", alice.Patch("/api/shares/"+other,
 			M{"password": nil}).OK(200).Value("share.requiresPassword"), false)
 		checkShareOpen(t, "without a password", l.Client(t), other)
 		alice.Delete("/api/shares/" + id).OK(200)

@@ -207,7 +207,7 @@ func TestResendVerification(t *testing.T) {
 			"UPDATE users SET email_verified = FALSE, status = 'disabled' WHERE username = 'disabled'")
 		first := resend("nobody@example.org") // while mails are off, too
 		if n := queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'resend-mail'"); n != 0 {
-			t.Errorf("%d jobs that no mail server could do", n)
+			t.Errorf("%d jobs although no mail server is set up", n)
 		}
 		box := requireVerifiedEmail(t, l)
 		register(l.Client(t), "Ann", nil).OK(201)

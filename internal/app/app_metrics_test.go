@@ -38,7 +38,7 @@ func TestMetricsTellOfRedis(t *testing.T) {
 		ops.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		for _, line := range lines {
 			if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
-				t.Errorf("the metrics don't tell %q", line)
+				t.Errorf("the metrics lack %q", line)
 			}
 		}
 	}

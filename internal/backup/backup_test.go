@@ -125,7 +125,7 @@ func TestSecondBackupCopiesWhatIsNew(t *testing.T) {
 			t.Errorf("second: %+v, snapshots %q, the old object at %q", sum, s.snapshots(), s.poolContent(oldKey))
 		}
 		if after, err := os.Stat(s.poolContent(bothKey)); err != nil || !os.SameFile(before, after) {
-			t.Errorf("what was there was copied again (%v)", err)
+			t.Errorf("an existing object was copied again (%v)", err)
 		}
 		first := s.snapshots()[0]
 		l := s.restored(t, "sqlite", func(o *backup.RestoreOptions) { o.Snapshot = first })
@@ -234,7 +234,7 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 		}
 		if _, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir); err == nil ||
 			!strings.Contains(err.Error(), "incomplete") {
-			t.Errorf("a restore of what was never finished: %v", err)
+			t.Errorf("a restore of an unfinished backup: %v", err)
 		}
 		if sum := s.mustBackUp(); sum.Objects != 50 || sum.Copied < 10 || sum.Copied > 30 {
 			t.Errorf("the next one: %+v", sum)

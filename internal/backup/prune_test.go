@@ -124,10 +124,10 @@ func TestPruneLeavesForeignNamesAlone(t *testing.T) {
 				t.Errorf("%s is left", name)
 			}
 		}
-		write(t, filepath.Join(objects, ".old", "ab", "x"), "of a removal that was broken off")
+		write(t, filepath.Join(objects, ".old", "ab", "x"), "of an interrupted removal")
 		s.mustBackUp()
 		if _, err := os.Stat(filepath.Join(objects, ".old")); err == nil {
-			t.Error("what a removal left is not removed")
+			t.Error("the rest of an interrupted removal is not removed")
 		}
 	})
 }

@@ -450,7 +450,7 @@ func (f *fixture) wait(what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline:
-			f.t.Fatalf("waited in vain until %s", what)
+			f.t.Fatalf("timeout waiting until %s", what)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

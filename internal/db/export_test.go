@@ -49,9 +49,9 @@ func CheckSteps(s Schema) error {
 	for _, step := range s.Steps {
 		switch {
 		case step.Name == "" || names[step.Name]:
-			return fmt.Errorf("the step %q needs a name of its own", step.Name)
+			return fmt.Errorf("the step %q needs a unique name", step.Name)
 		case step.After < 1 || step.After > len(all):
-			return fmt.Errorf("the step %q comes after schema version %d, which there is not", step.Name, step.After)
+			return fmt.Errorf("the step %q comes after schema version %d, which does not exist", step.Name, step.After)
 		case (step.Batch == nil) == (step.Index == Index{}):
 			return fmt.Errorf("the step %q needs either a batch or an index", step.Name)
 		}

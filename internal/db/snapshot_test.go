@@ -177,7 +177,7 @@ func TestSnapshotLeavesTablesOut(t *testing.T) {
 			}
 		}
 		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "canary") {
-			t.Errorf("the file still holds what was left out (%v)", err)
+			t.Errorf("the file still contains the omitted data (%v)", err)
 		}
 		if err := d.Snapshot(t.Context(), path); !errors.Is(err, os.ErrExist) {
 			t.Errorf("over another file: %v", err)

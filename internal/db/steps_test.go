@@ -128,7 +128,7 @@ func TestSteps(t *testing.T) {
 			}
 		}
 		if _, err := d.Completed(t.Context(), "nothing"); err == nil {
-			t.Error("there is a step of any name")
+			t.Error("there is a step of an unknown name")
 		}
 		p.steps(t.Context(), d, "web-1", true)
 		p.complete(d)

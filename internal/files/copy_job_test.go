@@ -43,7 +43,7 @@ func (f *storesFixture) startLargeCopy(a access.Actor, from, to string,
 	j, err := f.requestCopy(a, f.idAtPath(from), to, "copy")
 	f.must(err)
 	if j.Status != "pending" {
-		f.t.Fatalf("the copy is no job: %+v", j)
+		f.t.Fatalf("the copy is not a job: %+v", j)
 	}
 	return g, j.ID
 }
@@ -79,7 +79,7 @@ func TestCopyOfALargeFolder(t *testing.T) {
 			var staged string
 			w.must(w.db.Read(t.Context()).QueryRow("SELECT id FROM entries WHERE parent_id = 'staging'").Scan(&staged))
 			_, _, err := w.tree.Details(t.Context(), w.admin, staged)
-			w.wantFault("what is being copied", err, fault.NotFound)
+			w.wantFault("an unfinished copy", err, fault.NotFound)
 			w.collect() // does not touch the copy
 			j := w.job(id)
 			if j.Status != "running" || j.Progress < last || j.Progress > 99 {

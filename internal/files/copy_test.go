@@ -258,7 +258,7 @@ func TestCopyIsRefused(t *testing.T) {
 			"nobody":                {w.visitor, f, "/home/ann", "g", fault.Unauthorized},
 			"no such entry":         {w.ann, "none", "/home/ann", "g", fault.NotFound},
 			"a deleted entry":       {w.ann, "graveyard", "/home/ann", "g", fault.NotFound},
-			"what is being copied":  {w.admin, "staging", "/home/ann", "g", fault.NotFound},
+			"an unfinished copy":    {w.admin, "staging", "/home/ann", "g", fault.NotFound},
 			"into the staging root": {w.admin, f, "/staging", "g", fault.NotFound},
 			"another's file": {w.ann, w.idAtPath("/home/bob/f"), "/home/ann", "g",
 				fault.Forbidden},
@@ -316,7 +316,7 @@ func TestCopyOfFolderIsAllOrNothing(t *testing.T) {
 			kind    fault.Kind // Internal: no fault
 		}{
 			{"all of it may be downloaded", func(box string) { reader(box, read|download) }, fault.Internal},
-			{"it may be seen only", func(box string) { reader(box, read) }, fault.Forbidden},
+			{"read permission only", func(box string) { reader(box, read) }, fault.Forbidden},
 			{"a part may not be downloaded", func(box string) {
 				reader(box, read|download)
 				w.addRule(access.Rule{Pattern: box + "/sub/*", Effect: access.Deny, UserID: "ann",

@@ -174,7 +174,7 @@ func TestCopyJobIsRefusedByNewLocks(t *testing.T) {
 		j, err := w.tree.Copy(t.Context(), one, w.idAtPath("/home/ann/box"), mustParsePath("/home/ann/to"), &name)
 		w.must(err)
 		if j.Status != "pending" {
-			t.Errorf("the copy is no job: %+v", j)
+			t.Errorf("the copy is not a job: %+v", j)
 		}
 		w.runJobs()
 		w.checkJobEnded(j.ID, "")

@@ -437,7 +437,7 @@ func TestMoveJobReplacesAtTheEnd(t *testing.T) {
 				j, err := how.request(w, w.ann, from+"/"+c.source, to+"/"+c.there)
 				w.must(err)
 				if j.Status != "pending" {
-					t.Errorf("%v is no job: %+v", c, j)
+					t.Errorf("%v is not a job: %+v", c, j)
 				}
 				return j
 			}
@@ -535,7 +535,7 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 				j, err := overwrite{}.request(w, w.ann, "/home/ann/box", place)
 				w.must(err)
 				if j.Status != "pending" {
-					t.Errorf("the copy is no job: %+v", j)
+					t.Errorf("the copy is not a job: %+v", j)
 				}
 				return j
 			}

@@ -66,7 +66,7 @@ func TestGarbageOfAnAccountIsBounded(t *testing.T) {
 		asked = 0
 		keys = append(keys, h.replaceTimes("/home/ann/f", 8)...) // key 0 is collected first: the file has the same name
 		if asked == 0 {
-			t.Error("no answer says that there is too much")
+			t.Error("no answer reports that the bound is exceeded")
 		}
 		if found, err := h.tree.Objects.Trim(t.Context()); err != nil || !found {
 			t.Errorf("trim: %v, %v", found, err)

@@ -316,7 +316,7 @@ func TestLapsedLeaseIsTakenOver(t *testing.T) {
 		var late int
 		if err := f.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM versions WHERE name = 'too late'").
 			Scan(&late); err != nil || late != 0 {
-			t.Errorf("what the first did after it had lost its lease: %d, %v", late, err)
+			t.Errorf("the first process after it had lost its lease: %d, %v", late, err)
 		}
 	})
 }

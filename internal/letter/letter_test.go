@@ -138,7 +138,7 @@ func checkLinks(t *testing.T, name string, got apptest.Mail, link string) {
 		}
 	}
 	if link != "" && !strings.Contains(got.Text, "\r\n"+link+"\r\n") {
-		t.Errorf("%s: the link is no line of its own:\n%s", name, got.Text)
+		t.Errorf("%s: the link is not on a separate line:\n%s", name, got.Text)
 	}
 }
 

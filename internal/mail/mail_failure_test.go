@@ -170,7 +170,7 @@ func TestFailingServers(t *testing.T) {
 			}
 			wantError(t, err, c.temporary, c.code, c.says)
 			if why := (*mail.Error)(nil); asError(err, &why) && strings.Contains(why.Sentence, "banner") {
-				t.Errorf("what has not spoken SMTP yet is quoted: %v", err)
+				t.Errorf("a reply before SMTP is quoted: %v", err)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func TestSealHidesItsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[sealed] {
-			t.Fatal("two seals of one plain are equal: a nonce came twice")
+			t.Fatal("two encryptions of one plaintext are equal: a nonce was repeated")
 		}
 		seen[sealed] = true
 		if !shape.MatchString(sealed) || strings.Contains(sealed, "same") {

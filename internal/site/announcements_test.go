@@ -99,10 +99,10 @@ func TestAnnouncementsEndAtTheirTime(t *testing.T) {
 		}
 		before := version(t, d)
 		if _, err := here.Change(ctx, ever.ID, site.AnnouncementInput{}); !fault.Is(err, fault.NotFound) {
-			t.Errorf("changing what is gone: %v", err)
+			t.Errorf("changing a deleted entry: %v", err)
 		}
 		if err := here.Delete(ctx, ever.ID); !fault.Is(err, fault.NotFound) {
-			t.Errorf("deleting what is gone: %v", err)
+			t.Errorf("deleting a deleted entry: %v", err)
 		}
 		if version(t, d) != before {
 			t.Error("a failed change raised the config version")

@@ -51,11 +51,11 @@ func TestEviction(t *testing.T) {
 	storeOne(t, c, "cc", block)
 	now = now.Add(2 * time.Hour)
 	if !has(t, c, "aa") {
-		t.Error("nothing was to go yet")
+		t.Error("nothing should be removed yet")
 	}
 	storeOne(t, c, "dd", 20)
 	if has(t, c, "bb") || !has(t, c, "aa") || !has(t, c, "cc") || !has(t, c, "dd") {
-		t.Error("not the one went that was used longest ago")
+		t.Error("the removed thumbnail was not the least recently used one")
 	}
 	for content, used := range map[string]time.Time{"aa": now.Add(-time.Hour), "cc": now, "dd": now.Add(-time.Minute)} {
 		files, err := filepath.Glob(filepath.Join(c.dir, "*", content+"_*"))
@@ -69,7 +69,7 @@ func TestEviction(t *testing.T) {
 	after := &cache{dir: c.dir, now: c.now, limit: c.limit}
 	storeOne(t, after, "ee", block+1)
 	if has(t, after, "aa") || has(t, after, "dd") || !has(t, after, "cc") || !has(t, after, "ee") {
-		t.Error("after a restart not those went that were used longest ago")
+		t.Error("after a restart the sweep did not remove the least recently used thumbnails")
 	}
 	files, err := filepath.Glob(filepath.Join(c.dir, "*", "*"))
 	if err != nil || len(files) != 2 {
@@ -204,10 +204,10 @@ func TestStripMetadata(t *testing.T) {
 				"pixels.") + chunk("EXIF", "place") + chunk("XMP ", "more") + chunk("ABCD", "else")),
 			riff(head(0x10) + chunk("ALPH", "alpha") + chunk("VP8 ", "pixels.")),
 		},
-		"nothing to take out": {riff(chunk("VP8L", "pixels")), riff(chunk("VP8L", "pixels"))},
-		"no WebP":             {"\xff\xd8\xff and so on", ""},
-		"a chunk too long":    {riff("VP8 \xff\x00\x00\x00pixels"), ""},
-		"cut off":             {riff(chunk("VP8 ", "pixels") + "EXIF"), ""},
+		"no metadata":      {riff(chunk("VP8L", "pixels")), riff(chunk("VP8L", "pixels"))},
+		"no WebP":          {"\xff\xd8\xff and so on", ""},
+		"a chunk too long": {riff("VP8 \xff\x00\x00\x00pixels"), ""},
+		"cut off":          {riff(chunk("VP8 ", "pixels") + "EXIF"), ""},
 	} {
 		file, err := os.CreateTemp(t.TempDir(), "webp")
 		if err != nil {

@@ -412,7 +412,7 @@ func TestVips(t *testing.T) {
 	}
 	if glass, _ := k.get(t, source("glass", thumbtest.PNG(thumbtest.HalfTransparent(300, 200))), 160); !seesThrough(t,
 		glass) {
-		t.Error("nothing shines through any more")
+		t.Error("the thumbnail has no transparency any more")
 	}
 	k.wantStarted(t, 2)
 

@@ -659,7 +659,7 @@ func (m *machine) check(r *rapid.T) {
 	}
 	for p, f := range m.files {
 		if got := m.content(m.user(f.owner), f.id); got != f.content {
-			r.Fatalf("%s: %d bytes that are not the %d it should have", p, len(got), len(f.content))
+			r.Fatalf("%s: got %d bytes that differ from the expected %d", p, len(got), len(f.content))
 		}
 	}
 }

@@ -205,11 +205,11 @@ func TestReplacedBytesCountOnceWhileBytesArrive(t *testing.T) {
 		w.put("f", letterBytes(9*mebibyte))
 		first := w.beginOneShot(w.up, "f", files.Replace, 300<<10)
 		if !first.send(8*mebibyte) || !first.send(1) {
-			t.Error("there is no room for what replaces the file")
+			t.Error("the quota has no room for the replacement of the file")
 		}
 		second := w.beginOneShot(w.up, "f", files.Replace, 300<<10)
 		if second.send(2*mebibyte) && second.send(1) {
-			t.Error("the second one has taken the room of the first")
+			t.Error("the second upload has used the reservation of the first")
 		}
 		w.wantFault(second.end(), fault.QuotaExceeded, "the second one")
 		if err := first.end(); err != nil {

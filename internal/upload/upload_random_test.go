@@ -283,7 +283,7 @@ func (c *randomClient) check() {
 			fits = fits || found[name] == content
 		}
 		if !fits {
-			c.t.Errorf("%s: %d bytes that are none of the %d it may have", name, len(found[name]), len(may))
+			c.t.Errorf("%s: the %d bytes are none of the %d allowed contents", name, len(found[name]), len(may))
 		}
 		c.possible[name] = []string{found[name]}
 		if found[name] == "" {

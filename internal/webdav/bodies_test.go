@@ -57,7 +57,7 @@ func TestParsePropfindRefuses(t *testing.T) {
 		"another root":                   `<prop xmlns="DAV:"/>`,
 		"another namespace":              `<propfind><allprop xmlns="DAV:"/></propfind>`,
 		"nothing":                        `<propfind xmlns="DAV:"/>`,
-		"nothing it knows":               `<propfind xmlns="DAV:"><expired-props xmlns="u:1"/></propfind>`,
+		"unknown elements only":          `<propfind xmlns="DAV:"><expired-props xmlns="u:1"/></propfind>`,
 		"include alone":                  `<propfind xmlns="DAV:"><include><a/></include></propfind>`,
 		"all and names":                  `<propfind xmlns="DAV:"><propname/><allprop/></propfind>`,
 		"all and some":                   `<propfind xmlns="DAV:"><allprop/><prop><a/></prop></propfind>`,
@@ -141,7 +141,7 @@ func TestParsePropertyUpdateRefuses(t *testing.T) {
 		"another namespace": {`<propertyupdate><set xmlns="DAV:"><prop><a/></prop></set></propertyupdate>`,
 			fault.Invalid},
 		"nothing": {`<propertyupdate xmlns="DAV:"/>`, fault.Invalid},
-		"nothing it knows": {`<propertyupdate xmlns="DAV:"><set xmlns="u:1"><prop/></set></propertyupdate>`,
+		"unknown elements only": {`<propertyupdate xmlns="DAV:"><set xmlns="u:1"><prop/></set></propertyupdate>`,
 			fault.Invalid},
 		"a set without a prop": {`<propertyupdate xmlns="DAV:"><set/></propertyupdate>`, fault.Invalid},
 		"a remove without a prop": {

@@ -51,7 +51,7 @@ func TestHistory(t *testing.T) {
 	}
 	commits, remark := history(t, whole)
 	if !strings.Contains(remark, "does not have") {
-		t.Errorf("a repository without the base is told as %q", remark)
+		t.Errorf("a repository without the base is reported as %q", remark)
 	}
 	expect(t, Subjects(commits), "has a subject of 85 characters")
 

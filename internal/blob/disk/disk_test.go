@@ -123,7 +123,7 @@ func TestOpenReturnsTheFile(t *testing.T) {
 	defer o.Close()
 	backed, ok := o.(blob.FileBacked)
 	if !ok {
-		t.Fatalf("%T is no blob.FileBacked", o)
+		t.Fatalf("%T is not a blob.FileBacked", o)
 	}
 	if st, err := backed.File().Stat(); err != nil || st.Size() != 5 {
 		t.Errorf("File().Stat() = %v, %v", st, err)

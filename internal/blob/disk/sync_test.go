@@ -41,7 +41,7 @@ func TestGroupSync(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			if returned != 0 {
-				t.Errorf("%d callers were satisfied by a sync that began before they came", returned)
+				t.Errorf("%d callers returned after a sync that began before their call", returned)
 			}
 			mu.Unlock()
 			goOn <- struct{}{}

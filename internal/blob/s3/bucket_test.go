@@ -231,7 +231,7 @@ func TestBucketCheck(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "secret")) {
-			t.Errorf("%s: the error tells %v", name, err)
+			t.Errorf("%s: the error reveals %v", name, err)
 		}
 	}
 }

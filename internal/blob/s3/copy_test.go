@@ -81,7 +81,7 @@ func TestCopyBetweenBucketsOfOneServer(t *testing.T) {
 		missing := blobtest.NewKey()
 		if _, err := target.CopyFrom(t.Context(), missing, source, blobtest.NewKey(), "", ""); !errors.Is(err,
 			blob.ErrNotFound) {
-			t.Errorf("copy of nothing: %v, want ErrNotFound", err)
+			t.Errorf("copy of a missing object: %v, want ErrNotFound", err)
 		}
 	}
 	noUploads(t, to)

@@ -142,7 +142,7 @@ func TestSweep(t *testing.T) {
 				putNames(t, s, []string{leftover, string(kept)})
 
 				if n, err := s.Sweep(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
-					t.Errorf("Sweep of what is older than an hour = %d, %v", n, err)
+					t.Errorf("Sweep of entries older than an hour = %d, %v", n, err)
 				}
 				if n, err := s.Sweep(t.Context(), time.Now().Add(time.Hour)); n != 4 || err != nil {
 					t.Errorf("Sweep of everything = %d, %v, want 4", n, err)

@@ -194,7 +194,7 @@ func (c *faultCase) tryFault(op s3test.Operation, fault s3test.Fault, times int,
 	c.proxy.InjectFault(fault, op, times)
 	err := c.runOperation(op)
 	if c.proxy.Injected() == 0 {
-		c.Errorf("nothing was spoilt; calls: %q", c.proxy.Calls())
+		c.Errorf("no fault was injected; calls: %q", c.proxy.Calls())
 	}
 	if want == ok && err != nil || want == no &&
 		(!errors.Is(err, blob.ErrUnavailable) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, context.Canceled)) {

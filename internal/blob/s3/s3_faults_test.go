@@ -377,7 +377,7 @@ func TestPutPartWhoseAnswerIsLost(t *testing.T) {
 		return answerWith(204, "")(r, send) // some servers answer this way for an absent object
 	})
 	if err := s.Abort(t.Context(), u); err != nil {
-		t.Errorf("Abort of what is gone = %v", err)
+		t.Errorf("Abort of a finished upload = %v", err)
 	}
 }
 

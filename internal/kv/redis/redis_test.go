@@ -194,7 +194,7 @@ func TestSlowServerIsNoOutage(t *testing.T) {
 	b := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t)})
 	for _, s := range []*redis.Store{a, b} {
 		if was := s.SetTimeout(time.Hour); was < 2*time.Second {
-			t.Errorf("a store waits for %v, which a busy machine may take", was)
+			t.Errorf("a store waits only %v, too short for a busy machine", was)
 		}
 	}
 	server.Hang()

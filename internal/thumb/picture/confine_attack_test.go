@@ -141,7 +141,7 @@ func compare(t *testing.T, got, want map[string]string) {
 	}
 	for attempt := range got {
 		if _, known := want[attempt]; !known {
-			t.Errorf("%s is tried, and nothing expected", attempt)
+			t.Errorf("%s is in the test without an expected result", attempt)
 		}
 	}
 }

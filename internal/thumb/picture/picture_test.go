@@ -254,7 +254,7 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 		"webp": thumbtest.InWebP(thumbtest.WebP, exif, 64, 48),
 	} {
 		if !bytes.Contains(original, []byte(thumbtest.CameraPlace)) {
-			t.Fatalf("%s: there is nothing to lose", name)
+			t.Fatalf("%s: the test has no data that could be lost", name)
 		}
 		got, _, err := child(t, original, 160)
 		if err != nil {

@@ -32,7 +32,7 @@ func TestProxyChangesNothingUnasked(t *testing.T) {
 		}
 	}
 	if n := p.Injected(); n != 0 {
-		t.Errorf("%d calls were spoilt", n)
+		t.Errorf("faults were injected into %d calls", n)
 	}
 	if calls := p.Calls(); len(calls) != 2 || calls[0] != Put || calls[1] != Get {
 		t.Errorf("calls: %q", calls)
