@@ -111,7 +111,7 @@ func TestCopyLinks(t *testing.T) {
 				copyLinks(alice.In(t), photo, query).Fails(400, "VALIDATION_ERROR")
 			}
 		})
-		t.Run("read and download are two things", func(t *testing.T) { // abuse case C27
+		t.Run("read and download are separate permissions", func(t *testing.T) { // abuse case C27
 			carol := l.User(t, "carol")
 			file := carol.Upload("/home/carol", "f.txt", []byte("carol's"))
 			deny := func(permission string) string {
@@ -276,7 +276,7 @@ func TestSignedLink(t *testing.T) {
 				wantHeader(t, r, "Content-Disposition", "")
 			}
 		}
-		t.Run("any number of uses", func(t *testing.T) {
+		t.Run("unlimited uses", func(t *testing.T) {
 			visitor := visitor.In(t)
 			id := alice.In(t).Upload("/home/alice", "data.txt", []byte(text))
 			address := signedLink(alice.In(t), id)

@@ -122,7 +122,7 @@ func TestPermanentLink(t *testing.T) {
 				}
 			}
 		})
-		t.Run("works while the file may be published", func(t *testing.T) {
+		t.Run("works while the file is publishable", func(t *testing.T) {
 			alice, visitor, admin := alice.In(t), visitor.In(t), admin.In(t)
 			id := alice.Upload(home, "cond.txt", []byte("x"))
 			address := link(alice, id).OK(200).Text("link.url")

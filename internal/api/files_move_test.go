@@ -106,7 +106,7 @@ func TestMove(t *testing.T) {
 			wantBody(t, alice.In(t).Get("/uploads/a.txt").OK(200), "x")
 			bob.In(t).Get("/uploads/a.txt").Fails(403, "FORBIDDEN")
 		})
-		t.Run("a move must not avoid a deny rule", func(t *testing.T) { // abuse case C26
+		t.Run("a move cannot evade a deny rule", func(t *testing.T) { // abuse case C26
 			folder := mkdir(alice.In(t), home, "carry")
 			mkdir(alice.In(t), home+"/carry", "hidden")
 			addRule(admin.In(t), M{"pathPattern": home + "/carry/hidden/**", "effect": "deny", "role": "user"})

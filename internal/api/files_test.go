@@ -30,7 +30,7 @@ func TestCreateFolder(t *testing.T) {
 			create(alice.In(t), home, "taken").Fails(409, "ALREADY_EXISTS")
 			wantUsed(t, alice.In(t), 1, 1) // folders do not count
 		})
-		t.Run("names that are refused", func(t *testing.T) { // abuse cases C4, C5, C6, C9, C11
+		t.Run("refused names", func(t *testing.T) { // abuse cases C4, C5, C6, C9, C11
 			long := strings.Repeat("语", 256)
 			for _, name := range append([]string{"", ".", "..", "a ", " a", " ", "\u3000", "a\u00a0", "a/b", "/a", "a/",
 				"../a", `a\b`, `\`, long, "a\u200f\u202e"}, forbiddenCharacters()...) {
@@ -250,7 +250,7 @@ func TestDetailsRenameDelete(t *testing.T) {
 			admin.In(t).Put("/api/files/"+root, M{"name": "x"}).Fails(409, "OPERATION_FAILED")
 			admin.In(t).Post("/api/files/"+root+"/move", M{"targetPath": "/home"}).Fails(409, "OPERATION_FAILED")
 		})
-		t.Run("search after C18", func(t *testing.T) { // abuse case C18: wildcards of SQL in a deleted folder's name
+		t.Run("deletion below a name with wildcards", func(t *testing.T) { // abuse case C18: wildcards of SQL in a deleted folder's name
 			alice := alice.In(t)
 			for _, name := range []string{"a_b", "axb", "a%", "ab"} {
 				mkdir(alice, home, name)

@@ -41,7 +41,7 @@ func TestPublicListing(t *testing.T) {
 		everyone := map[string]*apptest.Client{"a visitor": visitor, "a user": alice, "an administrator": admin,
 			"a key": key, "a stale cookie": stale, "a junk key": junk}
 
-		t.Run("the same for everybody", func(t *testing.T) {
+		t.Run("same answer for all callers", func(t *testing.T) {
 			want := ""
 			for who, c := range everyone {
 				c := c.In(t)

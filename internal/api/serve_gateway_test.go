@@ -49,7 +49,7 @@ func TestGateway(t *testing.T) {
 			visitor.In(t).Get(strings.Replace(downloadURL(alice.In(t), id), "download/", "download/x", 1)).
 				Fails(401, "INVALID_TOKEN")
 		})
-		t.Run("requests that do not use it up", func(t *testing.T) {
+		t.Run("requests that do not consume the token", func(t *testing.T) {
 			visitor := visitor.In(t)
 			address := downloadURL(alice.In(t), id)
 			head := visitor.Head(address).OK(200)

@@ -185,7 +185,7 @@ func TestPublicPath(t *testing.T) {
 			visitor.In(t).Get("/api/none", "Sec-Fetch-Dest", "document").Fails(404, "NOT_FOUND") // never below /api/
 			visitor.In(t).Get("/api/files", "Accept", "text/html").Fails(401, "UNAUTHORIZED")
 		})
-		t.Run("never hides a route", func(t *testing.T) { // abuse case C21
+		t.Run("routes take precedence over paths", func(t *testing.T) { // abuse case C21
 			for _, path := range []string{"/api", "/api/", "/api/none", "/API/files", "/webdav", "/share/x", "/app/x",
 				"/robots.txt", "/favicon.ico", "/Robots.TXT"} {
 				r := visitor.In(t).Get(path)

@@ -98,7 +98,7 @@ func (f *fixture) locksOf(id string) ([]files.WriteLock, error) {
 // leads through.
 func TestLockCompatibility(t *testing.T) {
 	t.Run("near the top", func(t *testing.T) { checkLockCompatibility(t, "/home/ann") })
-	t.Run("deep down", func(t *testing.T) { checkLockCompatibility(t, "/home/ann"+strings.Repeat("/x", 11)) })
+	t.Run("in a deep folder", func(t *testing.T) { checkLockCompatibility(t, "/home/ann"+strings.Repeat("/x", 11)) })
 }
 
 func checkLockCompatibility(t *testing.T, base string) {

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the tests of each case into "+cas
 func TestTree(t *testing.T) {
 	packages := listPackages(t)
 	t.Run("imports go down", func(t *testing.T) { reportAll(t, Layers(packages)) })
-	t.Run("packages have names that say something", func(t *testing.T) { reportAll(t, Names(packages)) })
+	t.Run("package and file names are specific", func(t *testing.T) { reportAll(t, Names(packages)) })
 	t.Run("direct modules are few", func(t *testing.T) { reportAll(t, Modules(listRequirements(t), packages)) })
 	texts := readFiles(t)
 	names := slices.Sorted(maps.Keys(texts))
@@ -51,7 +51,7 @@ func TestTree(t *testing.T) {
 			t.Errorf("only %d Go files were seen", sources)
 		}
 	})
-	t.Run("references lead somewhere", func(t *testing.T) {
+	t.Run("references resolve", func(t *testing.T) {
 		tree := Tree{Files: names, Texts: texts, Anchors: map[string]map[string]bool{},
 			Cases: Numbers(texts[casesFile])}
 		for _, name := range names {

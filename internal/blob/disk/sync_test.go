@@ -9,7 +9,7 @@ import (
 
 func TestGroupSync(t *testing.T) {
 	t.Parallel()
-	t.Run("those_who_wait_share_the_next_sync_and_never_the_running_one", func(t *testing.T) {
+	t.Run("waiting_calls_share_the_next_sync_and_never_the_running_one", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			begun, goOn, syncs := make(chan struct{}), make(chan struct{}), 0
