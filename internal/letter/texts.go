@@ -79,7 +79,7 @@ var letters = map[string]map[kind]letterText{
 				"Hello,",
 				"the administrator {{.Name}} of {{.Site}} sent this message to test the e-mail settings. They work.",
 			},
-			after:   []string{"You do not need to do anything."},
+			after:   []string{"You do not need to do anything; you can ignore this message."},
 			goodbye: goodbyeEnglish,
 		},
 	},

@@ -391,7 +391,7 @@ func TestCompletionNamesMissingParts(t *testing.T) {
 		for _, c := range []struct {
 			send []int
 			want string
-		}{{nil, "come in yet: 1, 3, 5, 6, 7 and 3 more."}, {[]int{1, 3, 5, 8, 9, 10}, "come in yet: 6, 7."}} {
+		}{{nil, "been received yet: 1, 3, 5, 6, 7 and 3 more."}, {[]int{1, 3, 5, 8, 9, 10}, "been received yet: 6, 7."}} {
 			w.putParts(w.ann, id, distinctBytes(9500), append([]int{}, c.send...)...)
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unverified, "missing parts")
