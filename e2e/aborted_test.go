@@ -87,7 +87,7 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 		return rest
 	})
 	run(count)
-	p.await(t, "back to what it was", func() bool {
+	p.await(t, "back to the former state", func() bool {
 		g, f := settled()
 		return g <= goroutines+5 && f <= files+5
 	})

@@ -128,7 +128,7 @@ func TestABucketWithForeignObjects(t *testing.T) {
 			s.admin.do(t, "DELETE", "/api/files/"+e.ID, nil).want(t, 200)
 		}
 	}
-	s.processes[0].await(t, "done with what is ours", func() bool { return len(keysIn(t, bucket)) <= len(foreign) })
+	s.processes[0].await(t, "only foreign objects left", func() bool { return len(keysIn(t, bucket)) <= len(foreign) })
 	have := keysIn(t, bucket)
 	for key := range foreign {
 		if _, there := have[key]; !there {

@@ -546,7 +546,7 @@ func TestBrokenRulesFailClosed(t *testing.T) {
 		{"an allow covers nothing", []access.Rule{allow}, false, alice, targetAt("/[a"), read, no, "default", nil},
 		{"an unknown effect denies", []access.Rule{rule("b", "role:user", "maybe", "/x")}, false, alice,
 			ownedTarget(targetAt("/x")).of("alice"), read, no, "b", nil},
-		{"a rule without a subject applies to nobody",
+		{"a rule without a subject applies to no caller",
 			[]access.Rule{none}, false, access.Actor{UserID: "x"}, targetAt("/x"), read,
 			no, "default", nil},
 	})

@@ -59,7 +59,7 @@ func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 		}
 		guests, err := s.guestAccess(ctx, version)
 		if err != nil {
-			return nil, fmt.Errorf("read whether guests are let in: %w", err)
+			return nil, fmt.Errorf("read the setting of guest access: %w", err)
 		}
 		rules := make([]Rule, len(stored))
 		for i := range stored {

@@ -41,7 +41,7 @@ func TestListingFilter(t *testing.T) {
 		{"administrators", seedRules, root, targetAt("/a"), all, all, "[]", true},
 		{"owning a folder does not show its contents", nil, alice, ownedTarget(targetAt("/a")).of("alice"), own,
 			own, "[]", true},
-		{"a deny on what is right in it", []access.Rule{rule("d", "role:user", deny, "/a/*")}, alice, targetAt("/a"),
+		{"a deny on its direct entries", []access.Rule{rule("d", "role:user", deny, "/a/*")}, alice, targetAt("/a"),
 			none, none, "[]", false},
 		{"a deny on the folder alone", []access.Rule{rule("d", "role:user", deny, "/a")}, alice, inHome(targetAt("/a")),
 			all, all, "[]", true},

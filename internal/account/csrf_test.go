@@ -87,7 +87,7 @@ func TestCSRFTokenOfAnotherSessionIsWrong(t *testing.T) {
 		}
 		never := w.session(ann)
 		for _, token := range []string{"", strings.Repeat("x", 32)} {
-			wantKind(t, "a session that never asked for one", w.CheckCSRF(ctx, never, token), fault.InvalidCSRF)
+			wantKind(t, "a session without a token", w.CheckCSRF(ctx, never, token), fault.InvalidCSRF)
 		}
 	})
 }

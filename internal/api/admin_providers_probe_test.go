@@ -168,8 +168,8 @@ func TestProviderTestOfClientRequests(t *testing.T) {
 		failed        string
 		message       string // of the check that failed
 	}{
-		"as it should be": {"X-Whatever", "1", "", ""},
-		"no origin let in": {"Access-Control-Allow-Origin", "", "cors",
+		"correct headers": {"X-Whatever", "1", "", ""},
+		"no origin allowed": {"Access-Control-Allow-Origin", "", "cors",
 			"The CORS rules of the bucket do not allow this site. "},
 		"another origin": {"Access-Control-Allow-Origin", "https://larder.test", "cors",
 			"The CORS rules of the bucket do not allow this site. "},

@@ -126,7 +126,7 @@ func TestWrongPasswordsFromManyNetworks(t *testing.T) {
 				wantRetryAfter("a second before the minute is over", true, 1)
 				l.Clock.Advance(time.Second)
 				from("a minute later, the right one", true, 200)
-				from("and again", true, 200)
+				from("the right one again", true, 200)
 				from("one wrong one", false, 401)
 				wantRetryAfter("the next", true, 60)
 				l.Clock.Advance(time.Minute)

@@ -49,7 +49,7 @@ func TestDashboard(t *testing.T) {
 		check("a deletion counts at once", 2, 1, localProvider(0, 0), secondProvider(3, 1))
 		l.Clock.Advance(2 * time.Hour)
 		l.Sweep()
-		check("and stays", 2, 1, localProvider(0, 0), secondProvider(3, 1))
+		check("unchanged afterwards", 2, 1, localProvider(0, 0), secondProvider(3, 1))
 
 		admin, alice = l.Admin(t), l.SignIn(t, "alice", "password of alice")
 		l.Clock.Advance(time.Millisecond)

@@ -81,7 +81,7 @@ func TestDAVLockDiscoveryLimit(t *testing.T) {
 		for _, d := range parseMultistatus(t, "PROPFIND",
 			dav(c, "PROPFIND", "/home/alice/dir", propOf("lockdiscovery"), "Depth", "1")) {
 			found, _ := d.has("DAV:", "lockdiscovery")
-			wantJSON(t, "locks told of "+d.path(t), len(found.All), want)
+			wantJSON(t, "locks listed for "+d.path(t), len(found.All), want)
 		}
 	}
 }

@@ -326,7 +326,7 @@ func TestUnlock(t *testing.T) {
 		wantStatus(t, "a key", alice.Key(M{}).Post("/api/public/unlock",
 			M{"path": "/public/a b.txt", "password": "open sesame"}), 403, "FORBIDDEN")
 		setAllowGuestAccess(t, l, false)
-		wantStatus(t, "while no guests are let in", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401,
+		wantStatus(t, "while guest access is off", unlock(l.Client(t), "/public/a b.txt", "open sesame"), 401,
 			"INVALID_PASSWORD")
 	})
 }

@@ -354,7 +354,7 @@ func TestRegistrationIsUnderTheAuthLimit(t *testing.T) {
 				wantStatus(t, fmt.Sprint("link ", i), l.Client(t).Get("/api/auth/verify"+link), 400, "")
 			}
 			wantStatus(t, "one more", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
-			wantStatus(t, "and one", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
+			wantStatus(t, "one request more", ask(l.Client(t)), 429, "RATE_LIMIT_EXCEEDED")
 			l.Clock.Advance(time.Minute)
 			if got := ask(l.Client(t)); got.Status == 429 || got.Header.Get("RateLimit-Limit") != "5" ||
 				got.Header.Get("RateLimit-Remaining") != "4" {

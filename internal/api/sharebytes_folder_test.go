@@ -50,7 +50,7 @@ func TestSharedFolder(t *testing.T) {
 				t.Errorf("the answer reveals the owner or the path: %s", r.Body)
 			}
 			r = listShare(visitor.In(t), share, "//day one/./deep/").OK(200)
-			wantJSON(t, "where it is, seen from there", r.Value("items.0.path"), "/day one/deep")
+			wantJSON(t, "its path in the share", r.Value("items.0.path"), "/day one/deep")
 			wantStrings(t, "further down", shareNames(t, visitor, share, "/day one"), "deep/")
 			wantStrings(t, "backwards", shareNames(t, visitor, share, "/", "&sort=name&order=desc"), "day one/",
 				"pixel.png", "note.txt")

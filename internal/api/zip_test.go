@@ -335,7 +335,7 @@ func TestZipOfADamagedStore(t *testing.T) {
 			strings.Contains(log, strings.TrimPrefix(address, apptest.BaseURL+"/api/gateway/download/")) {
 			t.Error("the log has no record of it, or reveals the token")
 		}
-		wantStrings(t, "and leaves room for the next", unzip(t, getZip(alice, alone)), "alone=x")
+		wantStrings(t, "the next zip after it", unzip(t, getZip(alice, alone)), "alone=x")
 
 		damaged := mkdir(alice, "/home/alice", "g")
 		alice.Upload("/home/alice/g", "a", []byte("x"))

@@ -85,7 +85,7 @@ func (r *restore) checkKey() error {
 func (r *restore) checkEmpty(ctx context.Context) error {
 	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s already exists: restore into an empty place", path),
+			return errors.Join(fmt.Errorf("%s already exists: restore into an empty data directory", path),
 				err)
 		}
 	}
@@ -98,7 +98,7 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 			continue
 		}
 		if err := checkEmptyDir(filepath.Join(r.ObjectDir, entry.Name())); err != nil {
-			return fmt.Errorf("the object directory is not empty: restore into an empty place (%w)",
+			return fmt.Errorf("the object directory is not empty: restore into an empty one (%w)",
 				err)
 		}
 	}

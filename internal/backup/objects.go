@@ -253,7 +253,7 @@ func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObje
 
 // errNoGoodCopy: neither the pool nor the store has the object undamaged. The copy in the pool
 // stays.
-var errNoGoodCopy = errors.New("it is damaged in the backup, and the store can't give it whole")
+var errNoGoodCopy = errors.New("it is damaged in the backup, and the store has no intact copy")
 
 // verifyObject reads an object completely and compares its size and hash with the database.
 func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {

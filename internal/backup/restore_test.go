@@ -124,7 +124,7 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	}
 	write(t, cfg.KeyFile(), string(foreign))
 	_, _, err = restore(cfg, s.dir)
-	wantError(t, "where another key lies", err, "another service")
+	wantError(t, "where another key exists", err, "another service")
 
 	cfg = s.emptyPlace(t, "sqlite")
 	write(t, filepath.Join(s.dir, "snapshots", s.snapshots()[0], "secret.key"), string(foreign))
@@ -260,7 +260,7 @@ func TestRestoreTellsOfDamage(t *testing.T) {
 		}
 		_, err = app.New(t.Context(), cfg, app.Deps{Now: time.Now, Random: rand.Reader,
 			Log: slog.New(slog.DiscardHandler)})
-		wantError(t, "a start of what is not whole", err, "larder restore")
+		wantError(t, "a start of an unfinished restore", err, "larder restore")
 
 		write(t, goneTo, content["gone"])
 		write(t, s.poolContent(keys["changed"]), content["changed"])

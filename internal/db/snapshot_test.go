@@ -139,7 +139,7 @@ func TestSnapshotKeepsEveryRow(t *testing.T) {
 			if err := to.Snapshot(t.Context(), path); err != nil {
 				t.Fatal(err)
 			}
-			wantSameRows(t, "the snapshot of what was filled", rowsOf(t, openSnapshot(t, path)), want)
+			wantSameRows(t, "the snapshot of the filled database", rowsOf(t, openSnapshot(t, path)), want)
 		})
 	}
 }

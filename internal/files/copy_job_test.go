@@ -281,7 +281,7 @@ func TestCopyRechecksPermissions(t *testing.T) {
 				w.mustUpload(w.ann, from+"/sub/z2", "")
 				w.setQuota("ann", -1, w.usedAndReservedFiles())
 			}, "quota"},
-			"the source lies deeper": {func(from, _ string) {
+			"the source is deeper": {func(from, _ string) {
 				w.mustUpload(w.ann, from+"/z"+strings.Repeat("/d", 59)+"/x", "")
 			}, "levels"},
 			"the target is moved into the source": {func(from, to string) {

@@ -132,7 +132,7 @@ func idsBelow(q db.Querier, folder string, ids []string) (found []string, err er
 		return err
 	}, folder)
 	if err != nil {
-		return nil, fmt.Errorf("look for what lies in a folder: %w", err)
+		return nil, fmt.Errorf("look for the entries of a folder: %w", err)
 	}
 	return found, nil
 }

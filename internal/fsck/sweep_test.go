@@ -39,7 +39,7 @@ func TestSweepRemovesUnreferencedObjects(t *testing.T) {
 		stray := s.putUnreferenced(1, 72*time.Hour)
 		s.sweep()
 		if s.garbage() != 0 {
-			t.Fatal("the first sweep came right at the start")
+			t.Fatal("the first sweep ran immediately after the start")
 		}
 		s.l.Clock.Advance(day)
 		young := s.putUnreferenced(2, time.Hour)

@@ -67,8 +67,8 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 	}{
 		{"small, longer", func(o *upload.OneShot) { o.Size, o.Body = 3, strings.NewReader("abcd") }, fault.Unverified},
 		{"small, shorter", func(o *upload.OneShot) { o.Size, o.Body = 3, strings.NewReader("ab") }, fault.Unverified},
-		{"small, broken off", func(o *upload.OneShot) { o.Body = broken("ab") }, fault.Unverified},
-		{"small, broken off where it should end", func(o *upload.OneShot) { o.Size, o.Body = 2, broken("ab") },
+		{"small, interrupted", func(o *upload.OneShot) { o.Body = broken("ab") }, fault.Unverified},
+		{"small, interrupted at the announced length", func(o *upload.OneShot) { o.Size, o.Body = 2, broken("ab") },
 			fault.Unverified},
 		{"large, longer", func(o *upload.OneShot) { o.Size, o.Body = 300<<10, strings.NewReader(large+"!") },
 			fault.Unverified},
@@ -224,7 +224,7 @@ func TestSlowBodyKeepsItsReservation(t *testing.T) {
 			t.Errorf("a body that takes hours: %v", err)
 		}
 		_, err := w.up.Put(ctx, w.ann, slow(61*time.Minute))
-		w.wantFault(err, fault.UploadExpired, "a body that stands still for longer than an hour")
+		w.wantFault(err, fault.UploadExpired, "a body that pauses for longer than an hour")
 		if storage, count := w.reserved(w.ann); storage != 0 || count != 0 {
 			t.Errorf("reserved %d bytes, %d files", storage, count)
 		}

@@ -49,7 +49,7 @@ func TestFailingStoreOfParts(t *testing.T) {
 			w.wantParts(w.ann, id, []int{1, 2, 3}, nil)
 			if late { // the object is complete and does not change
 				_, err = w.up.PutPart(ctx, w.ann, id, 2, strings.NewReader(strings.Repeat("x", partLength)), -1)
-				w.wantFault(err, fault.Conflict, "a part of what is put together")
+				w.wantFault(err, fault.Conflict, "a part of an object that is being assembled")
 			}
 			w.store.QueueFaults(blobtest.Stat, storeDown(late))
 			_, _, err = w.up.Complete(ctx, w.ann, id, "")

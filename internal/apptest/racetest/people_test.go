@@ -17,13 +17,13 @@ func TestRacesOfPeople(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		w := &world{Larder: l, admin: l.Admin(t), box: l.Mailbox(t)}
 		w.run(t, cases{
-			"C49 a password is reset once": oneReset, "a link verifies as often as it is followed": sameVerification,
+			"C49 a password is reset once": oneReset, "a verification link works repeatedly": sameVerification,
 			"C50 five tries of a code":            fiveTries,
 			"three codes in a quarter of an hour": threeCodes, "C51 an invite is used once": oneInvited,
 			"C51 a name is registered once": oneRegistered,
 			"C89 one more key":              oneMoreKey, "no setting is lost": changedSettings,
-			"an account goes with what it makes":      leavingAccount,
-			"C84 a share's token gives the file once": oneShareToken, "C85 one download": oneDownload,
+			"an account is deleted while it creates entries": leavingAccount,
+			"C84 a share's token gives the file once":        oneShareToken, "C85 one download": oneDownload,
 			"C85 three views":     threeViews,
 			"C86 a revoked share": revokedShare, "a changed share": changedShare,
 		})
