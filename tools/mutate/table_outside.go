@@ -285,8 +285,6 @@ var outside = []mutation{
 		api, "^TestVisitorsDoNotDelayLogins$"},
 	{"hash-turns", "sources take turns at hashing", account + "/queue.go",
 		`q.sources = append(q.sources[1:], first)`, `q.sources[0] = first`, account, "^TestSourcesTakeTurnsAtHashing$"},
-	{"hash-source", "what an account asks for is not taken for a stranger's", api + "/limit.go",
-		`l.sources = append(l.sources[1:], first)`, `l.sources[0] = first`, account, "^TestSourcesTakeTurnsAtHashing$"},
 	{"hash-source", "hashes of an account are not counted for an anonymous caller", api + "/limit.go",
 		`return account.AccountSource(c.user.ID)`, `return account.ByAddress(c.user.ID)`, api,
 		"^TestVisitorsDoNotDelayLogins$"},
