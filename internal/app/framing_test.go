@@ -48,7 +48,9 @@ func answers(t *testing.T, conn net.Conn) string {
 			return strings.Join(all, " ")
 		}
 		body, err := io.ReadAll(response.Body)
-		if err != nil {
+		// net/http closes the connection at once after a refusal of its own: a client that is still
+		// sending sees a reset at the end of the body
+		if err != nil && response.StatusCode == http.StatusOK {
 			t.Fatal(err)
 		}
 		if all = append(all, fmt.Sprint(response.StatusCode)); response.StatusCode == 200 {
