@@ -88,6 +88,7 @@ func TestOverwriteRaces(t *testing.T) {
 			for i, a := range []access.Actor{w.ann, w.bob, w.ann, w.bob} {
 				w.mustUpload(a, fmt.Sprintf("/team/source%d", i), fmt.Sprint("content ", i, round))
 			}
+			there := w.mustUpload(w.bob, "/team/target", "there")
 			one, two := w.mustUpload(w.ann, "/team/one", "1"), w.mustUpload(w.bob, "/team/two", "22")
 			for i := range 4 {
 				over(w.ann, overwrite{move: i < 2}, fmt.Sprintf("/team/source%d", i), "/team/target")
@@ -96,7 +97,6 @@ func TestOverwriteRaces(t *testing.T) {
 				_, err := w.upload(w.bob, "/team/target", "uploaded", files.Replace)
 				return err
 			})
-			there := w.mustUpload(w.bob, "/team/target", "there")
 			c.start("delete", func() error {
 				_, _, err := w.tree.Delete(t.Context(), w.bob, there.ID)
 				return err
