@@ -3,6 +3,7 @@ package files_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,12 +23,14 @@ func TestOverwriteOfAFileLeavesTheTreeShared(t *testing.T) {
 		w.mustUpload(w.ann, "/home/ann/source", "new")
 		w.mustUpload(w.ann, "/home/ann/there", "old")
 		w.createFolder(w.ann, "/home/ann/folder")
-		shared, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+		shared, released, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		release := sync.OnceFunc(func() { close(released) })
+		defer release()
 		go func() {
 			ended <- w.db.Write(t.Context(), func(tx *db.Tx) error {
 				err := tx.LockTree(false)
 				close(shared)
-				<-release
+				<-released
 				return err
 			})
 		}()
@@ -47,24 +50,30 @@ func TestOverwriteOfAFileLeavesTheTreeShared(t *testing.T) {
 		}
 
 		w.mustUpload(w.ann, "/home/ann/other", "over a folder")
-		replaced := make(chan error)
+		replaced := make(chan error, 1)
 		go func() {
 			_, err := how.request(w, w.ann, "/home/ann/other", "/home/ann/folder")
 			replaced <- err
 		}()
-		w.waitForWaitingLock()
-		close(release)
+		w.waitForWaitingLock(replaced)
+		release()
 		w.must(<-ended)
 		w.must(<-replaced)
 		w.checkAccounting()
 	})
 }
 
-// waitForWaitingLock waits until some transaction of this database waits for the tree.
-func (w *storesFixture) waitForWaitingLock() {
-	w.t.Helper()
+// waitForWaitingLock waits until some transaction of this database waits for the tree, and fails when
+// the change ends without waiting.
+func (f *storesFixture) waitForWaitingLock(ended <-chan error) {
+	f.t.Helper()
 	for waiting := 0; waiting == 0; {
-		w.must(w.db.Read(w.t.Context()).QueryRow(`
+		select {
+		case err := <-ended:
+			f.t.Fatalf("the change did not wait for the tree: %v", err)
+		default:
+		}
+		f.must(f.db.Read(f.t.Context()).QueryRow(`
 			SELECT count(*)
 			FROM pg_locks
 			WHERE locktype = 'advisory' AND NOT granted
