@@ -61,7 +61,7 @@ func TestPartReplacedByServer(t *testing.T) {
 		putPartDirectly(t, bucket, 1, tornBody(first))
 		wantMissing(t, alice, id, "1")
 		if r := completeUpload(alice, id, nil).
-			Fails(422, "OPERATION_FAILED"); !bytes.Contains(r.Body, []byte("come in yet: 1.")) {
+			Fails(422, "OPERATION_FAILED"); !bytes.Contains(r.Body, []byte("not been received yet: 1.")) {
 			t.Errorf("the message is %s", r.Body)
 		}
 		wantUsed(t, alice, 0, 0)
