@@ -127,7 +127,7 @@ func checkBotCheck(t *testing.T, l *apptest.Larder, captcha *captchaServer) {
 		t.Errorf("asked %v", asked)
 	}
 
-	captcha.setBroken(true) // nobody can sign in, and the answer does not blame the client
+	captcha.setBroken(true) // every login is refused, and the answer does not blame the client
 	wantStatus(t, "register, no answer", register(l.Client(t), "ann", M{"captchaToken": "human", "inviteCode": code}),
 		500, "INTERNAL_ERROR")
 	wantStatus(t, "login, no answer", signIn("early", "password of early", "human"), 500, "INTERNAL_ERROR")
