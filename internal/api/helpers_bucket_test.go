@@ -19,7 +19,7 @@ import (
 )
 
 // rootBehindProxy changes the root mount to a provider with a bucket behind a proxy, with the
-// additional fields of extra. The bucket has the address of the server itself.
+// additional fields of extra. The returned bucket is reached without the proxy.
 func rootBehindProxy(t *testing.T, l *apptest.Larder, extra ...M) (*s3test.Proxy, s3test.Bucket) {
 	t.Helper()
 	proxy := s3test.NewProxy(t, s3test.New(t))

@@ -29,8 +29,8 @@ func wantFields(t testing.TB, what string, value any, names ...string) {
 	}
 }
 
-// wantFieldsOf fails the test unless the object at path below data has the named fields. It may
-// have more, unlike with wantFields.
+// wantFieldsOf fails the test when the object at path below data lacks one of the named fields. The
+// object may hold others too, unlike with wantFields.
 func wantFieldsOf(t *testing.T, r *apptest.Reply, path string, names ...string) {
 	t.Helper()
 	object, ok := r.Value(path).(map[string]any)
