@@ -29,6 +29,7 @@ import * as long from './long.mjs'
 import * as meanwhile from './meanwhile.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
+import * as places from './places.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
 import * as trouble from './trouble.mjs'
@@ -48,6 +49,7 @@ for (const { name, forms, run, lan } of [
   ...gone.scenarios,
   ...files.scenarios,
   ...commands.scenarios,
+  ...places.scenarios,
   ...meanwhile.scenarios,
   ...keys.scenarios,
   ...keyboard.scenarios,

@@ -1,12 +1,46 @@
 /** The router: the address as reactive state, and links that lead within the UI. */
 
+/** The state of an entry of the session history. */
+interface EntryState {
+  /** Identifies the entry, also after a reload. */
+  key: string;
+  /** The entry before it has the same path: the user came here by a change of the query. */
+  above: boolean;
+}
+
 /** The current address, decoded: `path` without a trailing slash, `query` as the part after `?`. */
 class Route {
   path = $state(decodePath(location.pathname));
   query = $state.raw(new URLSearchParams(location.search));
+  /** The key of the current entry of the session history. */
+  key = entryState().key;
 }
 
 export const route = new Route();
+
+/** The state of the current history entry, which gets one if it has none. */
+function entryState(): EntryState {
+  const state = history.state as EntryState | null;
+  if (state?.key) return state;
+  const fresh = newState(false);
+  history.replaceState(fresh, "");
+  return fresh;
+}
+
+function newState(above: boolean): EntryState {
+  return { key: `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`, above };
+}
+
+const leaving = new Set<() => void>();
+
+/**
+ * Calls the listener before the page leaves a history entry, while `route` and the screen are still
+ * those of that entry. Returns a function that removes the listener.
+ */
+export function onLeave(listener: () => void): () => void {
+  leaving.add(listener);
+  return () => leaving.delete(listener);
+}
 
 function decodePath(path: string): string {
   const segments = path.split("/").map((segment) => {
@@ -26,6 +60,7 @@ export function address(prefix: string, path: string): string {
 }
 
 function read(): void {
+  route.key = entryState().key;
   route.path = decodePath(location.pathname);
   route.query = new URLSearchParams(location.search);
 }
@@ -33,8 +68,13 @@ function read(): void {
 /** Navigates to an address within the UI. */
 export function go(to: string, how: { replace?: boolean } = {}): void {
   if (how.replace) history.replaceState(history.state, "", to);
-  else history.pushState(null, "", to);
+  else push(to, false);
   read();
+}
+
+function push(to: string, above: boolean): void {
+  for (const listener of leaving) listener();
+  history.pushState(newState(above), "", to);
 }
 
 /** Changes parts of the query; null removes one. */
@@ -45,7 +85,16 @@ export function goQuery(changes: Record<string, string | null>, how: { replace?:
     else query.set(name, value);
   }
   const text = query.toString();
-  go(location.pathname + (text ? `?${text}` : ""), how);
+  const to = location.pathname + (text ? `?${text}` : "");
+  if (how.replace) return go(to, how);
+  push(to, true);
+  read();
+}
+
+/** Removes parts of the query: by going back if the user came here by adding them. */
+export function leaveQuery(names: string[]): void {
+  if (entryState().above) history.back();
+  else goQuery(Object.fromEntries(names.map((name) => [name, null])), { replace: true });
 }
 
 /**
@@ -68,7 +117,10 @@ export function safeNext(next: string | null): string {
 
 /** Makes links within the UI change the address without loading a page. Call it once. */
 export function start(): void {
-  window.addEventListener("popstate", read);
+  window.addEventListener("popstate", () => {
+    for (const listener of leaving) listener();
+    read();
+  });
   document.addEventListener("click", (event) => {
     const link = (event.target as Element | null)?.closest?.("a");
     if (

@@ -9,6 +9,6 @@ export function modal(dialog: HTMLDialogElement): () => void {
   return () => {
     dialog.close();
     if (document.activeElement && document.activeElement !== document.body) return;
-    (from?.isConnected ? from : document.getElementById("content"))?.focus();
+    (from?.isConnected ? from : document.getElementById("content"))?.focus({ preventScroll: true });
   };
 }

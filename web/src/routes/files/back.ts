@@ -1,31 +1,67 @@
-/** Scroll position and active entry of each folder, restored on Back. */
+/**
+ * Scroll position and active entry of a folder, kept for each entry of the session history. Back,
+ * Forward and a reload lead to the same place.
+ */
+import { onLeave, route } from "../../lib/router.svelte";
 
-export interface FolderPosition {
+export interface Place {
   scroll: number;
   active: number;
 }
 
-const positions = new Map<string, FolderPosition>();
-let wentBackAt = Number.NEGATIVE_INFINITY;
+const stored = "larder.places";
+const most = 100;
+/** Places and the addresses that they belong to, by the key of the history entry. */
+const places = new Map<string, [address: string, place: Place]>(read());
 let lastLeft = "";
-const soon = 1000; // ms within which a screen follows its address
 
 // the entries are not rendered yet when the browser would restore the scroll position
 history.scrollRestoration = "manual";
-addEventListener("popstate", () => (wentBackAt = performance.now()));
 
-export function leave(path: string, position: FolderPosition): void {
-  positions.delete(path);
-  positions.set(path, position);
-  if (positions.size > 100) positions.delete(positions.keys().next().value!);
-  lastLeft = path;
+function read(): [string, [string, Place]][] {
+  try {
+    return JSON.parse(sessionStorage.getItem(stored) ?? "[]") as [string, [string, Place]][];
+  } catch {
+    return [];
+  }
 }
 
-/** The last position in a folder if Back has just led to it; undefined otherwise. */
-export function returning(path: string): FolderPosition | undefined {
-  const back = performance.now() - wentBackAt < soon;
-  wentBackAt = Number.NEGATIVE_INFINITY;
-  return back ? positions.get(path) : undefined;
+/** The address as far as it names a listing: the folder and the search. */
+function listed(): string {
+  return JSON.stringify([route.path, route.query.get("search"), route.query.get("in")]);
+}
+
+/**
+ * Keeps the place of a folder whenever the user leaves a history entry or the page. Returns a
+ * function that ends this.
+ */
+export function keepPlace(path: string, now: () => Place): () => void {
+  const keep = () => {
+    places.delete(route.key);
+    places.set(route.key, [listed(), now()]);
+    if (places.size > most) places.delete(places.keys().next().value!);
+  };
+  const store = () => {
+    keep();
+    try {
+      sessionStorage.setItem(stored, JSON.stringify([...places]));
+    } catch {
+      // without storage, a reload begins at the top
+    }
+  };
+  const off = onLeave(keep);
+  addEventListener("pagehide", store);
+  return () => {
+    off();
+    removeEventListener("pagehide", store);
+    lastLeft = path;
+  };
+}
+
+/** The place that the user left in the current history entry, undefined for a new entry. */
+export function placeBefore(): Place | undefined {
+  const [address, place] = places.get(route.key) ?? [];
+  return address === listed() ? place : undefined;
 }
 
 /** The folder that was open before this one, "" for none. */

@@ -14,6 +14,7 @@ import { Selection } from "../../lib/selection.svelte";
 import { show } from "../../lib/activities.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
+import type { Place } from "./back";
 
 /** A search and its scope. */
 export interface Search {
@@ -55,10 +56,8 @@ export class Browser {
     if (!this.details) return undefined;
     return (this.selection.count === 0 && this.listing.folder) || this.listing.at(this.selection.active);
   });
-  /** The file in the viewer was opened from this folder, so closing the viewer goes back. */
-  openedHere = false;
-  /** Focuses an entry; set by the grid. */
-  focus: (index: number) => void = () => undefined;
+  /** Focuses an entry, and scrolls it into view unless told otherwise; set by the grid. */
+  focus: (index: number, how?: { reveal?: boolean }) => void = () => undefined;
   /** Focuses the search field; set by the toolbar. */
   focusSearch: () => void = () => undefined;
 
@@ -106,18 +105,18 @@ export class Browser {
     return new Listing({ path, sort, order, search: search.text, visitor: this.visitor });
   }
 
-  /** Applies a search if it is a different one. */
-  follow(search: Search): void {
+  /** Applies a search if it is a different one, and leads to a place in its results. */
+  follow(search: Search, place?: Place): void {
     if (search.text === this.#wanted.text && search.everywhere === this.#wanted.everywhere) return;
     this.#wanted = search;
-    void this.reopen();
+    void this.reopen(place);
   }
 
   /**
    * Loads the listing again, for another order or search. The old listing stays visible until the
    * new one has loaded.
    */
-  async reopen(): Promise<void> {
+  async reopen(place?: Place): Promise<void> {
     const search = this.#wanted;
     this.#next?.close();
     const next = this.#ask(search);
@@ -127,19 +126,20 @@ export class Browser {
     this.#next = undefined;
     this.listing.close();
     this.search = search;
-    this.selection.set([], 0);
+    this.selection.set([], place?.active ?? 0);
     this.listing = next;
-    window.scrollTo({ top: 0, behavior: "instant" });
-    await this.refocus();
+    await tick();
+    window.scrollTo({ top: place?.scroll ?? 0, behavior: "instant" });
+    await this.refocus({ reveal: !place });
   }
 
   /** Focuses an entry, or else the page, if the focused element is gone. */
-  async refocus(): Promise<void> {
+  async refocus(how?: { reveal?: boolean }): Promise<void> {
     await tick();
     const at = document.activeElement;
     if (at && at !== document.body && at.id !== "content") return;
     const { total } = this.listing;
-    if (total > 0) this.focus(Math.min(this.selection.active, total - 1));
+    if (total > 0) this.focus(Math.min(this.selection.active, total - 1), how);
     else document.getElementById("content")?.focus();
   }
 
@@ -185,10 +185,7 @@ export class Browser {
     if (!entry) return;
     this.selection.moveTo(index);
     if (entry.type === "folder") go(address("/app/files", pathOf(entry)));
-    else {
-      this.openedHere = true;
-      goQuery({ view: entry.id });
-    }
+    else goQuery({ view: entry.id });
   }
 
   /** Reports whether all loaded entries of the selection have a permission. */
