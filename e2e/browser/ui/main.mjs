@@ -18,6 +18,7 @@
 // profile.
 import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
+import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as files from './files.mjs'
 import * as gone from './gone.mjs'
@@ -50,6 +51,7 @@ for (const { name, forms, run, lan } of [
   ...files.scenarios,
   ...commands.scenarios,
   ...places.scenarios,
+  ...arrivals.scenarios,
   ...meanwhile.scenarios,
   ...keys.scenarios,
   ...keyboard.scenarios,

@@ -27,6 +27,10 @@ const pageSize = 200;
 const inFlight = 3;
 /** Number of cached pages; pages farthest from the visible range are dropped first. */
 const keptPages = 100;
+/** A refresh fetches so many pages at most in addition to the visible ones. */
+const heldPages = 12;
+/** A refresh finds held entries that have moved by up to so many places. */
+const moved = 50;
 
 export class Listing {
   readonly wanted: Wanted;
@@ -42,6 +46,10 @@ export class Listing {
   folder = $state.raw<Entry | null>(null);
   mount = $state.raw<Answer["mount"]>(null);
   readonly total = $derived(this.folders + this.files);
+  /** The entries that a refresh keeps loaded although they are out of sight. */
+  held: () => Ranges = () => [];
+  /** Applies the answers of a refresh, for callers that compare the listing before and after. */
+  around: (apply: () => void) => void = (apply) => apply();
   #version = $state(0);
 
   #pages: Record<Kind, Map<number, readonly Entry[]>> = { folder: new Map(), file: new Map() };
@@ -105,7 +113,7 @@ export class Listing {
   }
 
   /**
-   * Fetches the visible pages again and drops the others. The old entries stay visible until the
+   * Fetches the visible and the held pages again and drops the others. The old entries stay visible until the
    * new ones arrive. Calls during a refresh, for example by uploads while the server asks for a
    * pause, lead to one more refresh after it. Throws Failure.
    */
@@ -123,13 +131,21 @@ export class Listing {
     this.#generation++; // responses under way belong to the old state
     const fresh: Record<Kind, Map<number, readonly Entry[]>> = { folder: new Map(), file: new Map() };
     const wanted = this.#pagesOf(...this.#window);
+    const visible = wanted.length;
+    for (const [from, to] of this.held()) {
+      for (const [kind, page] of this.#pagesOf(Math.max(0, from - moved), Math.min(this.total, to + moved)))
+        if (wanted.length < visible + heldPages && !wanted.some((one) => one[0] === kind && one[1] === page))
+          wanted.push([kind, page]);
+    }
     for (const kind of ["folder", "file"] as const) if (!wanted.some(([one]) => one === kind)) wanted.push([kind, 0]);
     const answers = await Promise.all(
       wanted.map(async ([kind, page]) => [kind, page, await this.#fetch(kind, page + 1, pageSize)] as const),
     );
     this.#asked.clear();
-    this.#pages = fresh;
-    for (const [kind, page, answer] of answers) this.#keep(kind, page, answer);
+    this.around(() => {
+      this.#pages = fresh;
+      for (const [kind, page, answer] of answers) this.#keep(kind, page, answer);
+    });
     this.problem = undefined;
     this.look(...this.#window);
   }

@@ -102,7 +102,24 @@ export class Browser {
   #ask(search: Search): Listing {
     const { sort, order } = views.of(this.path);
     const path = search.everywhere && search.text !== "" ? "/" : this.path;
-    return new Listing({ path, sort, order, search: search.text, visitor: this.visitor });
+    const listing = new Listing({ path, sort, order, search: search.text, visitor: this.visitor });
+    const { selection } = this;
+    listing.held = () =>
+      selection.count <= fewEnough ? [...selection.chosen, [selection.active, selection.active + 1]] : [];
+    listing.around = (apply) => (listing === this.listing ? this.#keepChosen(apply) : apply());
+    return listing;
+  }
+
+  /** Makes the selection stay with its entries while the listing changes. */
+  #keepChosen(change: () => void): void {
+    const { listing, selection } = this;
+    const chosen =
+      selection.count <= fewEnough ? [...each(selection.chosen)].map((index) => listing.at(index)?.id) : [];
+    const active = listing.at(selection.active)?.id;
+    change();
+    const found = chosen.map((id) => (id ? listing.indexOf(id) : -1)).filter((index) => index >= 0);
+    const at = active ? listing.indexOf(active) : -1;
+    selection.set(of(found), at >= 0 ? at : Math.max(0, Math.min(selection.active, listing.total - 1)));
   }
 
   /** Applies a search if it is a different one, and leads to a place in its results. */
@@ -152,9 +169,6 @@ export class Browser {
   /** Loads the visible entries again. The selection stays with its entries. */
   async refresh(focusOn?: string): Promise<void> {
     const { listing, selection } = this;
-    const chosen =
-      selection.count <= fewEnough ? [...each(selection.chosen)].map((index) => listing.at(index)?.id) : [];
-    const active = focusOn ?? listing.at(selection.active)?.id;
     try {
       await listing.refresh();
     } catch (cause) {
@@ -166,10 +180,8 @@ export class Browser {
       } else listing.problem = cause;
       return;
     }
-    if (listing !== this.listing) return;
-    const found = chosen.map((id) => (id ? listing.indexOf(id) : -1)).filter((index) => index >= 0);
-    const at = active ? listing.indexOf(active) : -1;
-    selection.set(of(found), at >= 0 ? at : Math.max(0, Math.min(selection.active, listing.total - 1)));
+    const at = focusOn && listing === this.listing ? listing.indexOf(focusOn) : -1;
+    if (at >= 0) selection.set(selection.chosen, at);
   }
 
   /** The address of an entry: a folder's page, or this page with the file open. */

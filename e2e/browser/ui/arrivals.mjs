@@ -1,0 +1,67 @@
+// Uploaded files appear in the folder on the screen while other uploads go on.
+import { enter } from './files.mjs'
+import { once } from './forms.mjs'
+import { equal, until } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { folders } from './places.mjs'
+
+const count = 24
+
+// A file finishes every 200 ms of the page's clock: the folder shows the first ones long before the
+// last. The selection and the focus stay with their entry when files appear before it.
+async function appears(page, config) {
+  const say = labels[config.language]
+  const parent = `/home/${config.username}`
+  await enter(page, config, '')
+  await folders(page, parent, ['Arrivals'])
+  await page.clock.install()
+  await page.goto(`/app/files${parent}/Arrivals`)
+  await page.getByText(say.emptyFolder).waitFor()
+  const waiting = [] // uploads that wait for their end
+  await page.route('**/api/files/upload-complete', (route) => waiting.push(route))
+  const [chooser] = await Promise.all([
+    page.waitForEvent('filechooser'),
+    page.getByRole('main').getByRole('button', { name: say.upload, exact: true }).first().click(),
+  ])
+  const name = (n) => `leaf ${String(n).padStart(2, '0')}.txt`
+  // the last name arrives first
+  await chooser.setFiles(
+    Array.from({ length: count }, (_, n) => ({
+      name: name(count - n),
+      mimeType: 'text/plain',
+      buffer: Buffer.from(`leaf ${n}`),
+    })),
+  )
+  const shown = page.getByRole('gridcell')
+  let finished = 0
+  const finish = async () => {
+    await until('the end of an upload', () => waiting.length > 0)
+    const route = waiting.shift()
+    const answer = page.waitForResponse((one) => one.request() === route.request())
+    await route.continue()
+    await answer
+    finished++
+  }
+  await until('the first upload', () => waiting.length > 0)
+  await page.clock.pauseAt(await page.evaluate(() => Date.now() + 1000))
+  while (finished < count && (await shown.count()) === 0) {
+    await finish()
+    await page.clock.runFor(200)
+  }
+  await page.clock.resume()
+  config.figure('uploads before the first one is on the screen', { finished })
+  equal('whether files appear before all have arrived', finished < count, true)
+  equal('whether the folder is called empty', await page.getByText(say.emptyFolder).count(), 0)
+
+  const last = page.getByRole('gridcell', { name: name(count) })
+  await last.click()
+  const before = await shown.count()
+  while (finished < count && (await shown.count()) === before) await finish()
+  equal('whether the file is selected', await last.getAttribute('aria-selected'), 'true')
+  equal('whether the focus is on it', await last.evaluate((cell) => cell === document.activeElement), true)
+  while (finished < count) await finish()
+  await until('all files', async () => (await shown.count()) === count)
+  equal('the selected files', await page.locator('[aria-selected=true] a').allTextContents(), [name(count)])
+}
+
+export const scenarios = [{ name: 'shows uploads as they finish', forms: once, run: appears }]
