@@ -141,6 +141,9 @@ func TestAccessLogEntries(t *testing.T) {
 				[]string{"alice rename /home/alice/old 0 200 1"}},
 			{"permanent link", func() { alice.Post("/api/files/"+id+"/link", nil).OK(200) },
 				[]string{"alice share /home/alice/a.txt 0 200 1"}},
+			{"permanent links", func() {
+				alice.Post("/api/files/links", M{"ids": []string{id, linked, unknownID}}).OK(200)
+			}, []string{"alice share /home/alice/a.txt 0 200 1", "alice share /public/linked.txt 0 403 1"}},
 			{"permanent link of others", func() { bob.Delete("/api/files/"+id+"/link").Fails(403, "FORBIDDEN") },
 				[]string{"bob share /home/alice/a.txt 0 403 1"}},
 			{"permanent link revoked", func() { alice.Delete("/api/files/" + id + "/link").OK(200) },

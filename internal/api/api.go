@@ -114,7 +114,7 @@ type API struct {
 	routes []route
 	// cachedDocument makes the OpenAPI document on the first request, since that takes longer than
 	// the rest of a start.
-	cachedDocument func() ([]byte, error)
+	cachedDocument func() (openapiAnswer, error)
 	sniffer        sniffer
 	refusalLog     refusalLog
 	ui             *ui
@@ -138,7 +138,7 @@ func New(cfg Config) (*API, error) {
 	if a.ui, err = newUI(cfg.UI); err != nil {
 		return nil, err
 	}
-	a.cachedDocument = sync.OnceValues(a.document)
+	a.cachedDocument = sync.OnceValues(a.makeOpenapiAnswer)
 	a.webdav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL,
 		Now: cfg.Now})
 	return a, nil

@@ -121,6 +121,11 @@ func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 // clears the cookie of given passwords.
 func (a *API) logout(c *call, _ struct{}) (none, error) {
 	if cookie, err := c.sessionToken(); err == nil && cookie != "" {
+		if len(c.r.Header.Values(accountHeader)) > 0 && c.authenticateSession(cookie) == nil {
+			if err := c.checkAccount(); err != nil {
+				return none{}, err
+			}
+		}
 		if err := a.Accounts.Logout(c.ctx(), cookie); err != nil {
 			return none{}, err
 		}

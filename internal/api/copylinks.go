@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"larder/internal/fault"
@@ -71,13 +72,7 @@ func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply,
 	if len(in.IDs) == 0 || len(in.IDs) > maxLinkIDs {
 		return copyManyLinksReply{}, fault.Newf(fault.Invalid, "ids must hold 1 to %d ids.", maxLinkIDs)
 	}
-	var ids []string
-	known := map[string]bool{}
-	for _, id := range in.IDs {
-		if !known[id] {
-			ids, known[id] = append(ids, id), true
-		}
-	}
+	ids := distinct(in.IDs)
 	results, err := c.linkResults(ids, valueOr(in.Signed, false), valueOr(in.ExpiresIn, 3600))
 	if err != nil {
 		return copyManyLinksReply{}, err
@@ -87,6 +82,17 @@ func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply,
 		reply.Items[i] = results[i].item(id)
 	}
 	return reply, nil
+}
+
+// distinct returns ids without repetitions.
+func distinct(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // linkResult holds the links of one entry, or the fault that prevents them.

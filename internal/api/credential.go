@@ -75,8 +75,29 @@ func (c *call) identify() error {
 		return nil
 	case err != nil:
 		return err
-	case c.route.auth == adminAuth && c.user.Role != access.Admin:
+	}
+	if err := c.checkAccount(); err != nil {
+		return err
+	}
+	if c.route.auth == adminAuth && c.user.Role != access.Admin {
 		return fault.New(fault.Forbidden, "Only administrators can do this.")
+	}
+	return nil
+}
+
+// accountHeader names the account that a page of the web UI shows, by its id. The session cookie
+// belongs to the whole browser, so another tab can change the account behind an open page.
+const accountHeader = "X-Larder-Account"
+
+// checkAccount refuses a request with the session of another account than the one in its
+// accountHeader. The answer's accountHeader then names the account of the session. A request without
+// the header is never refused. Fault: Conflict.
+func (c *call) checkAccount() error {
+	for _, id := range c.r.Header.Values(accountHeader) {
+		if id != c.user.ID {
+			c.w.Header().Set(accountHeader, c.user.ID)
+			return fault.New(fault.Conflict, "This browser is now signed in with another account. Reload the page.")
+		}
 	}
 	return nil
 }

@@ -171,7 +171,5 @@ func (c *call) writeJSON(status int, body any) {
 		status, text = http.StatusInternalServerError, []byte(
 			`{"success":false,"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on the server."}}`)
 	}
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	c.w.WriteHeader(status)
-	_, _ = c.w.Write(text) // the client has disconnected if this fails
+	c.send(status, text)
 }

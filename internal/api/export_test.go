@@ -23,6 +23,9 @@ func TableRows() []TableRow {
 	return lines
 }
 
+// CompressAt returns a function that compresses like the answers of the service, at a level.
+func CompressAt(level int) func(text []byte) []byte { return newCompressor(level).compress }
+
 // Disposition returns the Content-Disposition of a file.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }
 

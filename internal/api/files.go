@@ -305,6 +305,18 @@ func (c *call) requireMovePermissions() error {
 type linkReply struct {
 	URL       string `json:"url" required:"true"`
 	CreatedAt int64  `json:"createdAt" required:"true"`
+	Works     bool   `json:"works" required:"true" description:"Whether visitors can open the file by the link now. A password, a rule or a setting of the site can prevent it."`
+}
+
+// linkOf returns the permanent link of a file and makes it when there is none. Faults: as of
+// files.Tree.Link.
+func (c *call) linkOf(id string) (linkReply, error) {
+	link, err := c.a.Tree.Link(c.ctx(), c.actor, id)
+	if err != nil {
+		return linkReply{}, err
+	}
+	public, err := c.a.Tree.PublicAccess(c.ctx(), id)
+	return linkReply{c.linkURL(link), link.CreatedAt, public.Link != nil}, err
 }
 
 type makeLinkReply struct {
@@ -313,8 +325,47 @@ type makeLinkReply struct {
 
 func (a *API) makeLink(c *call, in idInput) (makeLinkReply, error) {
 	c.auditEntry(audit.Share, in.ID)
-	link, err := a.Tree.Link(c.ctx(), c.actor, in.ID)
-	return makeLinkReply{linkReply{c.linkURL(link), link.CreatedAt}}, err
+	link, err := c.linkOf(in.ID)
+	return makeLinkReply{link}, err
+}
+
+type makeManyLinksInput struct {
+	IDs []string `json:"ids" required:"true" minItems:"1" maxItems:"100"`
+}
+
+type makeManyLinksReply struct {
+	Items []makeManyLinksItem `json:"items" required:"true" description:"In the order of ids, duplicates once."`
+}
+
+type makeManyLinksItem struct {
+	ID    string        `json:"id" required:"true"`
+	Link  *linkReply    `json:"link" required:"true" description:"Null if there is an error."`
+	Error *failureError `json:"error" required:"true" description:"The error of the operation on a single file; null for none."`
+}
+
+// makeManyLinks makes the links one after the other, each in a transaction of its own, as makeLink
+// does. An error of the server ends it; a repeated request then returns the links already made.
+func (a *API) makeManyLinks(c *call, in makeManyLinksInput) (makeManyLinksReply, error) {
+	ids := distinct(in.IDs)
+	paths := c.pathsOf(ids)
+	reply := makeManyLinksReply{Items: []makeManyLinksItem{}}
+	for _, id := range ids {
+		item, status := makeManyLinksItem{ID: id}, http.StatusOK
+		switch link, err := c.linkOf(id); {
+		case err == nil:
+			item.Link = &link
+		case codes[fault.KindOf(err)].status >= 500:
+			return makeManyLinksReply{}, err
+		default:
+			answer := c.describeError(err)
+			item.Error, status = &failureError{Code: answer.code, Message: answer.message}, answer.status
+		}
+		if path, known := paths[id]; known {
+			c.auditOne(audit.Share, path, status)
+		}
+		reply.Items = append(reply.Items, item)
+	}
+	return reply, nil
 }
 
 func (a *API) revokeLink(c *call, in idInput) (none, error) {

@@ -135,6 +135,9 @@ func envelopeOf(data reflect.Type) any {
 func (r *route) failures() map[int][]string {
 	kinds := append([]fault.Kind{}, r.faults...)
 	kinds = append(kinds, fault.RateLimited, fault.Internal)
+	if r.readsSession() {
+		kinds = append(kinds, fault.Conflict)
+	}
 	switch r.auth {
 	case sessionAuth, sessionOrKeyAuth, adminAuth:
 		kinds = append(kinds, fault.Unauthorized, fault.InvalidToken, fault.SessionRevoked, fault.RoleChanged,

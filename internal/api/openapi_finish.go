@@ -15,10 +15,16 @@ func finish(text []byte, routes []route) ([]byte, error) {
 		return nil, err
 	}
 	paths := child(document, "paths")
+	child(document, "components")["parameters"] = map[string]any{accountHeader: accountParameter}
 	for _, rt := range routes {
 		operation := child(child(paths, rt.pattern), strings.ToLower(rt.method))
 		if operation == nil {
 			continue
+		}
+		if rt.readsSession() {
+			parameters, _ := operation["parameters"].([]any)
+			operation["parameters"] = append(parameters,
+				map[string]any{"$ref": "#/components/parameters/" + accountHeader})
 		}
 		if rt.addition {
 			operation["x-addition"] = true
@@ -58,6 +64,12 @@ func withoutNull(schema map[string]any, request bool) {
 			field["type"] = kinds[0]
 		}
 	}
+}
+
+// accountParameter describes accountHeader.
+var accountParameter = map[string]any{
+	"name": accountHeader, "in": "header", "x-addition": true, "schema": map[string]any{"type": "string"},
+	"description": "The id of the account that the client acts for. If the session cookie is the credential and belongs to another account, the answer is OPERATION_FAILED, this header of the answer names that account, and nothing is done. API keys and requests without a valid session are not checked.",
 }
 
 // Bodies other than JSON, by media type.

@@ -13,7 +13,7 @@ import (
 
 // Routes that dispatch chooses itself, since the router must not see their paths.
 var (
-	homeRoute   = route{auth: noAuth, limit: unlimited, handler: (*call).home}
+	homeRoute   = route{auth: noAuth, limit: unlimited, compressed: true, handler: (*call).home}
 	publicRoute = route{auth: optionalAuth, limit: transferLimit, find: (*call).findPublic, handler: (*call).publicPath}
 )
 
@@ -109,9 +109,7 @@ func (c *call) sendHTML(status int, cache, policy, text string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", cache)
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	c.w.WriteHeader(status)
-	_, _ = c.w.Write([]byte(text)) // the client has disconnected if this fails
+	c.send(status, []byte(text))
 }
 
 // publicPath serves a file from its virtual path (specification: Public path serving). Each segment

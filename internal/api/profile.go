@@ -8,6 +8,7 @@ import (
 )
 
 type profileReply struct {
+	ID            string  `json:"id" required:"true" description:"An addition."`
 	Username      string  `json:"username" required:"true"`
 	Email         string  `json:"email" required:"true"`
 	EmailVerified bool    `json:"emailVerified" required:"true"`
@@ -35,7 +36,7 @@ func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 	used, err := c.quota(c.user.ID)
 	u := c.user
 	return mySettingsReply{
-		profileReply{u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale,
+		profileReply{u.ID, u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale,
 			string(u.Role), u.CreatedAt},
 		appearanceReply{u.Theme, u.AccentColor, u.EnableBlur},
 		used,

@@ -21,8 +21,10 @@ type route struct {
 	probe    bool // a health probe, which is not counted as a request
 	freeMode bool // refused while free mode is switched off
 	readOnly bool // changes nothing although it is no GET
-	summary  string
-	status   int // of success
+	// its answers may be compressed, as they hold no secret; see compress.go
+	compressed bool
+	summary    string
+	status     int // of success
 	// the faults that the specification lists, besides those of the credential, the limit and the
 	// body
 	faults        []fault.Kind
@@ -35,6 +37,15 @@ type route struct {
 	handler       func(c *call) error
 	// finds the entry that the handler serves, nil when there is none to find; see lookUp
 	find func(c *call) (*files.FoundEntry, error)
+}
+
+// readsSession reports whether the session cookie can be the credential of the route.
+func (r *route) readsSession() bool {
+	switch r.auth {
+	case optionalAuth, sessionAuth, sessionOrKeyAuth, adminAuth:
+		return true
+	}
+	return r.pattern == logoutPath
 }
 
 // jsonRoute makes a route from a function of input to output. It binds the input from path, query
@@ -67,6 +78,9 @@ func streamRoute(media string, fn func(c *call) error) route {
 // run executes a request on a route and writes the error, if any.
 func (a *API) run(c *call, rt *route) {
 	c.route = rt
+	if rt.compressed {
+		c.w.Header().Set("Vary", "Accept-Encoding")
+	}
 	if err := c.serve(); err != nil {
 		c.fail(err)
 	}

@@ -17,7 +17,7 @@ func (a *API) routeTable() []route {
 			withFaults(fault.Forbidden, fault.AlreadyExists, fault.MailFailed),
 		post("/api/auth/login", jsonRoute(200, a.login)).withAuth(noAuth).withLimit(authLimit).withSummary("Sign in").
 			withFaults(fault.BadCredentials, fault.UserDisabled, fault.EmailNotVerified, fault.Forbidden),
-		post("/api/auth/logout", jsonRoute(200, a.logout)).withAuth(noAuth).
+		post(logoutPath, jsonRoute(200, a.logout)).withAuth(noAuth).
 			withSummary("Sign out: ends every session of the account"),
 		get("/api/auth/me", jsonRoute(200, a.me)).withAuth(sessionAuth).
 			withSummary("The signed-in user, with the quota"),
@@ -40,7 +40,7 @@ func (a *API) routeTable() []route {
 			withFaults(fault.Forbidden).asAddition(),
 
 		// File endpoints
-		get("/api/files", jsonRoute(200, a.listFiles)).withAuth(sessionOrKeyAuth).
+		get("/api/files", jsonRoute(200, a.listFiles)).withAuth(sessionOrKeyAuth).withCompression().
 			withSummary("List or search a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
 		post("/api/files/folder", jsonRoute(201, a.createFolder)).withAuth(sessionOrKeyAuth).
 			withSummary("Create a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound,
@@ -93,6 +93,8 @@ func (a *API) routeTable() []route {
 		post("/api/files/{id}/link", jsonRoute(200, a.makeLink)).withAuth(sessionAuth).
 			withSummary("Create the permanent link, or return the existing one").
 			withFaults(fault.Forbidden, fault.NotFound).asAddition(),
+		post("/api/files/links", jsonRoute(200, a.makeManyLinks)).withAuth(sessionAuth).
+			withSummary("Create the permanent links of up to 100 files, or return the existing ones").asAddition(),
 		del("/api/files/{id}/link", jsonRoute(200, a.revokeLink)).withAuth(sessionAuth).
 			withSummary("Revoke the permanent link").withFaults(fault.Forbidden, fault.NotFound).asAddition(),
 
@@ -202,13 +204,13 @@ func (a *API) routeTable() []route {
 			withSummary("Dashboard: totals, requests in the last 24 hours, recent activity"),
 		get("/api/admin/stats", jsonRoute(200, a.stats)).withAuth(adminAuth).
 			withSummary("Totals and recent activity"),
-		get("/api/admin/stats/series", jsonRoute(200, a.series)).withAuth(adminAuth).
+		get("/api/admin/stats/series", jsonRoute(200, a.series)).withAuth(adminAuth).withCompression().
 			withSummary("Time series of one metric, for charts").asAddition(),
 		get("/api/admin/system", jsonRoute(200, a.system)).withAuth(adminAuth).
 			withSummary("The state of this installation, and warnings").asAddition(),
 		post("/api/admin/users", jsonRoute(201, a.createUser)).withAuth(adminAuth).withSummary("Create an account").
 			withFaults(fault.AlreadyExists).asAddition(),
-		get("/api/admin/users", jsonRoute(200, a.listUsers)).withAuth(adminAuth).
+		get("/api/admin/users", jsonRoute(200, a.listUsers)).withAuth(adminAuth).withCompression().
 			withSummary("Accounts, sorted by username"),
 		put("/api/admin/users/{id}", jsonRoute(200, a.updateUser)).withAuth(adminAuth).
 			withSummary("Change an account's role, status, home or quota").withFaults(fault.NotFound),
@@ -218,14 +220,14 @@ func (a *API) routeTable() []route {
 			withSummary("Shares of all users, newest first"),
 		del("/api/admin/shares/{id}", jsonRoute(200, a.revokeAnyShare)).withAuth(adminAuth).
 			withSummary("Revoke a share of any user permanently").withFaults(fault.NotFound),
-		get("/api/admin/files", jsonRoute(200, a.adminFiles)).withAuth(adminAuth).
+		get("/api/admin/files", jsonRoute(200, a.adminFiles)).withAuth(adminAuth).withCompression().
 			withSummary("Files and folders of all users in all mounts"),
 		get("/api/admin/settings", jsonRoute(200, a.siteSettings)).withAuth(adminAuth).withSummary("The site settings"),
 		patch("/api/admin/settings", jsonRoute(200, a.changeSettings)).withAuth(adminAuth).
 			withSummary("Change any of the site settings"),
 		post("/api/admin/settings/test-email", jsonRoute(200, a.testEmail)).withAuth(adminAuth).
 			withSummary("Send a test message and report the mail server's answer").withFaults(fault.MailFailed),
-		get("/api/admin/announcements", jsonRoute(200, a.listAnnouncements)).withAuth(adminAuth).
+		get("/api/admin/announcements", jsonRoute(200, a.listAnnouncements)).withAuth(adminAuth).withCompression().
 			withSummary("All announcements, also expired ones, newest first"),
 		post("/api/admin/announcements", jsonRoute(201, a.createAnnouncement)).withAuth(adminAuth).
 			withSummary("Create an announcement").withFaults(fault.Conflict),
@@ -239,7 +241,7 @@ func (a *API) routeTable() []route {
 			withSummary("Create an invite code").withFaults(fault.Conflict).asAddition(),
 		del("/api/admin/invites/{id}", jsonRoute(200, a.deleteInvite)).withAuth(adminAuth).
 			withSummary("Delete an invite code; it can't be used any more").withFaults(fault.NotFound).asAddition(),
-		get("/api/admin/storage/providers", jsonRoute(200, a.listProviders)).withAuth(adminAuth).
+		get("/api/admin/storage/providers", jsonRoute(200, a.listProviders)).withAuth(adminAuth).withCompression().
 			withSummary("Storage providers"),
 		post("/api/admin/storage/providers", jsonRoute(201, a.createProvider)).withAuth(adminAuth).
 			withSummary("Create a storage provider"),
@@ -250,14 +252,15 @@ func (a *API) routeTable() []route {
 			withFaults(fault.NotFound, fault.Conflict),
 		post("/api/admin/storage/providers/{id}/test", jsonRoute(200, a.testProvider)).withAuth(adminAuth).asReadOnly().
 			withSummary("Test the store of a provider").withFaults(fault.NotFound),
-		get("/api/admin/mounts", jsonRoute(200, a.listMounts)).withAuth(adminAuth).withSummary("Mounts"),
+		get("/api/admin/mounts", jsonRoute(200, a.listMounts)).withAuth(adminAuth).withCompression().withSummary("Mounts"),
 		post("/api/admin/mounts", jsonRoute(201, a.createMount)).withAuth(adminAuth).withSummary("Create a mount").
 			withFaults(fault.Conflict),
 		put("/api/admin/mounts/{id}", jsonRoute(200, a.updateMount)).withAuth(adminAuth).withSummary("Change a mount").
 			withFaults(fault.NotFound, fault.Conflict),
 		del("/api/admin/mounts/{id}", jsonRoute(200, a.deleteMount)).withAuth(adminAuth).
 			withSummary("Delete a mount without files, and its folders").withFaults(fault.NotFound, fault.Conflict),
-		get("/api/admin/rules", jsonRoute(200, a.listRules)).withAuth(adminAuth).withSummary("Permission rules"),
+		get("/api/admin/rules", jsonRoute(200, a.listRules)).withAuth(adminAuth).withCompression().
+			withSummary("Permission rules"),
 		post("/api/admin/rules", jsonRoute(201, a.createRule)).withAuth(adminAuth).
 			withSummary("Create a permission rule"),
 		put("/api/admin/rules/{id}", jsonRoute(200, a.updateRule)).withAuth(adminAuth).
@@ -266,7 +269,7 @@ func (a *API) routeTable() []route {
 			withSummary("Delete a permission rule").withFaults(fault.NotFound),
 		post("/api/admin/rules/explain", jsonRoute(200, a.explainRules)).withAuth(adminAuth).asReadOnly().
 			withSummary("Explain a permission decision").withFaults(fault.NotFound).asAddition(),
-		get("/api/admin/logs", jsonRoute(200, a.listLogs)).withAuth(adminAuth).
+		get("/api/admin/logs", jsonRoute(200, a.listLogs)).withAuth(adminAuth).withCompression().
 			withSummary("The access log, newest first"),
 
 		// Free-mode endpoints
@@ -313,7 +316,7 @@ func (a *API) routeTable() []route {
 		post("/api/public/unlock", jsonRoute(200, a.unlock)).withAuth(optionalAuth).
 			withSummary("Submit the password of the file or folder at a path").
 			withFaults(fault.InvalidPassword, fault.PasswordRequired, fault.Forbidden).asAddition(),
-		get("/api/public/files", jsonRoute(200, a.listPublicFiles)).withAuth(noAuth).
+		get("/api/public/files", jsonRoute(200, a.listPublicFiles)).withAuth(noAuth).withCompression().
 			withSummary("List or search a folder as a visitor without an account").
 			withFaults(fault.Unauthorized, fault.PasswordRequired, fault.NotFound).asAddition(),
 		get("/api/public/health", streamRoute("application/json", a.health)).withReply(healthReply{}).withAuth(noAuth).
@@ -323,9 +326,11 @@ func (a *API) routeTable() []route {
 		get("/api/public/health/ready", streamRoute("application/json", a.ready)).withReply(healthReply{}).
 			withAuth(noAuth).asProbe().withSummary("Readiness"),
 		get("/api/openapi.json", streamRoute("application/json", a.openapiDocument)).withReply(map[string]any{}).
-			withAuth(noAuth).withSummary("This document").asAddition(),
+			withAuth(noAuth).withCompression().withSummary("This document").asAddition(),
 	}
 }
+
+const logoutPath = "/api/auth/logout"
 
 // storeRedirect describes the redirect to the store for providers with the redirect flag.
 const storeRedirect = "Redirect to the file's store, if the provider has redirect on; this service answers HEAD"
@@ -358,6 +363,9 @@ func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
 
 // asAddition marks a route that the specification does not have.
 func (r route) asAddition() route { r.addition = true; return r }
+
+// withCompression marks a route whose answers may be compressed; compress.go says which may.
+func (r route) withCompression() route { r.compressed = true; return r }
 
 // asProbe marks a route that is called all the time and is not in the access log.
 func (r route) asProbe() route { r.probe = true; return r }

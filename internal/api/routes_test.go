@@ -135,6 +135,9 @@ var matrix = []routeRow{
 	{"POST", "/api/files/{id}/link", sessionAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/link", nil },
 		"401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
+	{"POST", "/api/files/links", sessionAuth, func(o ownedItems) (string, any) {
+		return "/api/files/links", M{"ids": []string{o.file}}
+	}, "401 200 200 200 200 401 401 401 403 401 401 401 401 401", true}, // the refusal is in the item
 	{"DELETE", "/api/files/{id}/link", sessionAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/link", nil },
 		"401 200 403 200 403 401 401 401 403 401 401 401 401 401", true},
@@ -533,7 +536,7 @@ func TestAuthorisation(t *testing.T) {
 
 func (row routeRow) needsItems() bool {
 	switch row.pattern {
-	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/batch", "/api/files/zip":
+	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/links", "/api/files/batch", "/api/files/zip":
 		return true
 	case "/api/admin/mounts", "/api/shares/":
 		return row.method == "POST"

@@ -1,6 +1,11 @@
 package api
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+)
 
 // publicSettingsReply holds the settings that need no authentication (specification: Site
 // settings).
@@ -66,11 +71,35 @@ func (c *call) probe(good, bad int, otherwise string) error {
 	return nil
 }
 
+// openapiAnswer is the OpenAPI document with its entity tag, which is weak: the document is the
+// same in each encoding.
+type openapiAnswer struct {
+	text []byte
+	etag string
+}
+
+func (a *API) makeOpenapiAnswer() (openapiAnswer, error) {
+	text, err := a.document()
+	sum := sha256.Sum256(text)
+	return openapiAnswer{text, `W/"` + hex.EncodeToString(sum[:8]) + `"`}, err
+}
+
 func (a *API) openapiDocument(c *call) error {
 	document, err := a.cachedDocument()
 	if err != nil {
 		return err
 	}
-	c.writeJSON(200, json.RawMessage(document))
+	h := c.w.Header()
+	jsonHeaders(h)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("ETag", document.etag)
+	for tag := range strings.SplitSeq(strings.Join(c.r.Header.Values("If-None-Match"), ","), ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(document.etag, "W/") {
+			c.w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	c.send(http.StatusOK, document.text)
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 
 // Routes of the web UI, which dispatch chooses itself. Loading a page counts against no limit.
 var (
-	shellRoute = route{auth: noAuth, limit: unlimited, handler: (*call).shell}
+	shellRoute = route{auth: noAuth, limit: unlimited, compressed: true, handler: (*call).shell}
 	assetRoute = route{auth: noAuth, limit: unlimited, handler: (*call).asset}
 )
 
@@ -109,13 +109,20 @@ func (c *call) asset() error {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
 	h, body := c.w.Header(), a.identity
-	switch {
-	case a.br != nil && accepts(c.r, "br"):
+	var offered []string
+	if a.br != nil {
+		offered = append(offered, "br")
+	}
+	if a.gz != nil {
+		offered = append(offered, "gzip")
+	}
+	switch encoding := acceptedEncoding(c.r, offered...); encoding {
+	case "br":
 		body = a.br
-		h.Set("Content-Encoding", "br")
-	case a.gz != nil && accepts(c.r, "gzip"):
+		h.Set("Content-Encoding", encoding)
+	case "gzip":
 		body = a.gz
-		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Encoding", encoding)
 	}
 	h.Set("Content-Type", a.media)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -130,19 +137,6 @@ func (c *call) asset() error {
 
 // assetsPath is the path prefix of the files of the web UI.
 const assetsPath = "/app/assets/"
-
-// accepts reports whether Accept-Encoding names an encoding without refusing it
-// (RFC 9110, section 12.5.3).
-func accepts(r *http.Request, encoding string) bool {
-	for entry := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
-		name, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(entry, " ", "")), ";")
-		if name == encoding {
-			q, err := strconv.ParseFloat(strings.TrimPrefix(weight, "q="), 64)
-			return weight == "" || err == nil && q > 0
-		}
-	}
-	return false
-}
 
 // shell serves the page of the web UI for all its addresses.
 func (c *call) shell() error {

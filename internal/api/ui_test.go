@@ -52,7 +52,7 @@ func TestShellPage(t *testing.T) {
 			wantJSON(t, path+" "+name, policy[name], want)
 		}
 		wantBody(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+
-			`" src="/app/assets/index-0a1b.js"></script></html>`)
+			`" src="/app/assets/index-0a1b.js"></script></html>`+apptest.PageEnd)
 		nonces[nonce] = true
 	}
 	if len(nonces) != 6 {

@@ -1,12 +1,18 @@
 package apptest
 
-import "testing/fstest"
+import (
+	"strings"
+	"testing/fstest"
+)
+
+// PageEnd ends the page of UI, and makes it long enough to be compressed.
+var PageEnd = "<!--" + strings.Repeat(" end", 300) + " -->"
 
 // UI replaces the web UI, which need not be built for tests: a page with placeholders for the nonce
 // and for a failure, a script in every encoding, and a style sheet in one.
 var UI = fstest.MapFS{
 	"index.html": {Data: []byte(
-		`<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>`)},
+		`<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>` + PageEnd)},
 	"assets/index-0a1b.js":    {Data: []byte("console.log('plain')")},
 	"assets/index-0a1b.js.br": {Data: []byte("as brotli")},
 	"assets/index-0a1b.js.gz": {Data: []byte("as gzip")},
