@@ -14,8 +14,10 @@
   for (const [name, value] of Object.entries(look.accent?.[root.dataset.theme] ?? {}))
     root.style.setProperty(name, value);
   root.lang = look.locale ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en-US");
-  const ask = (address) => {
-    const answer = fetch(address, { headers: { Accept: "application/json" } });
+  const ask = (address, account) => {
+    const answer = fetch(address, {
+      headers: { Accept: "application/json", ...(account && { "X-Larder-Account": account }) },
+    });
     answer.catch(() => undefined); // the code that uses the response handles the error
     window.larderBoot[address] = answer;
     return answer;
@@ -39,14 +41,16 @@
 
   if (app !== "app" || screen !== "files" || location.search) return;
   // Requests the first pages of the folder with the same addresses as lib/listing.svelte.ts.
-  const listings = () => {
+  const listings = (account) => {
     const path = `/${below.filter(Boolean).map(decodeURIComponent).join("/")}`;
     const { usual, folders } = JSON.parse(localStorage.getItem("larder.views") ?? "{}");
     const view = folders?.find(([one]) => one === path)?.[1] ?? usual;
     const order = view?.sort ? `&sort=${view.sort}&order=${view.order}` : "";
     for (const type of ["folder", "file"])
-      ask(`/api/files?path=${encodeURIComponent(path)}&page=1&limit=200&type=${type}${order}`);
+      ask(`/api/files?path=${encodeURIComponent(path)}&page=1&limit=200&type=${type}${order}`, account);
   };
   // after an error, the screen sends the requests itself
-  me.then((answer) => answer.ok && listings()).catch(() => undefined);
+  me.then(async (answer) => answer.ok && listings((await answer.clone().json()).data.profile.id)).catch(
+    () => undefined,
+  );
 })();

@@ -220,6 +220,7 @@ describe("what breaks and passes", () => {
     page.api.listen({
       paused: () => undefined,
       reached: () => undefined,
+      accountChanged: () => undefined,
       sessionLost: async () => {
         out = false;
         return true;

@@ -18,6 +18,7 @@
 // profile.
 import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
+import * as accounts from './accounts.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as files from './files.mjs'
@@ -47,6 +48,7 @@ const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
 for (const { name, forms, run, lan } of [
   ...journey.scenarios,
   ...signin.scenarios,
+  ...accounts.scenarios,
   ...gone.scenarios,
   ...files.scenarios,
   ...commands.scenarios,

@@ -38,9 +38,16 @@ export interface Listener {
    * be repeated.
    */
   sessionLost(code: string): Promise<boolean>;
+  /** The session belongs to another account than the page. */
+  accountChanged(): void;
 }
 
-let listener: Listener = { paused: () => {}, reached: () => {}, sessionLost: async () => false };
+let listener: Listener = {
+  paused: () => {},
+  reached: () => {},
+  sessionLost: async () => false,
+  accountChanged: () => {},
+};
 
 export function listen(to: Listener): void {
   listener = to;
@@ -49,6 +56,49 @@ export function listen(to: Listener): void {
 /** Reports whether the server was reached, for modules that send requests themselves. */
 export function reached(yes: boolean): void {
   listener.reached(yes);
+}
+
+const accountHeader = "X-Larder-Account";
+const never = new Promise<never>(() => {});
+let account = "";
+let halted = false;
+
+/** Sets the account that requests are made for, by its id; "" for a visitor. */
+export function actFor(id: string): void {
+  account = id;
+}
+
+/**
+ * The header that names the account of the page. The service refuses the request if the session
+ * belongs to another account.
+ */
+export function accountHeaders(): Record<string, string> {
+  return account ? { [accountHeader]: account } : {};
+}
+
+/**
+ * Stops all requests of this page for good, because it shows an account that is no longer signed in.
+ * Requests then never settle: the page is about to be reloaded.
+ */
+export function halt(): void {
+  halted = true;
+}
+
+/** Reports whether the page has stopped its requests. */
+export function isHalted(): boolean {
+  return halted;
+}
+
+/**
+ * Waits for ever if a response says that the session belongs to another account. Modules that send
+ * requests themselves call it with each response.
+ */
+export async function checkAccount(headers: Headers): Promise<void> {
+  if (!halted && headers.has(accountHeader)) {
+    halt();
+    listener.accountChanged();
+  }
+  if (halted) await never;
 }
 
 const endings = ["UNAUTHORIZED", "SESSION_REVOKED", "ROLE_CHANGED", "USER_DISABLED"];
@@ -95,6 +145,7 @@ let pausedUntil = 0;
  * each request, and report a 429 to `pause`.
  */
 export async function ready(signal?: AbortSignal): Promise<void> {
+  if (halted) await never;
   while (pausedUntil > Date.now()) await sleep(pausedUntil - Date.now(), signal);
 }
 
@@ -154,8 +205,11 @@ class Call {
   }
 }
 
-/** Sends a request with token, pauses and retries; see above. */
-async function send({ url, method, headers, body, signal }: Call): Promise<Response> {
+/**
+ * Sends a request with token, pauses and retries; see above. `named` requests are for the account of
+ * the page only.
+ */
+async function send({ url, method, headers, body, signal }: Call, named = true): Promise<Response> {
   const { pathname: path, search } = new URL(url);
   const writes = method !== "GET" && method !== "HEAD";
   // Endpoints that take credentials report the result themselves and need no token. The token
@@ -166,6 +220,7 @@ async function send({ url, method, headers, body, signal }: Call): Promise<Respo
     path.startsWith("/api/free-mode/");
   for (let tries = 0, renewed = false; ; tries++) {
     await ready(signal);
+    if (named) for (const [name, value] of Object.entries(accountHeaders())) headers.set(name, value);
     if (writes && !plain) headers.set("X-CSRF-Token", await csrf());
     let answer: Response;
     try {
@@ -178,6 +233,7 @@ async function send({ url, method, headers, body, signal }: Call): Promise<Respo
       throw new Failure("NETWORK", cause instanceof Error ? cause.message : String(cause));
     }
     listener.reached(true);
+    await checkAccount(answer.headers);
     if (answer.ok || plain) return answer;
     // The limit of wrong passwords delays no other request, and the page must not repeat the
     // attempt.
@@ -207,10 +263,17 @@ async function codeOf(answer: Response): Promise<string> {
   }
 }
 
+function sender(named: boolean): (call: Request) => Promise<Response> {
+  return (call) => send(call as unknown as Call, named);
+}
+
+/** The settings of the account that is signed in now, whichever account the page shows. */
+export const whoIsSignedIn = () => client.GET("/api/users/me/settings", { fetch: sender(false) });
+
 export const client = createClient<paths>({
   baseUrl: location.origin,
   Request: Call as unknown as typeof Request,
-  fetch: send as unknown as (call: Request) => Promise<Response>,
+  fetch: sender(true),
   headers: { Accept: "application/json" },
 });
 

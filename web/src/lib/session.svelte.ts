@@ -1,6 +1,20 @@
 /** The signed-in account, and the settings of the site. */
-import { client, failure, Failure, forgetCsrf, listen, take, type Schemas } from "./api";
+import {
+  actFor,
+  client,
+  failure,
+  Failure,
+  forgetCsrf,
+  halt,
+  isHalted,
+  listen,
+  signInAgain,
+  take,
+  whoIsSignedIn,
+  type Schemas,
+} from "./api";
 import { setLook } from "./look.svelte";
+import { announce, onAnnouncement } from "./tabs";
 
 class Session {
   /** The account, undefined for a visitor. */
@@ -11,6 +25,11 @@ class Session {
    * asks the user to sign in over the page.
    */
   lost = $state("");
+  /**
+   * The name of the account that another tab has signed in, "" if it is unknown, undefined while the
+   * account of the page is signed in. The page does nothing more then, and must be reloaded.
+   */
+  other = $state<string>();
   offline = $state(false);
   /** End of the pause that the server asked for (ms since the epoch), 0 without a pause. */
   pausedUntil = $state(0);
@@ -35,9 +54,37 @@ function watch(): void {
       }
       return regained.promise;
     },
+    accountChanged: () => void showOther(),
+  });
+  onAnnouncement((account) => {
+    if (!session.me || isHalted()) return;
+    if (account === "") void signInAgain("SESSION_REVOKED");
+    else if (account !== session.me.profile.id) {
+      halt();
+      void showOther();
+    } else if (session.lost) goOn(); // the user has signed in again in another tab
   });
   window.addEventListener("offline", () => (session.offline = true));
   window.addEventListener("online", () => (session.offline = false));
+}
+
+/** Shows which account is signed in now. */
+async function showOther(): Promise<void> {
+  session.other = "";
+  const answer = await fetch("/api/users/me/settings", { headers: { Accept: "application/json" } }).catch(
+    () => undefined,
+  );
+  if (!answer?.ok) return;
+  const { data } = (await answer.json()) as { data: Schemas["ApiMySettingsReply"] };
+  session.other = data.profile.displayName ?? data.profile.username;
+}
+
+/** Goes on after the user has signed in again. */
+function goOn(): void {
+  forgetCsrf();
+  session.lost = "";
+  regained?.settle(true);
+  regained = undefined;
 }
 
 /**
@@ -49,11 +96,12 @@ export async function begin(): Promise<void> {
   const [site, me] = await Promise.all([take(client.GET("/api/public/settings")), settings()]);
   session.site = site;
   await arrive(me);
+  if (me) announce(me.profile.id);
 }
 
 /** The settings of the signed-in account, undefined without one. */
 async function settings(): Promise<Schemas["ApiMySettingsReply"] | undefined> {
-  const { data, error, response } = await client.GET("/api/users/me/settings");
+  const { data, error, response } = await whoIsSignedIn();
   if (data) return data.data ?? undefined;
   if (response.status === 401 || response.status === 403) return undefined;
   throw failure(error, response.status, response.headers);
@@ -61,6 +109,7 @@ async function settings(): Promise<Schemas["ApiMySettingsReply"] | undefined> {
 
 async function arrive(me: Schemas["ApiMySettingsReply"] | undefined): Promise<void> {
   session.me = me;
+  actFor(me?.profile.id ?? "");
   if (me) await setLook({ ...me.appearance, locale: me.profile.locale });
 }
 
@@ -79,7 +128,9 @@ export async function keepLook(to: LookSettings): Promise<void> {
 
 /** Loads the account again: its quota, its name, its look. */
 export async function refresh(): Promise<void> {
-  await arrive(await settings());
+  const { data, error, response } = await client.GET("/api/users/me/settings");
+  if (!data) throw failure(error, response.status, response.headers);
+  await arrive(data.data);
 }
 
 /**
@@ -93,20 +144,22 @@ export async function signIn(username: string, password: string, captchaToken?: 
   if (!me) throw new Failure("UNAUTHORIZED", "The browser did not keep the session.");
   me.profile.locale = chosen.locale ?? me.profile.locale;
   me.appearance.theme = chosen.theme ?? me.appearance.theme;
-  const other = session.me && session.me.profile.username !== me.profile.username;
+  announce(me.profile.id);
+  if (session.me && session.me.profile.id !== me.profile.id) {
+    halt(); // the screen shows the data of another account
+    location.assign("/");
+    return;
+  }
   await arrive(me);
   if (Object.keys(chosen).length > 0) void keepLook(chosen);
   chosen = {};
-  session.lost = "";
-  regained?.settle(!other);
-  regained = undefined;
-  if (other) location.assign("/app/files"); // the screen shows the data of another account
+  goOn();
 }
 
 /** Signs out, on every device. */
 export async function signOut(): Promise<void> {
   await take(client.POST("/api/auth/logout"));
-  forgetCsrf();
+  announce("");
   location.assign("/app/login");
 }
 

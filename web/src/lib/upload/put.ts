@@ -1,5 +1,7 @@
 /** Sends request bodies by XMLHttpRequest, because fetch reports no upload progress. */
 import {
+  accountHeaders,
+  checkAccount,
   csrf,
   isSessionEnd,
   failure,
@@ -107,7 +109,8 @@ export async function putToService<Data>(
 ): Promise<Data> {
   for (let tries = 0, renewed = false; ; tries++) {
     await ready(how.signal);
-    const headers = { Accept: "application/json", "Content-Type": type, "X-CSRF-Token": await csrf() };
+    const token = await csrf();
+    const headers = { Accept: "application/json", "Content-Type": type, "X-CSRF-Token": token, ...accountHeaders() };
     let sent: Sent;
     try {
       sent = await request(path, body, { ...how, headers });
@@ -116,6 +119,7 @@ export async function putToService<Data>(
       throw cause;
     }
     reached(true);
+    await checkAccount(sent.headers);
     if (sent.status >= 200 && sent.status < 300) return (sent.body as { data: Data }).data;
     how.progress(0);
     const failed = failure(sent.body, sent.status, sent.headers);

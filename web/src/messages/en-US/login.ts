@@ -22,4 +22,9 @@ export const login: typeof zh = {
   lostText: "Sign in again. The page and your uploads stay as they are.",
   visit: "Browse public files",
   otherAccount: "Use another account",
+  otherName: "another account",
+  changed: (name) => `This browser is now signed in as ${name}`,
+  changedText: (old) => `Another tab has changed the account. This page was opened by ${old}, so it does nothing more.`,
+  changedUploads: (old) => `Unfinished uploads of ${old} stay in this browser and go on when ${old} signs in again.`,
+  continueAs: (name) => `Continue as ${name}`,
 };

@@ -20,4 +20,9 @@ export const login = {
   lostText: "请重新登录。页面内容和上传队列都会保留。",
   visit: "浏览公开文件",
   otherAccount: "使用其他账户",
+  otherName: "另一个账户",
+  changed: (name: string) => `此浏览器现在登录的是 ${name}`,
+  changedText: (old: string) => `另一个标签页切换了账户。这个页面是 ${old} 打开的，不会再执行任何操作。`,
+  changedUploads: (old: string) => `${old} 未完成的上传会保留在此浏览器中，等 ${old} 再次登录后继续。`,
+  continueAs: (name: string) => `以 ${name} 的身份继续`,
 };
