@@ -78,7 +78,7 @@ function compressed(): Plugin {
   };
 }
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   plugins: [icons(), svelte(), boot(), compressed()],
   base: "/app/",
   html: { cspNonce: nonce },
@@ -93,6 +93,7 @@ export default defineConfig({
     // panels need is loaded when they open.
     rolldownOptions: {
       checks: { pluginTimings: false },
+      input: mode === "kit" ? "kit.html" : "index.html", // see kit/main.ts
       output: {
         codeSplitting: {
           groups: [
@@ -108,4 +109,4 @@ export default defineConfig({
   // default address.
   server: { proxy: { "/api": "http://127.0.0.1:8080" } },
   test: { environment: "node", include: ["test/**/*.test.ts"], testTimeout: 60_000 },
-});
+}));

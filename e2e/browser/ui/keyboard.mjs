@@ -9,7 +9,7 @@ import { png } from './pictures.mjs'
 const say = labels['en-US']
 
 // Keys sends key presses to a page.
-class Keys {
+export class Keys {
   constructor(page, config, folder) {
     Object.assign(this, { page, config, folder })
   }

@@ -11,6 +11,7 @@
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
+//     kit: whether the page of the UI kit is tested, and nothing else
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
@@ -26,6 +27,7 @@ import * as gone from './gone.mjs'
 import * as journey from './journey.mjs'
 import * as keyboard from './keyboard.mjs'
 import * as keys from './keys.mjs'
+import * as kit from './kit.mjs'
 import * as layout from './layout.mjs'
 import * as long from './long.mjs'
 import * as meanwhile from './meanwhile.mjs'
@@ -45,7 +47,7 @@ const ask = (what, details = {}) => {
   return hear()
 }
 const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
-for (const { name, forms, run, lan } of [
+const scenarios = [
   ...journey.scenarios,
   ...signin.scenarios,
   ...accounts.scenarios,
@@ -61,7 +63,8 @@ for (const { name, forms, run, lan } of [
   ...phone.scenarios,
   ...layout.scenarios,
   ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : []),
-]) {
+]
+for (const { name, forms, run, lan } of config.kit ? kit.scenarios : scenarios) {
   for (const form of forms(config.full)) {
     const whole = `${name}/${Object.values(form).join('-')}`
     if (!whole.includes(config.only)) continue
@@ -75,7 +78,7 @@ for (const { name, forms, run, lan } of [
         ...form,
         base,
         ask,
-        username: config.users[form.language],
+        username: config.users?.[form.language],
         figure: (what, figures) => say({ figure: what, figures }),
         shot: (what) =>
           config.shots && picture(page, `${config.shots}/${what}-${Object.values(form).join('-')}.png`, config.still),

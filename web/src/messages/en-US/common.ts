@@ -11,6 +11,8 @@ export const common: typeof zh = {
   progress: (done, total) => `${done} of ${total}`,
   loading: "Loading…",
   more: "More",
+  showPassword: "Show password",
+  hidePassword: "Hide password",
   download: "Download",
   language: "Language",
   theme: "Appearance",

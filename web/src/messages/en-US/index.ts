@@ -5,7 +5,8 @@ import { keys } from "./keys";
 import { login } from "./login";
 import { panels } from "./panels";
 import { gone, shell } from "./shell";
+import { ui } from "./ui";
 import { upload } from "./upload";
 import { viewer } from "./viewer";
 
-export const messages: Messages = { common, failures, files, gone, keys, login, panels, shell, upload, viewer };
+export const messages: Messages = { common, failures, files, gone, keys, login, panels, shell, ui, upload, viewer };

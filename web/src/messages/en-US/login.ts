@@ -14,8 +14,6 @@ export const login: typeof zh = {
   resend: "Send the mail again",
   resent: "If that address needs verifying, a mail is on its way.",
   wait: (seconds) => `Too many attempts. Try again in ${seconds} s.`,
-  show: "Show password",
-  hide: "Hide password",
   email: "E-mail address",
   captcha: "Security check",
   lost: "You have been signed out",

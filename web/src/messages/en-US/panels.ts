@@ -78,8 +78,6 @@ export const panels: typeof zh = {
     remove: "Remove password",
     length: "Enter 1 to 128 characters.",
     notYours: "Only the owner and administrators can set a password.",
-    show: "Show password",
-    hide: "Hide password",
   },
 
   unlock: {

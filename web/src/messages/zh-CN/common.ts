@@ -9,6 +9,8 @@ export const common = {
   progress: (done: number, total: number) => `${done} / ${total}`,
   loading: "正在加载…",
   more: "更多",
+  showPassword: "显示密码",
+  hidePassword: "隐藏密码",
   download: "下载",
   language: "语言",
   theme: "外观",

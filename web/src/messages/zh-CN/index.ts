@@ -4,8 +4,9 @@ import { keys } from "./keys";
 import { login } from "./login";
 import { panels } from "./panels";
 import { gone, shell } from "./shell";
+import { ui } from "./ui";
 import { upload } from "./upload";
 import { viewer } from "./viewer";
 
-export const messages = { common, failures, files, gone, keys, login, panels, shell, upload, viewer };
+export const messages = { common, failures, files, gone, keys, login, panels, shell, ui, upload, viewer };
 export type Messages = typeof messages;

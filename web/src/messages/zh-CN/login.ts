@@ -12,8 +12,6 @@ export const login = {
   resend: "重新发送验证邮件",
   resent: "如果该地址需要验证，邮件已发送。",
   wait: (seconds: number) => `尝试次数过多，请在 ${seconds} 秒后重试。`,
-  show: "显示密码",
-  hide: "隐藏密码",
   email: "邮箱地址",
   captcha: "安全验证",
   lost: "登录已失效",

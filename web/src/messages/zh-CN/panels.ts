@@ -76,8 +76,6 @@ export const panels = {
     remove: "移除密码",
     length: "请输入 1 到 128 个字符。",
     notYours: "只有所有者和管理员可以设置密码。",
-    show: "显示密码",
-    hide: "隐藏密码",
   },
 
   unlock: {

@@ -1,0 +1,28 @@
+import type { ui as zh } from "../zh-CN/ui";
+
+export const ui: typeof zh = {
+  table: {
+    sort: "Sort by",
+    asc: "ascending",
+    desc: "descending",
+    sorted: (column, order) => `${column}, ${order}`,
+    actions: "Actions",
+  },
+  pager: {
+    previous: "Previous",
+    next: "Next",
+    page: (n) => `Page ${n}`,
+    range: (from, to, total) => `${from}–${to} of ${total}`,
+    none: "No entries",
+  },
+  filter: {
+    filters: (set) => (set > 0 ? `Filters (${set})` : "Filters"),
+    clear: "Clear filters",
+  },
+  save: {
+    unsaved: "You have unsaved changes",
+    saving: "Saving…",
+    discard: "Discard",
+  },
+  chart: { table: "Show as a table", time: "Time" },
+};
