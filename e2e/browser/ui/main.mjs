@@ -37,6 +37,7 @@ import * as places from './places.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
 import * as trouble from './trouble.mjs'
+import * as widths from './widths.mjs'
 
 const input = createInterface({ input: process.stdin })
 const lines = input[Symbol.asyncIterator]()
@@ -62,6 +63,7 @@ const scenarios = [
   ...panels.scenarios,
   ...phone.scenarios,
   ...layout.scenarios,
+  ...widths.scenarios,
   ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : []),
 ]
 for (const { name, forms, run, lan } of config.kit ? kit.scenarios : scenarios) {
