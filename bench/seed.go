@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	_ "modernc.org/sqlite" // driver "sqlite"
+
+	"larder/internal/vpath"
 )
 
 // seeder inserts entries directly into the database of an installation, in the state that uploads
@@ -76,10 +78,10 @@ func (s *seeder) folder(parent, name string) (id string, err error) {
 	id = fmt.Sprintf("f0000000-0000-4000-8000-%012d", s.next)
 	s.next++
 	return id, s.exec(`
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
-		SELECT $1, id, $2, $2, 0, 0, '', owner_id, created_at, created_at
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at, sort_key)
+		SELECT $1, id, $2, $2, 0, 0, '', owner_id, created_at, created_at, $3
 		FROM entries
-		WHERE id = $3`, id, name, parent)
+		WHERE id = $4`, id, name, vpath.SortKey(name), parent)
 }
 
 // tree inserts three levels of folders below parent, fan in each, and returns the ids of the
@@ -104,7 +106,8 @@ func (s *seeder) tree(parent string, fan int) (deepest []string, err error) {
 
 // fill inserts `each` files into each of the folders; every 100,000th is named needle. The owner of
 // the folders gets an unlimited quota. The order of the ids is random, like that of uploads, and
-// the order of the names differs from it.
+// the order of the names differs from it. The letters of a name are in the place of hexadecimal
+// digits, so that SQL can tell its sort key.
 func (s *seeder) fill(folders []string, each int) error {
 	return s.transact(func() error {
 		if err := s.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
@@ -137,6 +140,10 @@ func (s *seeder) fill(folders []string, each int) error {
 		if err != nil {
 			return err
 		}
+		letters := "substr(h, 5, 4) || substr(h, 1, 4)"
+		for digit := range 10 {
+			letters = fmt.Sprintf("replace(%s, '%d', '%c')", letters, digit, 'g'+digit)
+		}
 		key := fmt.Sprintf("h || %s", fmt.Sprintf(s.padFormat, "n", 24))
 		err = s.exec(`
 			INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at)
@@ -147,10 +154,11 @@ func (s *seeder) fill(folders []string, each int) error {
 			return err
 		}
 		err = s.exec(`
-			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-			SELECT s.id, f.id, s.name, s.name, 1, s.size, 'image/jpeg', e.owner_id, s.object_id, s.at, s.at
+			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+			SELECT s.id, f.id, s.word || s.n || '.jpg', s.word || s.n || '.jpg', 1, s.size, 'image/jpeg', e.owner_id, s.object_id, s.at, s.at,
+				s.word || length(CAST(s.n AS TEXT)) || s.n || '.jpg'
 			FROM (
-				SELECT id, i, CASE WHEN n % 100000 = 0 THEN 'needle ' ELSE substr(h, 5, 4) || substr(h, 1, 4) || ' ' END || n || '.jpg' AS name,
+				SELECT id, i, n, CASE WHEN n % 100000 = 0 THEN 'needle ' ELSE ` + letters + ` || ' ' END AS word,
 					1000 + n % 100000 AS size, ` + key + ` AS object_id, 1790000000000 + n * 7919 % 1000000007 AS at
 				FROM seed
 			) s

@@ -131,8 +131,8 @@ func TestLargeAccountIsHandedOver(t *testing.T) {
 		link := alice.Post("/api/files/"+file+"/link", nil).OK(200).Text("link.url")
 		execAndRaiseVersion(t, l, `
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < `+fmt.Sprint(many)+`)
-			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-			SELECT 'many-' || n.i, e.parent_id, 'f' || n.i, 'f' || n.i, 1, e.size, e.mime_type, e.owner_id, e.object_id, 0, 0
+			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+			SELECT 'many-' || n.i, e.parent_id, 'f' || n.i, 'f' || n.i, 1, e.size, e.mime_type, e.owner_id, e.object_id, 0, 0, 'f' || length(CAST(n.i AS TEXT)) || n.i
 			FROM n, entries e WHERE e.id = $1`, file)
 		execAndRaiseVersion(t, l,
 			"UPDATE objects SET refs = refs + $1 WHERE id = (SELECT object_id FROM entries WHERE id = $2)", many, file)

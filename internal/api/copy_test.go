@@ -7,6 +7,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/db"
+	"larder/internal/vpath"
 )
 
 func copyTo(c *apptest.Client, id, target string, newName ...string) *apptest.Reply {
@@ -130,16 +131,18 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 			for i := range folders {
 				folder := fmt.Sprint("folder", i)
 				_, err := tx.Exec(`
-					INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
-					SELECT CAST($1 AS TEXT), $2, CAST($1 AS TEXT), CAST($1 AS TEXT), 0, 0, '', owner_id, 0, 0 FROM entries WHERE id = $2`, folder, box)
+					INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at, sort_key)
+					SELECT CAST($1 AS TEXT), $2, CAST($1 AS TEXT), CAST($1 AS TEXT), 0, 0, '', owner_id, 0, 0, CAST($3 AS TEXT)
+					FROM entries WHERE id = $2`, folder, box, vpath.SortKey(folder))
 				if err != nil {
 					return err
 				}
 				for n := range each {
 					_, err := tx.Exec(`
-						INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-						SELECT CAST($1 AS TEXT), $2, CAST($3 AS TEXT), CAST($3 AS TEXT), 1, size, mime_type, owner_id, object_id, 0, 0
-						FROM entries WHERE id = $4`, fmt.Sprint(folder, "-", n), folder, fmt.Sprint(n, ".txt"), first)
+						INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+						SELECT CAST($1 AS TEXT), $2, CAST($3 AS TEXT), CAST($3 AS TEXT), 1, size, mime_type, owner_id, object_id, 0, 0, CAST($5 AS TEXT)
+						FROM entries WHERE id = $4`, fmt.Sprint(folder, "-", n), folder, fmt.Sprint(n, ".txt"), first,
+						vpath.SortKey(fmt.Sprint(n, ".txt")))
 					if err != nil {
 						return err
 					}

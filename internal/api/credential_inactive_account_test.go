@@ -58,8 +58,8 @@ func newAccountArtifacts(t *testing.T, l *apptest.Larder, admin *apptest.Client,
 	h.user.Upload(h.home+"/copied", "c", []byte("to be copied"))
 	execAndRaiseVersion(t, l, `
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
-		SELECT $1 || n.i, $2, 'd' || n.i, 'd' || n.i, 0, 0, '', $3, 0, 0 FROM n`, name+"-", h.copied, h.id)
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at, sort_key)
+		SELECT $1 || n.i, $2, 'd' || n.i, 'd' || n.i, 0, 0, '', $3, 0, 0, 'd' || length(CAST(n.i AS TEXT)) || n.i FROM n`, name+"-", h.copied, h.id)
 	execAndRaiseVersion(t, l, "UPDATE quotas SET used_folders = used_folders + 1200 WHERE user_id = $1", h.id)
 	return h
 }

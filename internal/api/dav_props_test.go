@@ -169,8 +169,8 @@ func TestDAVLiveProperties(t *testing.T) {
 		parent := entryIDOf(alice, "/home/alice", "many")
 		execAndRaiseVersion(t, l, `
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
-			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
-			SELECT 'many-' || n.i, $1, 'd' || n.i, 'd' || n.i, 0, 0, '', owner_id, 0, 0 FROM n, entries WHERE entries.id = $2`, parent, parent)
+			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at, sort_key)
+			SELECT 'many-' || n.i, $1, 'd' || n.i, 'd' || n.i, 0, 0, '', owner_id, 0, 0, 'd' || length(CAST(n.i AS TEXT)) || n.i FROM n, entries WHERE entries.id = $2`, parent, parent)
 		shown := davMembers(t, key, "/home/alice/many")
 		var listed []string
 		for page := 1; page <= 6; page++ {

@@ -285,8 +285,8 @@ func TestSharedFolderLimits(t *testing.T) {
 		}
 		write(`
 			WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
-			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-			SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', e.owner_id, e.object_id, 0, 0
+			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+			SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', e.owner_id, e.object_id, 0, 0, 'photo ' || length(CAST(n.i AS TEXT)) || n.i
 			FROM n CROSS JOIN entries e
 			WHERE e.id = $2`, folder, first)
 		share := shareEntry(alice, folder)

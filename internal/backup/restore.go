@@ -216,7 +216,11 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	if r.rows, err = db.Open(ctx, db.Config{Path: path, Log: r.Log}); err != nil {
 		return err
 	}
-	if err := r.rows.Migrate(ctx); err != nil {
+	err = r.rows.Migrate(ctx)
+	if err == nil { // the rows of an older backup get here what the steps of an upgrade fill in
+		_, err = r.rows.RunSteps(ctx, "restore")
+	}
+	if err != nil {
 		return errors.Join(err, r.rows.Close())
 	}
 	key, err := fingerprintNumber(r.manifest.Fingerprint)

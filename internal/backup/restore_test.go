@@ -508,6 +508,10 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 			if n := fingerprintNumber(t, d, "SELECT count(*) FROM users WHERE username = 'Alice'"); n != 1 {
 				t.Errorf("version %d: %d users named Alice", version, n)
 			}
+			keys, err := d.HasSortKeys(t.Context())
+			if n := fingerprintNumber(t, d, "SELECT count(*) FROM entries WHERE sort_key = ''"); err != nil || !keys || n != 0 {
+				t.Errorf("version %d: sort keys are complete: %v, %v; %d entries have none", version, keys, err, n)
+			}
 			if err := d.Close(); err != nil {
 				t.Error(err)
 			}

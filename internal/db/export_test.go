@@ -47,13 +47,21 @@ func CheckSteps(s Schema) error {
 	}
 	names := map[string]bool{}
 	for _, step := range s.Steps {
+		kinds := 0
+		for _, set := range []bool{step.Batch != nil, step.Index != Index{}, step.Drop != Drop{}} {
+			if set {
+				kinds++
+			}
+		}
 		switch {
 		case step.Name == "" || names[step.Name]:
 			return fmt.Errorf("the step %q needs a unique name", step.Name)
 		case step.After < 1 || step.After > len(all):
 			return fmt.Errorf("the step %q comes after schema version %d, which does not exist", step.Name, step.After)
-		case (step.Batch == nil) == (step.Index == Index{}):
-			return fmt.Errorf("the step %q needs either a batch or an index", step.Name)
+		case kinds != 1:
+			return fmt.Errorf("the step %q needs a batch, an index or an index to drop", step.Name)
+		case (step.Drop.Index == "") != (step.Drop.While == ""):
+			return fmt.Errorf("the step %q needs an index to drop and a query", step.Name)
 		}
 		names[step.Name] = true
 	}

@@ -141,6 +141,9 @@ func migrate(tx *Tx, to migrationTo) error {
 	} else {
 		err = apply(tx, all[:to.last], have, oldest)
 	}
+	if err == nil && have == 0 {
+		err = completeSteps(tx, to.last)
+	}
 	if err == nil && to.replica != nil {
 		err = insertReplica(tx, *to.replica, newest)
 	}

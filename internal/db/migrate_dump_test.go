@@ -78,12 +78,30 @@ func (s schema) migratesFrom(t *testing.T, engine string, version int) {
 	if err := d.CheckSchema(context.Background()); err != nil {
 		t.Error(err)
 	}
+	s.runSteps(t, d, after["copies"] > 0)
 	fresh := s.openEmpty(t, engine)
 	if err := fresh.Migrate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := columns(t, d, after), columns(t, fresh, after); got != want {
 		t.Errorf("the migrated schema is\n%s\na fresh one\n%s", got, want)
+	}
+}
+
+// runSteps runs the steps, which a new database does not need. They wait for the replica of the
+// dump, and the last one for its copy.
+func (s schema) runSteps(t *testing.T, d *db.DB, copying bool) {
+	t.Helper()
+	if len(s.definition.Steps) == 0 {
+		return
+	}
+	exec(t, d, "DELETE FROM replicas")
+	if all, err := d.RunSteps(t.Context(), "web-1"); err != nil || all == copying {
+		t.Errorf("all steps are complete: %v, %v; while a copy is under way: %v", all, err, copying)
+	}
+	exec(t, d, "DELETE FROM copies")
+	if all, err := d.RunSteps(t.Context(), "web-1"); err != nil || !all {
+		t.Errorf("all steps are complete: %v, %v", all, err)
 	}
 }
 
@@ -214,8 +232,8 @@ INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '
 INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
 INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000);
 INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
-INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
-INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1');
+INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'files');
+INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1', '猫.jpg');
 INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL);
 INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1');
 INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL, 'u1', 12, NULL, FALSE);
@@ -241,14 +259,14 @@ INSERT INTO shares VALUES ('abcdefghijkl', 'e1', 'u1', NULL, 'hash', 'p2', 'p1',
 INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 1700000000000, 1700000000000);
 INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
-INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL);
+INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e12');
 INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0, 2);
 INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
 INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, TRUE, 'pk_1', '<D:href xmlns:D="DAV:">mailto:alice@example.org</D:href>', 1700003600000);
 INSERT INTO properties VALUES ('e1', 'http://example.org/ns', 'author', 'en', '<b xmlns="">Alice</b>');
 INSERT INTO properties VALUES ('e1', '', 'Straße', '', '');
 INSERT INTO free_sessions VALUES ('hash', 'fm_0123456789', 'token', 'v1.sealed', '192.0.2.1', 1700000000000, 1700003600000);
-INSERT INTO replicas VALUES ('web-1-0123456789', '1.2.3', 13, 2, 1700000000000);
+INSERT INTO replicas VALUES ('web-1-0123456789', '1.2.3', 14, 2, 1700000000000);
 INSERT INTO schema_steps VALUES ('backfill', 'e1', 'web-1-0123456789', 1700000020000, NULL);
 INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');
 `

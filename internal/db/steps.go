@@ -19,10 +19,12 @@ const (
 
 // Step is a part of a schema change that takes too long for the transaction of its migration: one
 // replica at a time works on it while all serve. A kill may interrupt it at any point; another run
-// resumes it. Code that depends on it asks Completed. Exactly one of Index and Batch is set.
+// resumes it. Code that depends on it asks Completed. Exactly one of Index, Batch and Drop is set. A
+// new database gets all steps within its first migration.
 type Step struct {
-	Name  string // unique; never changed after its release
-	After int    // the schema version that introduces the step
+	Name   string  // unique; never changed after its release
+	After  int     // the schema version that introduces the step
+	Engine Dialect // the only engine that needs the step; "" for both
 
 	// Index is the index that the step builds. On PostgreSQL reads and writes continue meanwhile.
 	// On SQLite writes wait. For a large table, let the index be a partial one over the column that
@@ -34,6 +36,9 @@ type Step struct {
 	// waits until every running replica knows the schema After, and no older replica may start from
 	// then on: rows that are written meanwhile need no backfill.
 	Batch func(tx *Tx, position string) (next string, more bool, err error)
+	// Drop is the index that the step drops. Queries may still need it, and are slow without it: a
+	// step before this one must have replaced it.
+	Drop Drop
 }
 
 // Index is an index that a step builds. Like an index in a migration, it needs a comment that names
@@ -43,13 +48,24 @@ type Index struct {
 	On   string // table, columns and condition: `entries (owner_id, size) WHERE kind = 1`
 }
 
+// Drop is an index that a step drops.
+type Drop struct {
+	Index string
+	While string // a query; the step waits while its answer is true
+}
+
 // steps are the steps of the metadata, in the order in which they run. Append only. A step may be
 // removed once every supported upgrade begins after its end.
-var steps []Step
+var steps = sortKeySteps
+
+// needed reports whether an engine needs the step.
+func (s Step) needed(dialect Dialect) bool { return s.Engine == "" || s.Engine == dialect }
 
 var (
 	// errHeld means that another replica works on the step.
 	errHeld = errors.New("another replica works on this step")
+	// errWaiting means that the step waits for the end of what needs an index.
+	errWaiting = errors.New("this step waits for the users of an index")
 	// errLeaseLost means that another replica may have taken the step over.
 	errLeaseLost = errors.New("the lease of the step is lost")
 )
@@ -67,11 +83,18 @@ func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
 // completed reads whether a step is complete, and remembers it. For an index it reads the
 // catalogue, since backups and restores copy the rows of schema_steps without the index.
 func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
+	if !s.needed(d.dialect) {
+		return true, nil
+	}
 	if _, known := d.ended.Load(s.Name); known {
 		return true, nil
 	}
 	query, about := "SELECT completed_at IS NOT NULL FROM schema_steps WHERE name = $1", s.Name
 	switch {
+	case s.Drop.Index != "" && d.dialect == sqlite:
+		query, about = "SELECT COUNT(*) = 0 FROM sqlite_master WHERE type = 'index' AND name = $1", s.Drop.Index
+	case s.Drop.Index != "":
+		query, about = "SELECT to_regclass(CAST($1 AS TEXT)) IS NULL", s.Drop.Index
 	case s.Batch == nil && d.dialect == sqlite:
 		query, about = "SELECT TRUE FROM sqlite_master WHERE type = 'index' AND name = $1", s.Index.Name
 	case s.Batch == nil:
@@ -91,8 +114,8 @@ func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
 }
 
 // RunSteps runs the steps that are not complete, and reports whether all of them are complete then.
-// It stops at a step that another replica works on, or that waits for older replicas to stop; the
-// caller calls it again later. holder is the id of this replica.
+// It stops at a step that another replica works on, or that waits for older replicas to stop or for
+// the users of an index; the caller calls it again later. holder is the id of this replica.
 func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) {
 	for _, s := range d.schema.Steps {
 		ended, err := d.completed(ctx, s)
@@ -104,7 +127,7 @@ func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) 
 		}
 		err = d.hold(ctx, s.Name, holder, func(ctx context.Context) error { return d.runStep(ctx, s, holder) })
 		switch {
-		case errors.Is(err, errHeld):
+		case errors.Is(err, errHeld), errors.Is(err, errWaiting):
 			return false, nil
 		case errors.Is(err, ErrOlderReplica):
 			d.log.Info("a step of the schema waits until every replica is upgraded", "step", s.Name, "reason", err)
@@ -121,7 +144,10 @@ func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) 
 }
 
 func (d *DB) runStep(ctx context.Context, s Step, holder string) error {
-	if s.Batch == nil {
+	switch {
+	case s.Drop.Index != "":
+		return d.dropIndex(ctx, s.Drop)
+	case s.Batch == nil:
 		return d.buildIndex(ctx, s.Index)
 	}
 	if err := d.Write(ctx, func(tx *Tx) error { return tx.RequireSchema(s.After) }); err != nil {

@@ -44,6 +44,71 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	return nil
 }
 
+// dropIndex drops an index unless something still needs it. On PostgreSQL it waits for the
+// transactions that use the index, and holds up nobody. Error: errWaiting.
+func (d *DB) dropIndex(ctx context.Context, drop Drop) error {
+	var wait bool
+	if err := d.Read(ctx).QueryRow(drop.While).Scan(&wait); err != nil {
+		return fmt.Errorf("look for users of the index %s: %w", drop.Index, err)
+	}
+	if wait {
+		return errWaiting
+	}
+	if d.dialect == sqlite {
+		return d.Write(ctx, func(tx *Tx) error {
+			_, err := tx.Exec("DROP INDEX IF EXISTS " + quoteName(drop.Index))
+			return err
+		})
+	}
+	conn, err := d.writePool.Conn(ctx)
+	if err != nil {
+		return translate(err)
+	}
+	defer conn.Close()
+	if err := alone(ctx, conn, "DROP INDEX CONCURRENTLY IF EXISTS "+quoteName(drop.Index)); err != nil {
+		return fmt.Errorf("drop the index %s: %w", drop.Index, err)
+	}
+	return nil
+}
+
+// completeSteps completes the steps of a new database, which has few rows, up to a schema version.
+// They are part of the transaction that makes its tables.
+func completeSteps(tx *Tx, version int) error {
+	for _, s := range tx.db.schema.Steps {
+		var err error
+		switch {
+		case s.After > version || !s.needed(tx.db.dialect):
+		case s.Drop.Index != "":
+			_, err = tx.Exec("DROP INDEX " + quoteName(s.Drop.Index))
+		case s.Batch == nil:
+			_, err = tx.Exec("CREATE INDEX " + quoteName(s.Index.Name) + " ON " + s.Index.On)
+		default:
+			err = completeBackfill(tx, s)
+		}
+		if err != nil {
+			return fmt.Errorf("run the step %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func completeBackfill(tx *Tx, s Step) error {
+	position := ""
+	for more := true; more; {
+		var err error
+		if position, more, err = s.Batch(tx, position); err != nil {
+			return err
+		}
+	}
+	now, err := tx.db.clock(tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec("INSERT INTO schema_steps (name, position, held_until, completed_at) VALUES ($1, $2, $3, $3)", s.Name,
+		position, now)
+	return err
+}
+
 // alone runs a statement outside any transaction, which some PostgreSQL statements require. It
 // sends the statement once; the caller checks the result in the database.
 func alone(ctx context.Context, conn *sql.Conn, statement string) error {

@@ -57,6 +57,7 @@ func (f *filling) batch(tx *db.Tx, position string) (next string, more bool, err
 // fill inserts the rows for the steps.
 func (p *place) fill(d *db.DB) {
 	p.t.Helper()
+	no(p.t, p.open(db.Metadata).Migrate(p.t.Context())) // a new database would need no steps
 	no(p.t, p.join(d, "web-1"))
 	var text strings.Builder
 	for i := range rows {

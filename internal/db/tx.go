@@ -65,6 +65,9 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return n, translate(err)
 }
 
+// Dialect returns the engine.
+func (t *Tx) Dialect() Dialect { return t.db.dialect }
+
 // LockTree locks the tree until the transaction ends, if the engine does not serialise writes
 // anyway. Changes of single entries share the lock. Moves and deletes of folders take it
 // exclusively, since two crossing moves could otherwise create a cycle.

@@ -42,6 +42,7 @@ type Archive struct {
 	query    ArchiveQuery
 	selected []candidate // the selected entries that the caller may have
 	title    string
+	names    nameOrder // kept to the end, so that no entry is lost or repeated
 
 	measured bool
 	walk     archiveWalk
@@ -60,7 +61,11 @@ type ArchiveEntry struct {
 // folder. Of several selected entries each has its own name at the top, with a number where two
 // names are equal. Faults: NotFound when nothing is left; those of ActorAt.
 func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
-	a := &Archive{tree: t, query: q}
+	order, err := t.nameOrderNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{tree: t, query: q, names: order}
 	a.walk = archiveWalk{Archive: a}
 	names := map[string]bool{}
 	for _, id := range q.IDs {

@@ -23,8 +23,8 @@ func (f *fixture) addManyFiles(folder string, count int) {
 	first := f.mustUpload(f.ann, "/home/ann/shared", "x")
 	f.exec(fmt.Sprintf(`
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-		SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', 'ann', e.object_id, 0, 0
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+		SELECT 'many' || n.i, CAST($1 AS TEXT), 'Photo ' || n.i, 'photo ' || n.i, 1, 1, 'text/plain', 'ann', e.object_id, 0, 0, 'photo ' || length(CAST(n.i AS TEXT)) || n.i
 		FROM n CROSS JOIN entries e
 		WHERE e.id = $2`, count), folder, first.ID)
 }

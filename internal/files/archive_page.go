@@ -36,8 +36,8 @@ type folderCursor struct {
 	name     string // in the archive, ending in a slash; "" for a folder that was selected alone
 	modified time.Time
 	nextKind childKind
-	after    sortKey     // last entry of this kind that was read
-	page     []candidate // entries that were read and are still to come
+	after    namePosition // last entry of this kind that was read
+	page     []candidate  // entries that were read and are still to come
 }
 
 // childKind says which kind of children of a folder is read next.
@@ -122,14 +122,14 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 	if at.nextKind == childFolders {
 		kind, limit = folderKind, foldersOnPage
 	}
-	rows, err := pageOfFolder(w.tree.DB.Read(ctx), at.id, kind, at.after, limit)
+	rows, err := w.pageOfFolder(ctx, at, kind, limit)
 	if err != nil {
 		return false, err
 	}
 	for i := range rows {
 		r := &rows[i]
 		target := childTarget(facts, e.Actor, &r.row)
-		at.after = sortKey{r.fold, r.name}
+		at.after = namePosition{r.orderKey, r.name}
 		if e.includes(&r.row, target) && !slices.ContainsFunc(mounts,
 			func(m mount.Mount) bool { return m.Path == target.Path }) {
 			at.page = append(at.page, candidate{id: r.id, name: r.name, folder: r.folder, size: r.size,
@@ -137,7 +137,7 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 		}
 	}
 	if full = len(rows) == limit; !full {
-		at.nextKind, at.after = at.nextKind+1, sortKey{}
+		at.nextKind, at.after = at.nextKind+1, namePosition{}
 	}
 	return full, nil
 }

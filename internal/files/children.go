@@ -156,7 +156,8 @@ type MemberCursor struct {
 	etags   etagSource
 	withIDs bool
 	next    childKind
-	after   sortKey
+	names   nameOrder // kept to the end, so that no entry is lost or repeated
+	after   namePosition
 	page    []Member
 }
 
@@ -171,6 +172,9 @@ type MemberFields struct{ IDs, ETags bool }
 func (r *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
 	c = &MemberCursor{tree: r.tree, actor: a, id: r.ID(), path: r.node.requestedPath(), withIDs: t.IDs,
 		next: childMounts}
+	if c.names, err = r.tree.nameOrderNow(ctx); err != nil {
+		return nil, err
+	}
 	if t.ETags {
 		c.etags, err = etagSourceNow(r.tree.DB.Read(ctx))
 	}
@@ -246,10 +250,11 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 		kind = fileKind
 	}
 	all := l.allVisible(f, kind)
-	read, last := 0, ""
-	err := readMembers(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage, c.etags, c.withIDs || !all,
+	read, last := 0, namePosition{}
+	query := memberQuery{dialect: l.dialect, order: c.names, etags: c.etags, full: c.withIDs || !all}
+	err := query.read(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage,
 		func(m *Member, r *row) {
-			read, last = read+1, m.Name
+			read, last = read+1, namePosition{r.sortKey, m.Name}
 			if slices.ContainsFunc(spots, func(s exception) bool { return string(s.name) == m.Name }) {
 				return
 			}
@@ -261,10 +266,10 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 		return err
 	}
 	if read == childrenPage {
-		c.after = sortKey{vpath.Fold(last), last}
+		c.after = last
 		return nil
 	}
-	c.after = sortKey{}
+	c.after = namePosition{}
 	c.next = childFiles
 	if kind == fileKind {
 		c.next = childNone

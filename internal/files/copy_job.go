@@ -31,16 +31,17 @@ type copyPayload struct {
 	Made      int64        // entries made
 	Elsewhere int64        // bytes to copy to the target's provider afterwards
 	Way       []copyCursor // folders from the source down to the current one
+	Names     nameOrder    // of the entries; false in payloads that older versions have begun
 }
 
 // copyCursor is a folder that is being copied.
 type copyCursor struct {
 	Source, Copy string
 	Files        bool   // its files are done; its folders are next
-	Fold, Name   string // of the last one that was copied
+	Fold, Name   string // position of the last one that was copied; Fold is its key in the order of names
 }
 
-func (c *copyCursor) last() sortKey { return sortKey{c.Fold, c.Name} }
+func (c *copyCursor) last() namePosition { return namePosition{c.Fold, c.Name} }
 
 func (p copyPayload) encode() string {
 	text, err := json.Marshal(p)
@@ -48,6 +49,11 @@ func (p copyPayload) encode() string {
 		panic(err) // strings, numbers and a bool
 	}
 	return string(text)
+}
+
+// begun reports whether the job has copied anything, or looked for it.
+func (p *copyPayload) begun() bool {
+	return p.Made > 0 || len(p.Way) != 1 || p.Way[0].Files || p.Way[0].last() != (namePosition{})
 }
 
 // bytesLeft is the remaining work in bytes.
@@ -121,6 +127,12 @@ type copier struct {
 // copyToStaging copies the content of the source, piece by piece.
 func (cr *copier) copyToStaging(ctx context.Context) error {
 	cr.run.SetRemaining(cr.copyPayload.bytesLeft())
+	if !cr.copyPayload.begun() {
+		var err error
+		if cr.copyPayload.Names, err = cr.nameOrderNow(ctx); err != nil {
+			return err
+		}
+	}
 	for len(cr.copyPayload.Way) > 0 {
 		before := cr.copyPayload.Made
 		if err := cr.copyPiece(ctx); err != nil {
@@ -300,7 +312,7 @@ func (b *copyBatch) step() error {
 	if here.Files {
 		kind, limit = folderKind, 1
 	}
-	found, err := childrenAfter(b.tx, here.Source, kind, here.last(), limit)
+	found, err := b.next.Names.childrenAfter(b.tx, here.Source, kind, here.last(), limit)
 	if err != nil {
 		return err
 	}
@@ -354,7 +366,7 @@ func (b *copyBatch) leaveFolder() {
 // already, of an entry that had the name before.
 func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
 	here := &b.next.Way[len(b.next.Way)-1]
-	here.Fold, here.Name = vpath.Fold(r.name), r.name
+	here.Fold, here.Name = r.sortKey, r.name
 	if r.password != "" {
 		return forbidden()
 	}

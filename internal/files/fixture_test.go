@@ -398,9 +398,10 @@ func (f *fixture) insertEntry(tx *db.Tx, l treeEntry) error {
 		parent = l.parent
 	}
 	_, err := tx.Exec(`
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, password_hash, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10, 0, $11)`,
-		l.id, parent, l.name, vpath.Fold(l.name), kind, l.size, l.owner, object, l.position, hash, l.updated)
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, password_hash, created_at, updated_at, sort_key)
+		VALUES ($1, $2, $3, $4, $5, $6, '', $7, $8, $9, $10, 0, $11, $12)`,
+		l.id, parent, l.name, vpath.Fold(l.name), kind, l.size, l.owner, object, l.position, hash, l.updated,
+		vpath.SortKey(l.name))
 	return err
 }
 

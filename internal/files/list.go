@@ -36,8 +36,9 @@ type Listing struct {
 
 // sortOrder is the order of entries: folders first, then by key, then by name.
 type sortOrder struct {
-	key  string // name, time, size or manual
-	desc bool   // reverses the key only
+	key   string // name, time, size or manual
+	desc  bool   // reverses the key only
+	names nameOrder
 }
 
 // List returns the entries in a folder, or those below it when q.Search is set. A mount is listed
@@ -79,6 +80,9 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	}
 	if q.Sort == "" {
 		l.order = sortOrder{key: n.mount.SortBy, desc: n.mount.SortOrder == "desc"}
+	}
+	if l.order.names, err = t.nameOrderNow(ctx); err != nil {
+		return Listing{}, err
 	}
 	switch q.Type {
 	case "folder":

@@ -20,6 +20,10 @@ func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entr
 		return nil, 0, err
 	}
 	var n node
+	names, err := t.nameOrderNow(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.find(t.DB.Read(ctx), q.Path)
 		return version, err
@@ -32,7 +36,7 @@ func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entr
 	e := &entryViewer{ruleset: &all, Viewer: access.Viewer{Policy: all.policy,
 		Actor: access.Actor{UserID: a.UserID, Role: access.Admin}}}
 	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1,
-		order: sortOrder{key: "time", desc: true}}
+		order: sortOrder{key: "time", desc: true, names: names}}
 	if err := l.readRoots(); err != nil {
 		return nil, 0, err
 	}

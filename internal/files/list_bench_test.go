@@ -30,9 +30,9 @@ func newBenchFixture(b *testing.B, d *db.DB) *fixture {
 	h := newFixture(b, d)
 	f := h.mustUpload(h.admin, "/public/a/b/f.txt", "x")
 	h.exec(`
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-		SELECT 'bench' || i, e.parent_id, 'name ' || i, 'name ' || i, 1, i, '', 'ann', e.object_id, 0, i
+		SELECT 'bench' || i, e.parent_id, 'name ' || i, 'name ' || i, 1, i, '', 'ann', e.object_id, 0, i, 'name ' || length(CAST(i AS TEXT)) || i
 		FROM n JOIN entries e ON e.id = $1`, f.ID)
 	return h
 }

@@ -33,7 +33,7 @@ type listedFolder struct {
 type visibleEntry struct {
 	row    row
 	target access.Target
-	fold   string // folded name for sorting, set where it is needed
+	key    string // of the order of names, set where it is needed
 }
 
 // enter looks up the folder to list. Faults: NotFound, Forbidden, PasswordRequired.
@@ -238,7 +238,7 @@ func kindOf(folder bool) int {
 }
 
 func (l *lister) newSelection(f listedFolder, kind int, visible access.ShownEntries) selection {
-	return selection{dialect: l.dialect, folder: f.id, kind: kind, visible: visible, userID: l.Actor.UserID}
+	return selection{dialect: l.dialect, names: l.order.names, folder: f.id, kind: kind, visible: visible, userID: l.Actor.UserID}
 }
 
 // folderPortion is the files or the folders in a folder that a query selects.

@@ -242,7 +242,7 @@ func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
 		h.addRule(access.Rule{Pattern: "/public/f4/**", Effect: access.Deny, Role: access.User})
 		h.addRule(access.Rule{Pattern: "/public/x2", Effect: access.Deny, Role: access.User})
 		h.addRule(access.Rule{Pattern: "/public/x5", Effect: access.Allow, Role: access.User}) // changes nothing
-		folders := []string{"a/", "f0/", "f1/", "f2/", "f3/", "f5/", "f55/", "f6/", "f7/", "f8/", "z/"}
+		folders := []string{"a/", "f0/", "f1/", "f2/", "f3/", "f5/", "f6/", "f7/", "f8/", "f55/", "z/"}
 		names := []string{"x0", "x1", "x3", "x4", "x5", "x6", "x7", "x8"}
 		back := slices.Clone(names)
 		slices.Reverse(back)

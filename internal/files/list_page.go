@@ -3,8 +3,6 @@ package files
 import (
 	"cmp"
 	"slices"
-
-	"larder/internal/vpath"
 )
 
 // pageSource returns pages of a query's entries, in order; total is exact on every page. Offset and
@@ -45,10 +43,11 @@ func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, list := range [][]visibleEntry{p.exceptions, found} {
-		for i := range list {
-			list[i].fold = vpath.Fold(list[i].row.name)
-		}
+	for i := range p.exceptions { // a mount has another name than its row
+		p.exceptions[i].key = order.names.key(p.exceptions[i].row.name)
+	}
+	for i := range found { // in the order of the query, even where a stored key is wrong
+		found[i].key = order.names.storedKey(&found[i].row)
 	}
 	special := slices.SortedFunc(slices.Values(p.exceptions), func(a, b visibleEntry) int {
 		// for mounts of equal names
@@ -99,7 +98,7 @@ func window[T any](offset, limit int64, count func() (int64, error),
 // compare orders entries of one kind as orderBy does.
 func (o sortOrder) compare(a, b visibleEntry) int {
 	key := 0
-	name := cmp.Or(cmp.Compare(a.fold, b.fold), cmp.Compare(a.row.name, b.row.name))
+	name := cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.row.name, b.row.name))
 	switch o.key {
 	case "time":
 		key = cmp.Compare(a.row.updated, b.row.updated)

@@ -15,6 +15,7 @@ import (
 type row struct {
 	id, parent string // parent is "" for a root
 	name       string
+	sortKey    string // only in listings
 	folder     bool
 	size       int64
 	mimeType   string

@@ -1,28 +1,27 @@
 package files
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
-
-	"larder/internal/db"
 )
 
 // archiveRow is an entry as it is read for an archive.
 type archiveRow struct {
 	row
-	fold     string
+	orderKey string // of the order of names
 	checksum string // SHA-256 of the object, hexadecimal, "" where it is not known
 }
 
-// pageOfFolder reads the files or folders of a folder that come after one in the order of their
-// names.
-func pageOfFolder(q db.Querier, folder string, kind int, after sortKey, limit int) (page []archiveRow, err error) {
-	rows, err := q.Query(`
-		SELECT `+listColumns+`, e.name_fold, o.sha256
+// pageOfFolder reads the files or folders of a folder that come after the cursor.
+func (w *archiveWalk) pageOfFolder(ctx context.Context, at *folderCursor, kind, limit int) (page []archiveRow,
+	err error) {
+	rows, err := w.tree.DB.Read(ctx).Query(`
+		SELECT `+listColumns+`, e.`+w.names.column()+`, o.sha256
 		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
-		WHERE e.parent_id = $1 AND e.kind = $2 AND (e.name_fold, e.name) > ($3, $4)
-		ORDER BY e.name_fold, e.name
-		LIMIT $5`, folder, kind, after.fold, after.name, limit)
+		WHERE e.parent_id = $1 AND e.kind = $2 AND `+w.names.after(w.tree.DB.Dialect(), "$3", "$4")+`
+		ORDER BY `+w.names.orderBy("")+`
+		LIMIT $5`, at.id, kind, at.after.key, at.after.name, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read a folder for an archive: %w", err)
 	}
@@ -31,7 +30,7 @@ func pageOfFolder(q db.Querier, folder string, kind int, after sortKey, limit in
 		var scan rowScan
 		var p archiveRow
 		var sum sql.NullString
-		if err := rows.Scan(append(scan.columns(), &p.fold, &sum)...); err != nil {
+		if err := rows.Scan(append(scan.columns(), &scan.sortKey, &p.orderKey, &sum)...); err != nil {
 			return nil, fmt.Errorf("read a folder for an archive: %w", err)
 		}
 		p.row, p.checksum = scan.done(), sum.String

@@ -6,7 +6,7 @@ import (
 	"larder/internal/db"
 )
 
-// etagSource says where readMembers gets ETags from.
+// etagSource says where a memberQuery gets ETags from.
 type etagSource int
 
 const (
@@ -30,46 +30,46 @@ func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	return etagByObject, nil
 }
 
-// memberQueries are the queries of readMembers: by etagSource, and by whether a row has its id and
-// what a decision needs.
-var memberQueries = func() (texts [3][2]string) {
-	for i, tag := range []string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')",
-		etagByContent: "COALESCE(o.content_id, o.id, '')"} {
-		join := ""
-		if etagSource(i) == etagByContent {
-			join = " LEFT JOIN objects o ON o.id = e.object_id"
-		}
-		for j, more := range []string{"",
-			`, e.id, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END`} {
-			texts[i][j] = `
-			SELECT e.name, e.size, e.mime_type, e.created_at, e.updated_at, ` + tag + more + `
-			FROM entries e` + join + `
-			WHERE e.parent_id = $1 AND e.kind = $2 AND (e.name_fold, e.name) > ($3, $4)
-			ORDER BY e.name_fold, e.name
-			LIMIT $5`
-		}
-	}
-	return texts
-}()
+// memberQuery selects what is read of the members of a folder.
+type memberQuery struct {
+	dialect db.Dialect
+	order   nameOrder
+	etags   etagSource
+	full    bool // ids, and what a decision about an entry needs; reading that costs a third more
+}
 
-// readMembers calls found for the next entries of a kind in a folder. With full they have their
-// ids, and rows have what a decision about them needs; reading that costs a third more. found must
-// not keep its arguments.
-func readMembers(q db.Querier, folder string, kind int, after sortKey, limit int, tags etagSource, full bool,
-	found func(m *Member, r *row)) error {
-	text := memberQueries[tags][0]
-	if full {
-		text = memberQueries[tags][1]
+// text returns the SQL of the query.
+func (mq memberQuery) text() string {
+	tag := map[etagSource]string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')",
+		etagByContent: "COALESCE(o.content_id, o.id, '')"}[mq.etags]
+	join, more := "", ""
+	if mq.etags == etagByContent {
+		join = " LEFT JOIN objects o ON o.id = e.object_id"
 	}
-	rows, err := q.Query(text, folder, kind, after.fold, after.name, limit)
+	if mq.full {
+		more = `, e.id, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END`
+	}
+	return `
+		SELECT e.name, e.size, e.mime_type, e.created_at, e.updated_at, e.` + mq.order.column() + `, ` + tag + more + `
+		FROM entries e` + join + `
+		WHERE e.parent_id = $1 AND e.kind = $2 AND ` + mq.order.after(mq.dialect, "$3", "$4") + `
+		ORDER BY ` + mq.order.orderBy("") + `
+		LIMIT $5`
+}
+
+// read calls found for the next entries of a kind in a folder, whose rows have the key of the order
+// as sortKey. found must not keep its arguments.
+func (mq memberQuery) read(q db.Querier, folder string, kind int, after namePosition, limit int,
+	found func(m *Member, r *row)) error {
+	rows, err := q.Query(mq.text(), folder, kind, after.key, after.name, limit)
 	if err != nil {
 		return fmt.Errorf("list a folder: %w", err)
 	}
 	defer rows.Close()
 	m, r := Member{Folder: kind == folderKind}, row{folder: kind == folderKind}
 	var content string
-	into := []any{&m.Name, &m.Size, &m.MimeType, &m.CreatedAt, &m.UpdatedAt, &content}
-	if full {
+	into := []any{&m.Name, &m.Size, &m.MimeType, &m.CreatedAt, &m.UpdatedAt, &r.sortKey, &content}
+	if mq.full {
 		into = append(into, &m.ID, &r.owner, &r.password)
 	}
 	for rows.Next() {

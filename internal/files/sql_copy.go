@@ -51,14 +51,15 @@ func entriesBelow(q db.Querier, folder string, limit int) ([]sourceEntry, error)
 	return found, rows.Err()
 }
 
-// childrenAfter lists the next entries of a kind directly in a folder.
-func childrenAfter(q db.Querier, folder string, kind int, after sortKey, limit int) ([]row, error) {
-	rows, err := q.Query(`
-		SELECT `+entryColumns+`
+// childrenAfter lists the next entries of a kind directly in a folder. Their sortKey is the key of
+// the order.
+func (o nameOrder) childrenAfter(tx *db.Tx, folder string, kind int, after namePosition, limit int) ([]row, error) {
+	rows, err := tx.Query(`
+		SELECT `+entryColumns+`, e.`+o.column()+`
 		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
-		WHERE e.parent_id = $1 AND e.kind = $2 AND (e.name_fold, e.name) > ($3, $4)
-		ORDER BY e.name_fold, e.name
-		LIMIT $5`, folder, kind, after.fold, after.name, limit)
+		WHERE e.parent_id = $1 AND e.kind = $2 AND `+o.after(tx.Dialect(), "$3", "$4")+`
+		ORDER BY `+o.orderBy("")+`
+		LIMIT $5`, folder, kind, after.key, after.name, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list what is to be copied: %w", err)
 	}
@@ -66,7 +67,7 @@ func childrenAfter(q db.Querier, folder string, kind int, after sortKey, limit i
 	var found []row
 	for rows.Next() {
 		var s rowScan
-		if err := rows.Scan(s.columns()...); err != nil {
+		if err := rows.Scan(append(s.columns(), &s.sortKey)...); err != nil {
 			return nil, fmt.Errorf("list what is to be copied: %w", err)
 		}
 		found = append(found, s.done())
@@ -133,11 +134,11 @@ func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	}
 	n, err := tx.Exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id,
-			custom_title, custom_color, cover_url, icon_emoji, manual_position, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+			custom_title, custom_color, cover_url, icon_emoji, manual_position, created_at, updated_at, sort_key)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 		ON CONFLICT (parent_id, name) DO NOTHING`,
 		r.id, r.parent, r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object),
-		r.title, r.color, r.cover, r.emoji, r.position, r.created, r.updated)
+		r.title, r.color, r.cover, r.emoji, r.position, r.created, r.updated, vpath.SortKey(r.name))
 	if err != nil {
 		return false, fmt.Errorf("insert the copy of an entry: %w", err)
 	}

@@ -11,9 +11,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// listColumns are entryColumns without those of an object.
+// listColumns are entryColumns without those of an object, and the sort key.
 var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(o.content_id, o.id)",
-	"NULL, NULL, NULL", 1)
+	"NULL, NULL, NULL", 1) + ", e.sort_key"
 
 // noLimit is a limit that no result reaches.
 const noLimit = math.MaxInt64
@@ -28,7 +28,7 @@ func (o sortOrder) orderBy(reverse bool) string {
 	if reverse {
 		tie = " DESC"
 	}
-	name := ", e.name_fold" + tie + ", e.name" + tie
+	name := ", " + o.names.orderBy(tie)
 	switch o.key {
 	case "time":
 		return "e.updated_at" + key + name
@@ -37,7 +37,7 @@ func (o sortOrder) orderBy(reverse bool) string {
 	case "manual":
 		return "e.manual_position IS NULL" + tie + ", e.manual_position" + key + name
 	}
-	return "e.name_fold" + key + ", e.name" + key
+	return o.names.orderBy(key)
 }
 
 // statement is SQL with its parameters. There are few different texts, so that they stay prepared.
@@ -60,6 +60,7 @@ func joinDelimited(separator string, parts []string) string {
 // selection is the visible files or folders directly in a folder.
 type selection struct {
 	dialect db.Dialect
+	names   nameOrder
 	folder  string // id
 	kind    int
 	visible access.ShownEntries
@@ -70,7 +71,7 @@ type selection struct {
 
 // where writes the conditions, for entries as e.
 func (sel *selection) where(s *statement) {
-	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d", s.arg(sel.folder), sel.kind)
+	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d%s", s.arg(sel.folder), sel.kind, sel.names.indexed(sel.dialect))
 	switch {
 	case len(sel.globs) > 0:
 		sel.writeGlobs(s)
@@ -157,7 +158,7 @@ func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 	defer rows.Close()
 	for rows.Next() {
 		var scan rowScan
-		if err := rows.Scan(scan.columns()...); err != nil {
+		if err := rows.Scan(append(scan.columns(), &scan.sortKey)...); err != nil {
 			return fmt.Errorf("list entries: %w", err)
 		}
 		r := scan.done()

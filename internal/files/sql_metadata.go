@@ -12,7 +12,7 @@ import (
 // the clock stands still.
 const updateText = `
 	UPDATE entries
-	SET name = $1, name_fold = $2,
+	SET name = $1, name_fold = $2, sort_key = $21,
 		custom_title = CASE WHEN $3 = 1 THEN CAST($4 AS TEXT) ELSE custom_title END,
 		custom_color = CASE WHEN $5 = 1 THEN CAST($6 AS TEXT) ELSE custom_color END,
 		cover_url = CASE WHEN $7 = 1 THEN CAST($8 AS TEXT) ELSE cover_url END,
@@ -43,7 +43,7 @@ func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 		flag(c.Emoji.Given), c.Emoji.Value,
 		flag(c.Position.Given), c.Position.Value, flag(c.Password != nil), nullable(hash), nullable(passwordID),
 		t.nowMs(),
-		n.id, n.parent, n.name, n.owner).
+		n.id, n.parent, n.name, n.owner, vpath.SortKey(string(name))).
 		Scan(&r.title, &r.color, &r.cover, &r.emoji, &r.position, &r.updated, &r.password)
 	if errors.Is(err, db.ErrNoRows) {
 		return retryTransaction()

@@ -43,11 +43,11 @@ func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
 	r.created = t.nowMs()
 	r.updated = r.created
 	n, err := tx.Exec(`
-		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (parent_id, name) DO NOTHING`,
 		r.id, nullable(r.parent), r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object),
-		r.created, r.updated)
+		r.created, r.updated, vpath.SortKey(r.name))
 	if err != nil {
 		return false, fmt.Errorf("insert entry: %w", err)
 	}

@@ -78,7 +78,8 @@ func (sq *searchQuery) where(s *statement, me string) {
 	if sq.kind == folderKind {
 		code = "substr(s.code, 2, 1)"
 	}
-	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d AND s.barred = 0 AND %s > 0", sq.kind,
+	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d%s AND s.barred = 0 AND %s > 0", sq.kind,
+		sq.order.names.indexed(sq.dialect),
 		sq.dialect.Position("e.name_fold", s.arg(sq.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(sq.except) > 0 {
@@ -134,7 +135,7 @@ func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	for rows.Next() {
 		var scan rowScan
 		var m match
-		if err := rows.Scan(append([]any{&m.start, &m.path, &m.trail}, scan.columns()...)...); err != nil {
+		if err := rows.Scan(append(append([]any{&m.start, &m.path, &m.trail}, scan.columns()...), &scan.sortKey)...); err != nil {
 			return fmt.Errorf("search: %w", err)
 		}
 		m.row = scan.done()

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -22,39 +23,39 @@ func anyForeignContent(q db.Querier, folder, provider string) (found bool, err e
 	return found, nil
 }
 
-// sortKey is the position of an entry among those of its kind in its folder, in the order of
-// listings. The zero value comes before all.
-type sortKey struct{ fold, name string }
-
 // sourceFile is a file whose content is to be copied.
 type sourceFile struct {
-	id      string
-	sortKey sortKey
-	object  string
-	size    int64  // bytes; the store must have as many
-	sha256  string // "" when it is not known yet
+	id       string
+	position namePosition
+	object   string
+	size     int64  // bytes; the store must have as many
+	sha256   string // "" when it is not known yet
 	object.Location
 	mimeType string
 }
 
-const sourceFileColumns = "e.id, e.name_fold, e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
+// sourceFileColumns are the columns of a sourceFile, with the key of an order of names.
+func sourceFileColumns(o nameOrder) string {
+	return "e.id, e." + o.column() + ", e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
+}
 
 func scanSourceFile(row interface{ Scan(dest ...any) error }) (c sourceFile, err error) {
 	var key string
-	err = row.Scan(&c.id, &c.sortKey.fold, &c.sortKey.name, &c.object, &c.size, &c.sha256, &c.Provider, &key,
+	err = row.Scan(&c.id, &c.position.key, &c.position.name, &c.object, &c.size, &c.sha256, &c.Provider, &key,
 		&c.mimeType)
 	c.Key = keyOf(key)
 	return c, err
 }
 
 // foreignFilesIn lists the next files directly in a folder whose content is in another provider.
-func foreignFilesIn(q db.Querier, folder, provider string, after sortKey, limit int) ([]sourceFile, error) {
-	rows, err := q.Query(`
-		SELECT `+sourceFileColumns+`
+func (t *transfer) foreignFilesIn(ctx context.Context, folder string, o nameOrder, after namePosition,
+	limit int) ([]sourceFile, error) {
+	rows, err := t.DB.Read(ctx).Query(`
+		SELECT `+sourceFileColumns(o)+`
 		FROM entries e JOIN objects o ON o.id = e.object_id
-		WHERE e.parent_id = $1 AND e.kind = 1 AND (e.name_fold, e.name) > ($2, $3) AND o.provider_id <> $4
-		ORDER BY e.name_fold, e.name
-		LIMIT $5`, folder, after.fold, after.name, provider, limit)
+		WHERE e.parent_id = $1 AND e.kind = 1 AND `+o.after(t.DB.Dialect(), "$2", "$3")+` AND o.provider_id <> $4
+		ORDER BY `+o.orderBy("")+`
+		LIMIT $5`, folder, after.key, after.name, t.payload.Provider, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list what is to be copied: %w", err)
 	}
@@ -73,7 +74,7 @@ func foreignFilesIn(q db.Querier, folder, provider string, after sortKey, limit 
 // foreignFile returns a file if its content is in another provider; nothing for a folder.
 func foreignFile(q db.Querier, id, provider string) ([]sourceFile, error) {
 	c, err := scanSourceFile(q.QueryRow(`
-		SELECT `+sourceFileColumns+`
+		SELECT `+sourceFileColumns(natural)+`
 		FROM entries e JOIN objects o ON o.id = e.object_id
 		WHERE e.id = $1 AND o.provider_id <> $2`, id, provider))
 	if errors.Is(err, db.ErrNoRows) {
@@ -86,13 +87,14 @@ func foreignFile(q db.Querier, id, provider string) ([]sourceFile, error) {
 }
 
 // folderAfter returns the next folder in a folder, "" when there is none.
-func folderAfter(q db.Querier, parent string, after sortKey) (id string, at sortKey, err error) {
-	err = q.QueryRow(`
-		SELECT id, name_fold, name
-		FROM entries
-		WHERE parent_id = $1 AND kind = 0 AND (name_fold, name) > ($2, $3)
-		ORDER BY name_fold, name
-		LIMIT 1`, parent, after.fold, after.name).Scan(&id, &at.fold, &at.name)
+func (t *transfer) folderAfter(ctx context.Context, parent string, o nameOrder, after namePosition) (id string,
+	at namePosition, err error) {
+	err = t.DB.Read(ctx).QueryRow(`
+		SELECT e.id, e.`+o.column()+`, e.name
+		FROM entries e
+		WHERE e.parent_id = $1 AND e.kind = 0 AND `+o.after(t.DB.Dialect(), "$2", "$3")+`
+		ORDER BY `+o.orderBy("")+`
+		LIMIT 1`, parent, after.key, after.name).Scan(&id, &at.key, &at.name)
 	if errors.Is(err, db.ErrNoRows) {
 		return "", after, nil
 	}

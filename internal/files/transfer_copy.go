@@ -43,18 +43,22 @@ func (t *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 			return err
 		}
 	}
+	names, err := t.nameOrderNow(ctx)
+	if err != nil {
+		return err
+	}
 	type step struct {
 		folder string
-		last   sortKey // last folder that was walked
+		last   namePosition // last folder that was walked
 	}
 	for way := []step{{folder: t.payload.Entry}}; len(way) > 0; {
 		here := &way[len(way)-1]
-		if here.last == (sortKey{}) {
-			if err := t.eachForeignIn(ctx, here.folder, each); err != nil {
+		if here.last == (namePosition{}) {
+			if err := t.eachForeignIn(ctx, here.folder, names, each); err != nil {
 				return err
 			}
 		}
-		next, at, err := folderAfter(t.DB.Read(ctx), here.folder, here.last)
+		next, at, err := t.folderAfter(ctx, here.folder, names, here.last)
 		if err != nil {
 			return err
 		}
@@ -68,10 +72,11 @@ func (t *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 	return nil
 }
 
-func (t *transfer) eachForeignIn(ctx context.Context, folder string, each func(c sourceFile) error) error {
-	var last sortKey
+func (t *transfer) eachForeignIn(ctx context.Context, folder string, names nameOrder,
+	each func(c sourceFile) error) error {
+	var last namePosition
 	for {
-		found, err := foreignFilesIn(t.DB.Read(ctx), folder, t.payload.Provider, last, sourceFilesPerQuery)
+		found, err := t.foreignFilesIn(ctx, folder, names, last, sourceFilesPerQuery)
 		if err != nil {
 			return err
 		}
@@ -79,7 +84,7 @@ func (t *transfer) eachForeignIn(ctx context.Context, folder string, each func(c
 			if err := each(c); err != nil {
 				return err
 			}
-			last = c.sortKey
+			last = c.position
 		}
 		if len(found) < sourceFilesPerQuery {
 			return nil

@@ -47,6 +47,7 @@ const (
 	WrongQuota       Kind = "quota"       // a counter of a user differs from the sum
 	BrokenLink       Kind = "link"        // a permanent link to a missing file
 	LeftoverCopy     Kind = "copy"        // the remains of a copy that no job continues
+	WrongSortKey     Kind = "sort-key"    // an entry is listed in a wrong place
 )
 
 // Finding is one inconsistency.
@@ -63,6 +64,7 @@ type Repairs struct {
 	Quota   bool // set the counters to the sums
 	Refs    bool // recount the references of objects, and take objects that files need off the garbage list
 	Hashes  bool // fill in missing SHA-256s; needs Deep
+	Sorting bool // compute wrong sort keys anew
 }
 
 // ParseRepairs parses a list such as "orphans,quota".
@@ -79,8 +81,10 @@ func ParseRepairs(list string) (Repairs, error) {
 			m.Refs = true
 		case "hashes":
 			m.Hashes = true
+		case "sorting":
+			m.Sorting = true
 		default:
-			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs and hashes", word)
+			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs, hashes and sorting", word)
 		}
 	}
 	return m, nil
@@ -155,6 +159,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 		run   func() error
 	}{
 		{"check the tree", c.checkEntries},
+		{"check the order of names", c.checkSortKeys},
 		{"check the links", c.checkLinks},
 		{"check the copies under way", c.checkCopies},
 		{"check the references", c.checkReferences},

@@ -226,6 +226,9 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 				sql(
 					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "of owner " + alice,
 				[]fsck.Kind{fsck.Unreachable, fsck.Unreachable}, []fsck.Kind{fsck.Unreachable, fsck.Unreachable}},
+			{"the order of a name", sql("UPDATE entries SET sort_key = 'elsewhere' WHERE id = $1", s.photo),
+				sql("UPDATE entries SET sort_key = 'photo.jpg' WHERE id = $1", s.photo), deep, s.photo,
+				[]fsck.Kind{fsck.WrongSortKey}, []fsck.Kind{fsck.WrongSortKey}},
 			{"a file without content", sql("UPDATE entries SET object_id = 'none' WHERE id = $1", s.photo),
 				sql("UPDATE entries SET object_id = $1 WHERE id = $2", object, s.photo), deep, "",
 				[]fsck.Kind{fsck.NoObject, fsck.WrongRefs}, []fsck.Kind{fsck.NoObject, fsck.WrongRefs}},
@@ -252,11 +255,11 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 		far := s.l.Clock.Now().Add(24 * time.Hour).UnixMilli()
 		begin := func() {
 			s.exec(
-				`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
-				VALUES ('half', 'staging', 'half', 'half', 0, 0, '', $1, 0, 0)`, alice)
+				`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at, sort_key)
+				VALUES ('half', 'staging', 'half', 'half', 0, 0, '', $1, 0, 0, 'half')`, alice)
 			s.exec(
-				`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at)
-				SELECT 'copied', 'half', 'photo.jpg', 'photo.jpg', 1, size, mime_type, owner_id, object_id, 0, 0 FROM entries WHERE id = $1`, s.photo)
+				`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
+				SELECT 'copied', 'half', 'photo.jpg', 'photo.jpg', 1, size, mime_type, owner_id, object_id, 0, 0, 'photo.jpg' FROM entries WHERE id = $1`, s.photo)
 			s.exec("UPDATE objects SET refs = refs + 1 WHERE key = $1", s.key)
 			s.exec("UPDATE quotas SET reserved_storage = 100, reserved_files = 3 WHERE user_id = $1", alice)
 			s.exec(
@@ -330,8 +333,9 @@ func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 			object)
 		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, 'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")
 		unused, stray := s.putUnreferenced(1, 72*time.Hour), s.putUnreferenced(2, 72*time.Hour)
+		s.exec("UPDATE entries SET sort_key = '' WHERE id = $1", s.photo)
 		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.OnGarbageList,
-			fsck.Orphaned}
+			fsck.Orphaned, fsck.WrongSortKey}
 
 		s.wantFindings(deep, "", everything...)
 		s.wantFindings(deep, "", everything...) // the first check has repaired nothing
@@ -345,6 +349,7 @@ func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 			{fsck.Repairs{Orphans: true}, []fsck.Kind{fsck.Orphaned}},
 			{fsck.Repairs{Quota: true}, []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota}},
 			{fsck.Repairs{Refs: true}, []fsck.Kind{fsck.WrongRefs, fsck.WrongRefs, fsck.OnGarbageList}},
+			{fsck.Repairs{Sorting: true}, []fsck.Kind{fsck.WrongSortKey}},
 		} {
 			s.wantFindings(fsck.Options{Repair: c.mend}, "", everything...)
 			for _, kind := range c.fixes {

@@ -8,6 +8,7 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/quota"
+	"larder/internal/vpath"
 )
 
 // The last id of a range: the nth after low.
@@ -109,6 +110,32 @@ func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
 		FROM entries e LEFT JOIN objects o ON o.id = e.object_id
 		WHERE e.id > $1 AND e.id <= $2 AND e.kind = 1 AND (o.id IS NULL OR o.size <> e.size)
 		ORDER BY e.id`, low, high)
+}
+
+// wrongSortKeys lists entries with a wrong sort key. Those in the graveyard are in no listing, and
+// keep the key of their former name.
+func wrongSortKeys(q db.Querier, low, high string) (wrong []entry, err error) {
+	rows, err := q.Query(`
+		SELECT id, name, owner_id, kind, sort_key
+		FROM entries
+		WHERE id > $1 AND id <= $2 AND COALESCE(parent_id, '') <> 'graveyard'
+		ORDER BY id`, low, high)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e entry
+		var kind int
+		var key string
+		if err := rows.Scan(&e.id, &e.name, &e.owner, &kind, &key); err != nil {
+			return nil, err
+		}
+		if e.folder = kind == 0; key != vpath.SortKey(e.name) {
+			wrong = append(wrong, e)
+		}
+	}
+	return wrong, rows.Err()
 }
 
 // brokenLinks lists the entry ids of permanent links whose file is missing.

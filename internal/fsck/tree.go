@@ -97,6 +97,35 @@ func (c *check) checkEntries() error {
 		})
 }
 
+// checkSortKeys finds entries whose sort key is not that of their name, unless the keys are still
+// being computed after an upgrade.
+func (c *check) checkSortKeys() error {
+	if complete, err := c.DB.HasSortKeys(c.ctx); err != nil || !complete {
+		return err
+	}
+	q := c.DB.Read(c.ctx)
+	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextEntry, low, entryPiece) },
+		func(low, high string) error {
+			wrong, err := wrongSortKeys(q, low, high)
+			if err != nil {
+				return err
+			}
+			for _, e := range wrong {
+				var mend func() error
+				if c.Repair.Sorting {
+					mend = func() error {
+						return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.CorrectSortKey(tx, e.id) })
+					}
+				}
+				if err := c.addFinding(WrongSortKey, mend, "%s %s (%q of owner %s): listings by name show it in a wrong place",
+					e.kind(), e.id, e.name, e.owner); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+}
+
 // checkLinks finds permanent links to missing files.
 func (c *check) checkLinks() error {
 	q := c.DB.Read(c.ctx)

@@ -66,7 +66,9 @@ var sorted = [][]string{
 }
 
 // position orders names as listings do.
-func position(a, b string) int { return cmp.Or(cmp.Compare(vpath.SortKey(a), vpath.SortKey(b)), cmp.Compare(a, b)) }
+func position(a, b string) int {
+	return cmp.Or(cmp.Compare(vpath.SortKey(a), vpath.SortKey(b)), cmp.Compare(a, b))
+}
 
 func TestSortKey(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"larder/internal/db"
+	"larder/internal/vpath"
 )
 
 // standIn is a password hash that matches no password.
@@ -135,9 +136,9 @@ func (w *world) putEntries(x *script, object string, now int64) {
 				passwordID = id
 			}
 		}
-		x.do(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, password_hash, password_id, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, 'image/png', $7, $8, $9, $10, $11, $12)`, e.id, parent, e.name,
-			strings.ToLower(e.name), kind, size, e.owner.id, content, hash, passwordID, now, now)
+		x.do(`INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, password_hash, password_id, created_at, updated_at, sort_key)
+			VALUES ($1, $2, $3, $4, $5, $6, 'image/png', $7, $8, $9, $10, $11, $12, $13)`, e.id, parent, e.name,
+			strings.ToLower(e.name), kind, size, e.owner.id, content, hash, passwordID, now, now, vpath.SortKey(e.name))
 		if e.link != "" {
 			x.do(`INSERT INTO links (id, entry_id, ext, created_at) VALUES ($1, $2, 'png', $3)`, e.link, e.id, now)
 		}
