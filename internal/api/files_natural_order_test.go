@@ -70,7 +70,7 @@ func TestNamesAreOrderedNaturally(t *testing.T) {
 		wantStrings(t, "share", shown, all...)
 
 		id := entryIDOf(alice, dir, "lake 10")
-		alice.Patch("/api/files/"+id, M{"name": "lake 2.5"}).OK(200)
+		alice.Put("/api/files/"+id, M{"name": "lake 2.5"}).OK(200)
 		wantStrings(t, "renamed", listNames(alice, dir, "search", "lake", "sort", "name"), "lake 2", "lake 2.5", "Lake 3")
 	})
 }
