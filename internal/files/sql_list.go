@@ -121,7 +121,11 @@ func (sel *selection) writeGlobs(s *statement) {
 func (sel *selection) count(q db.Querier) (n int64, err error) {
 	var s statement
 	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
-	sel.where(&s)
+	counted := *sel
+	if len(sel.globs) == 0 && len(sel.except) == 0 { // the index of sums is smaller than that of names
+		counted.names = folded
+	}
+	counted.where(&s)
 	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count a folder: %w", err)
 	}
