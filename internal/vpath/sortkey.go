@@ -23,7 +23,7 @@ const MaxSortKeyBytes = 400
 func SortKey(name string) string {
 	rest := Fold(name)
 	var key strings.Builder
-	for key.Len() < MaxSortKeyBytes && rest != "" {
+	for rest != "" {
 		digits, length := leadingDigits(rest)
 		if length == 0 {
 			_, length = utf8.DecodeRuneInString(rest)
