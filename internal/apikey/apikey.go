@@ -175,9 +175,17 @@ func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	return nil
 }
 
-// List returns all keys of a user, newest first, including expired and revoked ones.
+// List returns all keys of a user, newest first, including expired and revoked ones. Their last uses
+// include those of this replica that are not in the database yet.
 func (s *Service) List(ctx context.Context, userID string) ([]Key, error) {
-	return list(s.db.Read(ctx), userID)
+	keys, err := list(s.db.Read(ctx), userID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range keys {
+		s.addUse(&keys[i])
+	}
+	return keys, nil
 }
 
 // Change describes a change of a key. A nil field leaves the value as it is.
@@ -227,6 +235,7 @@ func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key,
 	if err != nil {
 		return Key{}, err
 	}
+	s.addUse(&k)
 	return k, nil
 }
 

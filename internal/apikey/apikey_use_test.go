@@ -287,7 +287,7 @@ func TestLastUseIsWrittenInBatchesAtMostOnceAMinute(t *testing.T) {
 		}
 		w.advance(time.Millisecond)
 		w.Touch(one.ID)
-		used("before the sweep", 0, 0)
+		used("before the sweep", 1, 0)
 		w.advance(time.Millisecond)
 		w.Touch(one.ID)
 		sweep()
@@ -305,7 +305,7 @@ func TestLastUseIsWrittenInBatchesAtMostOnceAMinute(t *testing.T) {
 		if err := w.Sweep(cancelled); err == nil {
 			t.Error("a sweep that cannot write succeeded")
 		}
-		used("after a sweep that failed", 2, 60_001)
+		used("after a sweep that failed", 60_002, 60_001)
 		sweep()
 		used("after the next one", 60_002, 60_001)
 

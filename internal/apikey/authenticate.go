@@ -124,6 +124,15 @@ func (s *Service) Touch(id string) {
 	}
 }
 
+// addUse sets the last use of a key to a later one that only Touch knows.
+func (s *Service) addUse(k *Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.unwrittenUses[k.ID]; ok && (k.LastUsedAt == nil || *k.LastUsedAt < at) {
+		k.LastUsedAt = &at
+	}
+}
+
 // Sweep writes the last uses that Touch has recorded since the previous Sweep. Call it once more
 // before the database closes. Uses that could not be written are tried again.
 func (s *Service) Sweep(ctx context.Context) error {

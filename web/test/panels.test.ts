@@ -37,7 +37,8 @@ test("text is read as UTF-8, UTF-16 by its mark, or GB18030, and never from byte
 
 test.each([
   ["a.png", "image/png", "image"],
-  ["a.svg", "image/svg+xml", "code"],
+  ["a.svg", "image/svg+xml", "image"],
+  ["a.svg", "image/svg+xml; charset=utf-8", "image"],
   ["a.html", "text/html", "code"],
   ["a.html", "text/html; charset=utf-8", "code"],
   ["a.pdf", "application/pdf", "pdf"],
@@ -51,11 +52,17 @@ test.each([
   ["a.zip", "application/zip", "none"],
   ["a", undefined, "none"],
 ])("%s of type %s is shown as %s", (name, mimeType, kind) => {
-  expect(preview.kindOf({ type: "file", name, ...(mimeType && { mimeType }) })).toBe(kind);
+  expect(preview.kindOf({ type: "file", name, size: 1, ...(mimeType && { mimeType }) })).toBe(kind);
+});
+
+test("a drawing is shown as a picture up to 1 MiB, and as text above", () => {
+  const drawing = { type: "file", name: "a.svg", mimeType: "image/svg+xml" } as const;
+  expect(preview.kindOf({ ...drawing, size: 1 << 20 })).toBe("image");
+  expect(preview.kindOf({ ...drawing, size: (1 << 20) + 1 })).toBe("code");
 });
 
 test("a folder is shown as nothing, whatever its name ends in", () => {
-  expect(preview.kindOf({ type: "folder", name: "a.png", mimeType: "image/png" })).toBe("none");
+  expect(preview.kindOf({ type: "folder", name: "a.png", mimeType: "image/png", size: 0 })).toBe("none");
 });
 
 test("the bytes of a file have an address of which every segment is encoded", () => {

@@ -15,10 +15,12 @@ export const sizes = {
 export const languages = ['en-US', 'zh-CN']
 export const themes = ['light', 'dark']
 
-// launch starts the browser, with additional switches.
+// launch starts the browser, with additional switches. With --show-scrollbars the pages have scroll
+// bars that take space, as on Windows and Linux.
 export const launch = (...more) =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
+    ignoreDefaultArgs: more.includes('--show-scrollbars') ? ['--hide-scrollbars'] : [],
     args: [
       '--no-sandbox',
       '--disable-dev-shm-usage',
@@ -54,7 +56,7 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
   })
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
-  page.on('pageerror', (error) => faults.push(`script: ${error.stack ?? error}`))
+  page.on('pageerror', (error) => faults.push(`script: ${error.stack || error}`))
   page.on('console', (message) => {
     // refused requests are part of many scenarios, and the browser logs each of them
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))

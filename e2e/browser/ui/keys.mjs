@@ -57,7 +57,9 @@ export async function makeKey(page, config) {
   await config.shot('keys-made')
   await sheet.getByLabel(say.haveSaved).check()
   await sheet.getByRole('button', { name: say.close, exact: true }).click()
-  await page.getByText(`desk ${config.language}`).first().waitFor()
+  const key = page.getByRole('article', { name: `desk ${config.language}` }).first()
+  await key.waitFor()
+  equal('whether the key has never been used', await key.getByText(say.never, { exact: true }).count(), 0)
 }
 
 async function makes(page, config) {

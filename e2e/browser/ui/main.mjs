@@ -34,6 +34,7 @@ import * as meanwhile from './meanwhile.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
+import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
 import * as trouble from './trouble.mjs'
@@ -58,6 +59,7 @@ const scenarios = [
   ...places.scenarios,
   ...arrivals.scenarios,
   ...meanwhile.scenarios,
+  ...shown.scenarios,
   ...keys.scenarios,
   ...keyboard.scenarios,
   ...panels.scenarios,

@@ -111,6 +111,7 @@ async function networkReturns(page, config) {
   const say = labels[config.language]
   const folder = await stand(page, config, 'Far', ['near.txt'])
   await page.context().setOffline(true)
+  await page.getByText(say.offline).waitFor()
   await page.getByRole('link', { name: config.username, exact: true }).click()
   await page.getByRole('heading', { name: say.unreachable }).waitFor()
   equal('words about a report', await page.getByText(say.report).count(), 0)
@@ -127,6 +128,8 @@ async function serverReturns(page, config) {
   await page.route('**/api/**', (route) => route.abort('connectionrefused'))
   await page.getByRole('link', { name: config.username, exact: true }).click()
   await page.getByRole('heading', { name: say.unreachable }).waitFor()
+  await page.getByText(say.silent).waitFor()
+  equal('whether the page is called offline', await page.getByText(say.offline).count(), 0)
   await page.unroute('**/api/**')
   await page.getByRole('link', { name: 'Restarted', exact: true }).waitFor()
 }

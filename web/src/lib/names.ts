@@ -6,7 +6,21 @@ export function extension(name: string): string {
   return dot > 0 && dot < name.length - 1 ? name.slice(dot + 1).toLowerCase() : "";
 }
 
-const segments = new Intl.Segmenter();
+// Firefox has it since 2024.
+const segmenter = Intl.Segmenter ? new Intl.Segmenter() : undefined;
+
+/**
+ * The characters of a text as a reader counts them. Browsers without a segmenter see code points
+ * and what joins them: combining marks, variation selectors, skin tones, joiners and flags.
+ */
+export function graphemes(text: string): string[] {
+  if (/^[\x20-\x7e]*$/.test(text)) return [...text];
+  if (segmenter) return [...segmenter.segment(text)].map(({ segment }) => segment);
+  return text.match(joined) ?? [];
+}
+
+const mark = "[\\p{M}\\u{fe0f}\\u{1f3fb}-\\u{1f3ff}]*";
+const joined = new RegExp(`\\p{RI}\\p{RI}|[^\\u{200d}]${mark}(?:\\u{200d}[^\\u{200d}]${mark})*|\\u{200d}`, "gsu");
 
 /** Characters that are written from right to left: Hebrew, Arabic and related scripts. */
 const rightToLeft = /[\u{590}-\u{8ff}\u{fb1d}-\u{fdff}\u{fe70}-\u{fefc}\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -22,18 +36,23 @@ const wide =
   /[\u{1100}-\u{115f}\u{2e80}-\u{9fff}\u{ac00}-\u{d7a3}\u{f900}-\u{faff}\u{ff00}-\u{ff60}\u{20000}-\u{3ffff}]/u;
 
 /**
- * Splits a name into two parts, of which only the first is truncated on the screen, because names
- * often differ at their end. The split never divides a grapheme. Names with right-to-left text are
- * not split: the two parts would appear in the wrong order, with letters not joined.
+ * Splits a name into two parts, of which only the first is truncated on the screen: the second has
+ * the extension and what is before it, because names often differ at their end. The split never
+ * divides a grapheme. Names that are short or have right-to-left text are split before the
+ * extension: letters on both sides of a split would not be joined.
  */
 export function halves(name: string): [string, string] {
   const whole = name.slice(0, baseLength(name));
-  const base = /^[\x20-\x7e]*$/.test(whole) ? [...whole] : [...segments.segment(whole)].map(({ segment }) => segment);
   const ending = name.slice(whole.length);
+  if (ending.length > longestEnding) return [name, ""];
+  const base = graphemes(whole);
   const kept = base.slice(-4).some((sign) => wide.test(sign)) ? 2 : 4;
-  if (base.length <= 2 * kept || ending.length > 10 || rightToLeft.test(name)) return [name, ""];
+  if (base.length <= 2 * kept || rightToLeft.test(name)) return [whole, ending];
   return [base.slice(0, -kept).join(""), base.slice(-kept).join("") + ending];
 }
+
+/** Longer endings are no extensions but words after a dot. */
+const longestEnding = 16;
 
 export type FileKind =
   "image" | "video" | "audio" | "pdf" | "text" | "code" | "archive" | "sheet" | "document" | "slides" | "file";

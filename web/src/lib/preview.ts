@@ -8,6 +8,10 @@ export type Kind = "image" | "video" | "audio" | "pdf" | "markdown" | "code" | "
 
 /** Larger files are not shown as text. */
 export const mostText = 2 << 20; // bytes
+/** Larger drawings (SVG) are shown as source text: the browser draws them by itself. */
+export const mostDrawing = 1 << 20; // bytes
+/** Larger drawings have no thumbnail. */
+export const mostDrawingTile = 256 << 10; // bytes
 /** Larger images are not shown themselves when the server has no thumbnail of them. */
 export const mostOriginal = 12 << 20; // bytes
 
@@ -64,13 +68,14 @@ export function grammar(name: string): string | undefined {
 
 /**
  * The kind that the viewer shows a file as. The name decides whether it is text, because MIME types
- * of text are many and often wrong. Markup and SVG are shown as source text, never as pages.
+ * of text are many and often wrong. Markup is shown as source text, never as pages. A drawing is
+ * shown by an `img` element, which runs no script.
  */
-export function kindOf(entry: Pick<Entry, "type" | "name" | "mimeType">): Kind {
+export function kindOf(entry: Pick<Entry, "type" | "name" | "mimeType" | "size">): Kind {
   if (entry.type !== "file") return "none";
   const mime = (entry.mimeType ?? "").split(";")[0]!.trim().toLowerCase();
   const end = extension(entry.name);
-  if (mime === "image/svg+xml") return "code";
+  if (mime === "image/svg+xml") return entry.size <= mostDrawing ? "image" : "code";
   if (mime.startsWith("image/")) return "image";
   // Some tables of types call .ts an MPEG transport stream; here it is more likely TypeScript.
   if (mime.startsWith("video/") && !(end === "ts" && mime === "video/mp2t")) return "video";
@@ -97,6 +102,11 @@ export type PictureSize = 160 | 320 | 640 | 1280 | 2048;
  */
 export function picture(entry: Pick<Entry, "id" | "updatedAt">, longest: PictureSize): string {
   return `/api/files/${encodeURIComponent(entry.id)}/thumbnail?size=${longest}`;
+}
+
+/** Reports whether an image is a drawing, which has no pixels and no thumbnail. */
+export function isDrawing(entry: Pick<Entry, "mimeType">): boolean {
+  return (entry.mimeType ?? "").split(";")[0]!.trim().toLowerCase() === "image/svg+xml";
 }
 
 /**

@@ -12,8 +12,8 @@ interface EntryState {
 class Route {
   path = $state(decodePath(location.pathname));
   query = $state.raw(new URLSearchParams(location.search));
-  /** The key of the current entry of the session history. */
-  key = entryState().key;
+  /** The key of the current entry of the session history; "" before the start. */
+  key = "";
 }
 
 export const route = new Route();
@@ -117,6 +117,7 @@ export function safeNext(next: string | null): string {
 
 /** Makes links within the UI change the address without loading a page. Call it once. */
 export function start(): void {
+  route.key = entryState().key;
   window.addEventListener("popstate", () => {
     for (const listener of leaving) listener();
     read();

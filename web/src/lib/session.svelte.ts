@@ -30,7 +30,10 @@ class Session {
    * account of the page is signed in. The page does nothing more then, and must be reloaded.
    */
   other = $state<string>();
+  /** The last request did not reach the server. */
   offline = $state(false);
+  /** The browser has no network; otherwise the server does not answer. */
+  disconnected = $state(false);
   /** End of the pause that the server asked for (ms since the epoch), 0 without a pause. */
   pausedUntil = $state(0);
 }
@@ -41,6 +44,7 @@ let regained: { promise: Promise<boolean>; settle: (back: boolean) => void } | u
 
 /** Makes the shell show failures of the connection and of the session. */
 function watch(): void {
+  session.disconnected = !navigator.onLine;
   listen({
     paused: (until) => (session.pausedUntil = until),
     reached: (yes) => (session.offline = !yes),
@@ -64,8 +68,8 @@ function watch(): void {
       void showOther();
     } else if (session.lost) goOn(); // the user has signed in again in another tab
   });
-  window.addEventListener("offline", () => (session.offline = true));
-  window.addEventListener("online", () => (session.offline = false));
+  window.addEventListener("offline", () => (session.offline = session.disconnected = true));
+  window.addEventListener("online", () => (session.offline = session.disconnected = false));
 }
 
 /** Shows which account is signed in now. */

@@ -5,7 +5,16 @@ import { client, take, type Failure } from "./api";
 import { session, refresh } from "./session.svelte";
 import { folderChanged } from "./upload/changes";
 import { Engine } from "./upload/engine";
-import { active, type Answer, type Batch, type Entry, type Item, type Offered, type State } from "./upload/item";
+import {
+  active,
+  unfinished,
+  type Answer,
+  type Batch,
+  type Entry,
+  type Item,
+  type Offered,
+  type State,
+} from "./upload/item";
 import { Meter } from "./upload/meter";
 import { chosen, walkHandle, type Walked } from "./upload/walk";
 
@@ -27,6 +36,8 @@ export interface Summary {
   paused: number;
   bytes: number;
   sent: number;
+  /** Bytes of the files under way or queued: none of them counts as used storage yet. */
+  rest: number;
   /** Bytes per second. */
   speed: number;
   /** The time left in ms; 0 when it is unknown. */
@@ -50,6 +61,7 @@ const nothing: Summary = {
   paused: 0,
   bytes: 0,
   sent: 0,
+  rest: 0,
   speed: 0,
   left: 0,
   halted: false,
@@ -124,6 +136,7 @@ class Uploads {
   pauseAll = () => this.engine.pauseAll();
   resumeAll = () => this.engine.resumeAll();
   clear = () => this.engine.cancel(this.engine.items);
+  cancelAll = () => this.engine.cancel(this.engine.items.filter(unfinished));
   cancelWaiting = () => this.engine.cancel(this.engine.items.filter((item) => item.state === "queued"));
 
   /** Reports whether closing the page would interrupt an upload. */
@@ -163,7 +176,7 @@ class Uploads {
     const now = performance.now();
     this.timer = undefined;
     this.drawn = now;
-    const { going, stopped } = this.summary;
+    const before = this.summary;
     this.bytes.add(this.engine.moved - this.moved, now);
     this.files.add(this.done, now);
     this.moved = this.engine.moved;
@@ -177,8 +190,13 @@ class Uploads {
       this.pulse = undefined;
       // without progress, the speed must fall
     } else this.pulse ??= setInterval(() => this.changed(), 1000);
-    // The used storage has changed.
-    if ((going > 0 && this.summary.going === 0) || (this.summary.stopped && !stopped))
+    // The used storage has changed: at the end of the queue, and when it stops and when the files
+    // that were under way then have arrived.
+    const after = this.summary;
+    if (
+      (before.going > 0 && after.going === 0) ||
+      (after.stopped && (!before.stopped || (before.active > 0 && after.active === 0)))
+    )
       void refresh().catch(() => undefined);
   }
 
@@ -192,6 +210,7 @@ class Uploads {
       if (active(item)) sum.active++;
       if (active(item) || item.state === "queued") {
         sum.going++;
+        sum.rest += item.size;
         bytesLeft += item.size - item.sent;
       } else if (item.state === "done") sum.done++;
       else if (item.state === "error") sum.failed++;

@@ -5,6 +5,8 @@
  */
 export function modal(dialog: HTMLDialogElement): () => void {
   const from = document.activeElement as HTMLElement | null;
+  // see app.css
+  document.documentElement.style.setProperty("--scroll-bar", `${innerWidth - document.documentElement.clientWidth}px`);
   dialog.showModal();
   return () => {
     dialog.close();

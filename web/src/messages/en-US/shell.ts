@@ -11,6 +11,7 @@ export const shell: typeof zh = {
   used: (used, most) => `${used} of ${most} used`,
   quota: "Storage",
   offline: "You are offline. Uploads wait and go on by themselves.",
+  silent: "The server does not answer. Uploads wait and go on by themselves.",
   paused: (seconds) => `The server asks for a pause. It goes on by itself in ${seconds} s.`,
   starting: "The service is starting…",
   unreachable: "The server cannot be reached",

@@ -11,6 +11,8 @@ export const upload: typeof zh = {
   failed: (count) => `${count} failed`,
   halted: "Paused",
   offline: "Offline",
+  silent: "No answer",
+  stopped: "Stopped",
   retryAll: "Retry all",
   pauseAll: "Pause all",
   resumeAll: "Resume all",

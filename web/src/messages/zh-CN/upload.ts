@@ -7,6 +7,8 @@ export const upload = {
   failed: (count: string) => `${count} 个失败`,
   halted: "已暂停",
   offline: "等待网络恢复",
+  silent: "服务器无响应",
+  stopped: "已停止",
   retryAll: "全部重试",
   pauseAll: "全部暂停",
   resumeAll: "全部继续",

@@ -8,6 +8,7 @@ import { copyLinksOf } from "../../lib/links";
 import { Listing, type Order, type Sort } from "../../lib/listing.svelte";
 import { reposition } from "../../lib/order";
 import { shownPicture } from "../../lib/pictures";
+import { bytesOf, isDrawing, mostDrawingTile, type PictureSize } from "../../lib/preview";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
@@ -365,8 +366,10 @@ export function save(url: string, name = ""): void {
 }
 
 /** The address of an entry's picture, "" for none. */
-export function pictureOf(entry: Entry, size: 160 | 320 | 640): string {
+export function pictureOf(entry: Entry, size: PictureSize): string {
   const cover = shownPicture(entry.coverUrl);
   if (cover) return cover;
-  return isImage(entry) && !entry.hasPassword ? `/api/files/${entry.id}/thumbnail?size=${size}` : "";
+  if (!isImage(entry) || entry.hasPassword) return "";
+  if (!isDrawing(entry)) return `/api/files/${entry.id}/thumbnail?size=${size}`;
+  return entry.size <= mostDrawingTile && may(entry, "download") ? bytesOf(entry) : "";
 }
