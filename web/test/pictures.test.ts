@@ -1,7 +1,7 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import type * as Browser from "../src/routes/files/browser.svelte";
 import type { Entry } from "../src/lib/entry";
-import { shownPicture } from "../src/lib/pictures";
+import { fitOf, shownPicture, sizeFor } from "../src/lib/pictures";
 
 let browser: typeof Browser;
 
@@ -48,4 +48,31 @@ test("an entry with a cover of another origin looks as one without a cover", () 
     expect(browser.pictureOf({ ...folder, coverUrl }, 160)).toBe("");
     expect(browser.pictureOf({ ...image, coverUrl }, 320)).toBe("/api/files/1/thumbnail?size=320");
   }
+});
+
+test("a drawing is its own thumbnail up to 256 KiB, for those who may download it", () => {
+  const drawing = { id: "1", type: "file", mimeType: "image/svg+xml", path: "/a", name: "b.svg", hasPassword: false };
+  const entry = { ...drawing, permissions: ["read", "download"] } as Entry;
+  expect(browser.pictureOf({ ...entry, size: 256 << 10 }, 320)).toBe("/a/b.svg");
+  expect(browser.pictureOf({ ...entry, size: (256 << 10) + 1 }, 320)).toBe("");
+  expect(browser.pictureOf({ ...entry, size: 1, permissions: ["read"] }, 320)).toBe("");
+  expect(browser.pictureOf({ ...entry, size: 1, hasPassword: true }, 320)).toBe("");
+});
+
+test("a thumbnail has the pixels that a tile of its width covers", () => {
+  expect([32, 176, 237, 238, 400].map((width) => sizeFor(width, 1))).toEqual([160, 320, 320, 640, 640]);
+  expect([32, 176, 237, 238].map((width) => sizeFor(width, 2))).toEqual([160, 640, 640, 1280]);
+  expect(sizeFor(3000, 2)).toBe(2048);
+});
+
+test("a picture covers its tile, unless it is small or a panorama", () => {
+  const tile = { width: 176, height: 132 };
+  const fits = (width: number, height: number) => fitOf({ width, height }, tile);
+  expect([fits(175, 131), fits(176, 131), fits(175, 132)]).toEqual(["none", "cover", "cover"]);
+  expect([fits(440, 200), fits(441, 200), fits(200, 440), fits(200, 441)]).toEqual([
+    "cover",
+    "contain",
+    "cover",
+    "contain",
+  ]);
 });

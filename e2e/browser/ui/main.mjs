@@ -37,6 +37,7 @@ import * as places from './places.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
+import * as thumbs from './thumbs.mjs'
 import * as trouble from './trouble.mjs'
 import * as widths from './widths.mjs'
 
@@ -60,6 +61,7 @@ const scenarios = [
   ...arrivals.scenarios,
   ...meanwhile.scenarios,
   ...shown.scenarios,
+  ...thumbs.scenarios,
   ...keys.scenarios,
   ...keyboard.scenarios,
   ...panels.scenarios,

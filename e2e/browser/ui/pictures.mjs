@@ -12,13 +12,13 @@ function chunk(kind, data) {
   return whole
 }
 
-// png returns a picture of a hue from 0 to 1.
-export function png(width, height, hue) {
+// png returns a picture of a hue from 0 to 1, with a light from 0 to 1 by position.
+export function png(width, height, hue, lightAt = (x, y) => 0.45 + 0.55 * ((x / width + y / height) / 2)) {
   const rows = Buffer.alloc((width * 3 + 1) * height)
   const channel = (shift, light) => Math.round(255 * light * (0.55 + 0.45 * Math.cos(2 * Math.PI * (hue + shift))))
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
-      const light = 0.45 + 0.55 * ((x / width + y / height) / 2)
+      const light = lightAt(x, y)
       rows.set([channel(0, light), channel(1 / 3, light), channel(2 / 3, light)], y * (width * 3 + 1) + 1 + x * 3)
     }
   }

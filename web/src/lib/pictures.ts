@@ -1,3 +1,33 @@
+import type { PictureSize } from "./preview";
+
+const sizes: PictureSize[] = [160, 320, 640, 1280, 2048];
+/** A photo of 3 : 2 or 2 : 3 that covers a tile of 4 : 3 is so much longer than the tile is wide. */
+const cropped = 1.5;
+/** A picture may be enlarged by a tenth. */
+const nearEnough = 0.9;
+
+/** The size of a thumbnail that covers a tile of a width in CSS pixels. */
+export function sizeFor(width: number, ratio = devicePixelRatio): PictureSize {
+  const wanted = width * cropped * ratio * nearEnough;
+  return sizes.find((size) => size >= wanted) ?? 2048;
+}
+
+/** Pictures that are longer than this many times their width, or wider than their height. */
+const longest = 2.2;
+
+/**
+ * How a picture is shown in a tile: it covers the tile; a panorama is shown whole, since a crop
+ * would leave a sliver of it; a picture smaller than the tile keeps its size.
+ */
+export function fitOf(
+  picture: { width: number; height: number },
+  tile: { width: number; height: number },
+): "cover" | "contain" | "none" {
+  if (picture.width < tile.width && picture.height < tile.height) return "none";
+  const ratio = picture.width / picture.height;
+  return ratio > longest || ratio < 1 / longest ? "contain" : "cover";
+}
+
 /**
  * The address of a cover or an avatar if pages may show it, "" otherwise. The API accepts any http
  * or https address, but a picture of another origin would tell its server who looks at the page,

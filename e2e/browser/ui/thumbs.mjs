@@ -1,0 +1,114 @@
+// Thumbnails: their size, how they fill their tiles, and that they wait for listings.
+import { randomBytes } from 'node:crypto'
+import { enter, furnish } from './files.mjs'
+import { once } from './forms.mjs'
+import { equal, open, until } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { png } from './pictures.mjs'
+
+const image = (name, width, height) => ({ name, bytes: png(width, height, 0.6).toString('base64') })
+
+// A thumbnail has the pixels that its tile covers. Small pictures keep their size, and panoramas are
+// shown whole.
+async function fills(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await furnish(page, config, 'Shapes', [
+    image('icon.png', 48, 48),
+    image('panorama.png', 1600, 200),
+    image('photo.png', 1200, 800),
+    image('tower.png', 200, 1000),
+  ])
+  const look = async (shown, what) => {
+    await shown.goto(`/app/files${folder}`)
+    const pictures = shown.locator('[role=grid] img')
+    await until('the thumbnails', () =>
+      pictures.evaluateAll((all) => all.length === 4 && all.every((one) => one.complete && one.naturalWidth > 0)),
+    )
+    await config.shot(what)
+    return pictures.evaluateAll((all) =>
+      all.map((one) => [getComputedStyle(one).objectFit, new URL(one.src).searchParams.get('size')].join(' ')),
+    )
+  }
+  equal('medium tiles', await look(page, 'thumbs-medium'), ['none 320', 'contain 320', 'cover 320', 'contain 320'])
+  const sharp = await open(page.context().browser(), {
+    base: config.base,
+    storageState: await page.context().storageState(),
+    deviceScaleFactor: 2,
+  })
+  equal('medium tiles on a screen of twice the density', await look(sharp, 'thumbs-sharp'), [
+    'none 640',
+    'contain 640',
+    'cover 640',
+    'contain 640',
+  ])
+  equal('faults of the sharp page', sharp.faults(), [])
+  await sharp.context().close()
+  await page.getByRole('button', { name: say.display }).click()
+  await page.getByRole('menuitemradio', { name: say.list, exact: true }).click()
+  equal('a list', await look(page, 'thumbs-list'), ['cover 160', 'contain 160', 'cover 160', 'contain 160'])
+}
+
+// noise returns a picture whose thumbnail is large, as that of a photo.
+function noise(width, height) {
+  const grain = randomBytes(width * height)
+  return png(width, height, 0.5, (x, y) => grain[y * width + x] / 255)
+}
+
+// On a slow line the names of a folder come before the thumbnails of the folder that was left: a few
+// of these are under way at a time, and they are dropped.
+async function waits(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const count = 12
+  const photos = Array.from({ length: count }, (_, n) => ({
+    name: `photo ${n}.png`,
+    bytes: noise(300, 220).toString('base64'),
+  }))
+  const parent = await furnish(page, config, 'Slow', [])
+  const folder = await furnish(page, config, 'Photos', photos, parent)
+  await page.goto(`/app/files${parent}`)
+  await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
+
+  let held = []
+  const thumbnail = (request) => /\/thumbnail\?/.test(request.url())
+  await page.route('**/thumbnail?*', (route) => held.push(route))
+  const dropped = []
+  page.on('requestfailed', (request) => thumbnail(request) && dropped.push(request))
+  await page.getByRole('gridcell', { name: /Photos/ }).dblclick()
+  await page.getByRole('gridcell', { name: /^photo 1\.png/ }).waitFor()
+  await until('the first thumbnails', () => held.length >= 4)
+  await page
+    .getByRole('link', { name: say.up('Slow') })
+    .or(page.getByRole('link', { name: 'Slow', exact: true }))
+    .first()
+    .click()
+  await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
+  await until('the end of the loads', () => dropped.length === held.length)
+  equal('thumbnails under way at a time', held.length, 4)
+  await page.unroute('**/thumbnail?*')
+
+  // the same on a line of 50 KB/s
+  const line = await page.context().newCDPSession(page)
+  await line.send('Network.enable')
+  await line.send('Network.emulateNetworkConditions', {
+    offline: false,
+    latency: 400,
+    downloadThroughput: 50_000,
+    uploadThroughput: 50_000,
+  })
+  const began = []
+  page.on('request', (request) => thumbnail(request) && began.push(request))
+  await page.getByRole('gridcell', { name: /Photos/ }).dblclick()
+  await page.getByRole('gridcell', { name: /^photo 1\.png/ }).waitFor()
+  await until('the first thumbnails', () => began.length >= 4)
+  const from = Date.now()
+  await page.getByRole('link', { name: 'Slow', exact: true }).first().click()
+  await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
+  config.figure('a folder on a slow line', { seconds: (Date.now() - from) / 1000 })
+}
+
+export const scenarios = [
+  { name: 'fills tiles with thumbnails', forms: once, run: fills },
+  { name: 'shows names before thumbnails', forms: once, run: waits },
+]

@@ -1,0 +1,44 @@
+/**
+ * Loads thumbnails a few at a time. Browsers open six connections to a host: two remain for
+ * listings, which people wait for. A load whose picture has left the screen is aborted.
+ */
+const atOnce = 4;
+let running = 0;
+const waiting: (() => void)[] = [];
+
+function pump(): void {
+  while (running < atOnce) {
+    const start = waiting.shift();
+    if (!start) return;
+    running++;
+    start();
+  }
+}
+
+/** Loads a picture into an element when its turn has come. Returns a function that aborts this. */
+export function queuePicture(image: HTMLImageElement, address: string): () => void {
+  let loading = false;
+  const end = () => {
+    if (!loading) return;
+    loading = false;
+    running--;
+    pump();
+  };
+  const start = () => {
+    loading = true;
+    image.src = address;
+  };
+  image.fetchPriority = "low";
+  image.addEventListener("load", end);
+  image.addEventListener("error", end);
+  waiting.push(start);
+  pump();
+  return () => {
+    image.removeEventListener("load", end);
+    image.removeEventListener("error", end);
+    const at = waiting.indexOf(start);
+    if (at >= 0) waiting.splice(at, 1);
+    image.removeAttribute("src");
+    end();
+  };
+}
