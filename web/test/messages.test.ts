@@ -7,7 +7,8 @@ test("large numbers are written as readers write them, and one is one", () => {
   expect([1, 3000].map(en.panels.failed)).toEqual(["1 item failed", "3,000 items failed"]);
   expect(en.panels.remove.count(3000, 1)).toBe("3,000 files, 1 folder");
   expect(en.panels.links.titleMany(3000)).toBe("3,000 links");
-  expect(en.files.linksCopied(3000, 1)).toBe("3,000 links copied. 1 item without a link.");
+  expect(en.links.copied.path(3000, "")).toBe("3,000 links copied: only people with access can open them.");
+  expect(en.links.copied.permanent(1, "")).toBe("Copied: anyone with the link can open it.");
   expect(en.files.moved(3000, "a")).toBe("3,000 items moved to “a”.");
   expect(zh.panels.items(3000)).toBe("3,000 个项目");
   expect(zh.panels.remove.count(3000, 1)).toBe("3,000 个文件、1 个文件夹");

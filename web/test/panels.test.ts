@@ -96,13 +96,31 @@ test.each([
   expect(markdown.target(href, "/notes/2026/read.md")).toBe(to);
 });
 
+const plain = { width: 0, linked: false } as const;
+const small = { width: 640, linked: true } as const;
+
+test("a smaller picture leads to the original", () => {
+  const url = "http://h/api/i/abc.png";
+  expect(links.written(url, { name: "a.png", mimeType: "image/png" }, small)).toEqual({
+    direct: `${url}/thumbnail?size=640`,
+    html: `<a href="${url}"><img src="${url}/thumbnail?size=640" alt="a.png"></a>`,
+    markdown: `[![a.png](${url}/thumbnail?size=640)](${url})`,
+    bbcode: `[url=${url}][img]${url}/thumbnail?size=640[/img][/url]`,
+  });
+  expect(links.written(url, { name: "a.png", mimeType: "image/png" }, { width: 1280, linked: false }).html).toBe(
+    `<img src="${url}/thumbnail?size=1280" alt="a.png">`,
+  );
+  // no server is sure to make smaller pictures of these
+  expect(links.written(url, { name: "a.svg", mimeType: "image/svg+xml" }, small).direct).toBe(url);
+});
+
 test("names break out of no format of a link", () => {
   const name = '"><script>](x)[/img].png';
-  const image = links.written("http://h/api/i/abc.png", { name, mimeType: "image/png" });
+  const image = links.written("http://h/api/i/abc.png", { name, mimeType: "image/png" }, plain);
   expect(image.html).toBe('<img src="http://h/api/i/abc.png" alt="&#34;&gt;&lt;script&gt;](x)[/img].png">');
   expect(image.markdown).toBe('!["\\>\\<script\\>\\]\\(x\\)\\[/img\\].png](http://h/api/i/abc.png)');
   expect(image.bbcode).toBe("[img]http://h/api/i/abc.png[/img]");
-  const other = links.written("http://h/api/i/abc.bin", { name: "a [b]", mimeType: "application/zip" });
+  const other = links.written("http://h/api/i/abc.bin", { name: "a [b]", mimeType: "application/zip" }, small);
   expect(other.bbcode).toBe("[url=http://h/api/i/abc.bin]a ［b］[/url]");
   expect(other.html).toBe('<a href="http://h/api/i/abc.bin">a [b]</a>');
 });

@@ -211,7 +211,12 @@ const scripts = {
   },
   async 'copy links'(k) {
     await k.press('Home', 'Shift+ArrowRight', 'Control+c')
-    await k.shows(say.linksCopied(2))
+    await k.dialog(say.linkQuestion).waitFor()
+    await k.press('Enter')
+    await k.closed()
+    await k.shows(say.copiedPath(2))
+    await k.press('Control+c')
+    await k.shows(say.copiedPath(2))
   },
   async appearance(k) {
     await k.entry('alpha.txt')

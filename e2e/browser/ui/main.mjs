@@ -22,6 +22,7 @@ import { launch, open, picture, say } from './harness.mjs'
 import * as accounts from './accounts.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
+import * as copying from './copying.mjs'
 import * as files from './files.mjs'
 import * as gone from './gone.mjs'
 import * as journey from './journey.mjs'
@@ -65,6 +66,7 @@ const scenarios = [
   ...keys.scenarios,
   ...keyboard.scenarios,
   ...panels.scenarios,
+  ...copying.scenarios,
   ...phone.scenarios,
   ...layout.scenarios,
   ...widths.scenarios,

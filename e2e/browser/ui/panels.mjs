@@ -65,11 +65,13 @@ async function dialogs(page, say, look) {
       await dialog.getByRole('tab', { name: tab }).click()
       await look(`links as ${tab}`)
     }
-    for (const kind of [say.temporary, say.permanent]) {
+    for (const [what, kind] of [['path', say.withAccess], ['temporary', say.temporary], ['permanent', say.permanent]]) {
       await dialog.getByRole('radio', { name: kind }).check()
-      await look(`${kind} links`)
+      await look(`${what} links`)
     }
     await dialog.getByRole('button', { name: say.makePermanent }).click()
+    await dialog.getByRole('button', { name: say.revoke }).waitFor()
+    await look('permanent links that are made')
     await dialog.getByRole('button', { name: say.qr }).click()
     await dialog.getByRole('img', { name: say.qrShown }).waitFor()
   })

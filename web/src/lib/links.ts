@@ -1,33 +1,64 @@
-/** Links to files in the formats of documents, and the format that was used last. */
+/**
+ * Links to entries: who can open them, and how they are written. This browser remembers both, and
+ * all commands that copy links use them.
+ */
 import { client, Failure, take, type Schemas } from "./api";
 import { parts } from "./bulk";
-import { copy } from "./clipboard";
-import type { Entry } from "./entry";
+import { explain, may, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
+import { session } from "./session.svelte";
 
 export const formats = ["direct", "html", "markdown", "bbcode"] as const;
 export type Format = (typeof formats)[number];
 export type Links = Schemas["ApiLinkFormats"];
 export type LinkItem = Schemas["ApiCopyLinksItem"];
 
-const key = "larder.links";
+/** Who can open a link: anyone for good, anyone for some time, or whoever may open the entry. */
+export type Kind = "permanent" | "signed" | "path";
+export const lifetimes = [3600, 86400, 604800]; // seconds
 
-/** The format that was copied last. */
-export function lastFormat(): Format {
-  try {
-    const stored = localStorage.getItem(key) as Format;
-    if (formats.includes(stored)) return stored;
-  } catch {
-    // without storage, the default applies
-  }
-  return "direct";
+/** Widths of pictures in pixels, 0 for the original. The server makes thumbnails of these sizes. */
+export const widths = [0, 1280, 640] as const;
+export type Width = (typeof widths)[number];
+
+export interface Style {
+  format: Format;
+  /** The size of pictures, for permanent links. */
+  width: Width;
+  /** A picture in a document leads to the original. */
+  linked: boolean;
 }
 
-export function rememberFormat(format: Format): void {
+export interface Choice extends Style {
+  kind: Kind;
+  lifetime: number; // seconds, of signed links
+}
+
+const key = "larder.links";
+
+/** The choices that this browser remembers. `kind` is undefined until the user has chosen one. */
+export function remembered(): Omit<Choice, "kind"> & { kind: Kind | undefined } {
+  let stored: Partial<Choice> = {};
   try {
-    localStorage.setItem(key, format);
+    stored = JSON.parse(localStorage.getItem(key) ?? "{}") as Partial<Choice>;
   } catch {
-    // without storage, the format is not remembered
+    // without storage, or with invalid content, the defaults apply
+  }
+  const { kind, lifetime, format, width, linked } = stored;
+  return {
+    kind: kind && kind in t.links.copied ? kind : undefined,
+    lifetime: lifetimes.find((one) => one === lifetime) ?? 86400,
+    format: formats.find((one) => one === format) ?? "direct",
+    width: widths.find((one) => one === width) ?? 0,
+    linked: linked === true,
+  };
+}
+
+export function remember(change: Partial<Choice>): void {
+  try {
+    localStorage.setItem(key, JSON.stringify({ ...remembered(), ...change }));
+  } catch {
+    // without storage, the choice is not remembered
   }
 }
 
@@ -49,37 +80,151 @@ export async function linksOf(
   return out;
 }
 
+/** The addresses of permanent links, or the reasons why there are none, by the ids of entries. */
+export interface Permanent {
+  urls: Map<string, string>;
+  obstacles: Map<string, string>;
+}
+
+/** Makes the permanent links of entries, or finds the existing ones. Throws Failure. */
+export async function permanentLinks(entries: readonly Entry[]): Promise<Permanent> {
+  const out: Permanent = { urls: new Map(), obstacles: new Map() };
+  const able = entries.filter((entry) => {
+    const what = obstacle(entry, "permanent");
+    if (what) out.obstacles.set(entry.id, what);
+    return !what;
+  });
+  for (const part of parts(able)) {
+    const { items } = await take(client.POST("/api/files/links", { body: { ids: part.map((entry) => entry.id) } }));
+    for (const { id, link, error } of items) {
+      if (link?.works) out.urls.set(id, link.url);
+      else out.obstacles.set(id, error ? refusal(error) : t.links.obstacles.closed);
+    }
+  }
+  return out;
+}
+
 /**
- * Copies the links of entries in the format that was used last. Resolves to the message for the
- * user. Throws Failure.
+ * The reason why a visitor cannot get a link to an entry, in words; "" if the page knows none.
  */
-export async function copyLinksOf(entries: readonly Entry[]): Promise<{ kind: "ok" | "error"; text: string }> {
-  const items = await linksOf(entries, undefined);
-  const lines = items.flatMap(({ formats }) => (formats ? [formats[lastFormat()]] : []));
-  if (lines.length === 0) throw new Failure(items[0]?.code ?? "NOT_FOUND", items[0]?.error ?? "");
-  if (!(await copy(lines.join("\n")))) return { kind: "error", text: t.common.copyFailed };
-  return { kind: "ok", text: t.files.linksCopied(lines.length, items.length - lines.length) };
+export function obstacle(entry: Entry, kind: Kind): string {
+  const { obstacles } = t.links;
+  if (kind === "path") return "";
+  if (entry.type === "folder") return obstacles.folder;
+  if (entry.hasPassword) return obstacles.password;
+  if (!may(entry, "download")) return obstacles.download;
+  if (kind === "signed") return "";
+  if (!may(entry, "share")) return obstacles.share;
+  return session.site?.allowGuestAccess === false ? obstacles.guests : "";
+}
+
+function refusal({ code, message }: { code: string; message: string }): string {
+  const { obstacles } = t.links;
+  if (code === "PASSWORD_REQUIRED") return obstacles.password;
+  if (code === "FORBIDDEN") return obstacles.share;
+  return explain(new Failure(code, message));
+}
+
+/** Links as they are copied. */
+export interface Made {
+  lines: string[];
+  /** How many of the lines are of the chosen kind. */
+  asChosen: number;
+  /** Why other lines are addresses by path, "" if there are none. */
+  obstacle: string;
+  /** Entries without any link. */
+  missing: number;
+  /** When signed links expire (ms). */
+  until: number;
+}
+
+/**
+ * Makes the links of entries. An entry that can't have a link of the chosen kind gets the address of
+ * its path. Throws Failure, also if no entry has a link.
+ */
+export async function makeLinks(entries: readonly Entry[], choice: Choice): Promise<Made> {
+  const texts = new Map<string, string>();
+  let reason = "";
+  let until = 0;
+  if (choice.kind === "permanent") {
+    const { urls, obstacles } = await permanentLinks(entries);
+    for (const entry of entries) {
+      const url = urls.get(entry.id);
+      if (url) texts.set(entry.id, written(url, entry, choice)[choice.format]);
+      else reason ||= obstacles.get(entry.id) ?? "";
+    }
+  } else if (choice.kind === "signed") {
+    const able = entries.filter((entry) => {
+      const what = obstacle(entry, "signed");
+      reason ||= what;
+      return !what;
+    });
+    until = Date.now() + choice.lifetime * 1000;
+    for (const item of await linksOf(able, choice.lifetime)) {
+      if (item.formats && item.accessMode === "signed" && !item.needsPassword)
+        texts.set(item.id, item.formats[choice.format]);
+      else reason ||= item.code ? refusal({ code: item.code, message: item.error ?? "" }) : t.links.obstacles.password;
+    }
+  }
+  const asChosen = choice.kind === "path" ? entries.length : texts.size;
+  const rest = await linksOf(
+    entries.filter(({ id }) => !texts.has(id)),
+    undefined,
+  );
+  for (const { id, formats } of rest) if (formats) texts.set(id, formats[choice.format]);
+  if (texts.size === 0) throw new Failure(rest[0]?.code ?? "NOT_FOUND", rest[0]?.error ?? "");
+  const lines = entries.flatMap(({ id }) => texts.get(id) ?? []);
+  return {
+    lines,
+    asChosen: Math.min(asChosen, lines.length),
+    obstacle: reason,
+    missing: entries.length - lines.length,
+    until,
+  };
+}
+
+/** The types of which every server makes thumbnails. */
+const sized = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/** Reports whether links to an entry can show it smaller. */
+export const hasSizes = ({ mimeType }: Pick<Entry, "mimeType">) => sized.includes(mimeType ?? "");
+
+/** The address of a picture in a width, by its permanent link. */
+export function sizedUrl(url: string, width: Width): string {
+  return width === 0 ? url : `${url}/thumbnail?size=${width}`;
 }
 
 /**
  * The formats of a permanent link, as the server writes those of other links. The API returns only
- * the address of a permanent link. The address holds letters, digits and `:/.-` only.
+ * the address of a permanent link. The address holds letters, digits and `:/.-?=` only.
  */
-export function written(url: string, { name, mimeType }: Pick<Entry, "name" | "mimeType">): Links {
+export function written(
+  url: string,
+  { name, mimeType }: Pick<Entry, "name" | "mimeType">,
+  { width, linked }: Pick<Style, "width" | "linked">,
+): Links {
   const markdown = name.replace(/[\\`*_{}[\]()<>#+!|~&]/g, "\\$&");
-  if (mimeType?.startsWith("image/")) {
+  if (!mimeType?.startsWith("image/")) {
     return {
       direct: url,
-      html: `<img src="${html(url)}" alt="${html(name)}">`,
-      markdown: `![${markdown}](${url})`,
-      bbcode: `[img]${url}[/img]`,
+      html: `<a href="${html(url)}">${html(name)}</a>`,
+      markdown: `[${markdown}](${url})`,
+      bbcode: `[url=${url}]${name.replaceAll("[", "［").replaceAll("]", "］")}[/url]`,
     };
   }
+  const shown = hasSizes({ mimeType }) ? sizedUrl(url, width) : url;
+  const image = {
+    direct: shown,
+    html: `<img src="${html(shown)}" alt="${html(name)}">`,
+    markdown: `![${markdown}](${shown})`,
+    bbcode: `[img]${shown}[/img]`,
+  };
+  if (!linked) return image;
   return {
-    direct: url,
-    html: `<a href="${html(url)}">${html(name)}</a>`,
-    markdown: `[${markdown}](${url})`,
-    bbcode: `[url=${url}]${name.replaceAll("[", "［").replaceAll("]", "］")}[/url]`,
+    direct: shown,
+    html: `<a href="${html(url)}">${image.html}</a>`,
+    markdown: `[${image.markdown}](${url})`,
+    bbcode: `[url=${url}]${image.bbcode}[/url]`,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The upload queue for the screens: its actions, and its state, redrawn at most ten times a second.
  */
-import { client, take, type Failure } from "./api";
+import type { Failure } from "./api";
 import { session, refresh } from "./session.svelte";
 import { folderChanged } from "./upload/changes";
 import { Engine } from "./upload/engine";
@@ -147,19 +147,6 @@ class Uploads {
   /** The next item with a name conflict. */
   get conflict(): Item | undefined {
     return this.lines.find(({ item }) => item?.state === "conflict")?.item;
-  }
-
-  /** The links of uploaded files, one a line. Throws Failure. */
-  async links(entries: Entry[]): Promise<string> {
-    const all: string[] = [];
-    for (let at = 0; at < entries.length; at += 100) {
-      const ids = entries.slice(at, at + 100).map((entry) => entry.id);
-      const { items } = await take(
-        client.POST("/api/files/copy-links", { body: { ids, signed: false, expiresIn: null } }),
-      );
-      for (const { formats } of items) if (formats) all.push(formats.direct);
-    }
-    return all.join("\n");
   }
 
   private finished(item: Item): void {

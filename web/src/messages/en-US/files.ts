@@ -88,8 +88,6 @@ export const files: typeof zh = {
   notMoved: (n, reason) => `${items(n)} could not be moved: ${reason}`,
   copied: (n, to) => `${items(n)} copied to “${to}”.`,
   notCopied: (n, reason) => `${items(n)} could not be copied: ${reason}`,
-  linksCopied: (n, missing) =>
-    `${n === 1 ? "1 link" : `${n.toLocaleString("en-US")} links`} copied.${missing > 0 ? ` ${items(missing)} without a link.` : ""}`,
   lockedInZip: (n) => `${items(n)} with a password: in the archive only if it was entered in the last 15 minutes.`,
 
   empty: "This folder is empty",

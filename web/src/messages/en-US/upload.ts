@@ -37,8 +37,6 @@ export const upload: typeof zh = {
   cancel: (name) => `Cancel ${name}`,
   copyLink: "Copy link",
   copyLinkOf: (name) => `Copy the link of ${name}`,
-  linkCopied: "Link copied",
-  linksCopied: (count) => (count === "1" ? "1 link copied" : `${count} links copied`),
   answerFor: (name) => `Decide about ${name}`,
   state: {
     queued: "Waiting",
@@ -95,6 +93,5 @@ export const upload: typeof zh = {
     forbidden: "You may not upload to this folder",
     hint: "Files and whole folders",
   },
-  pasted: "Picture uploaded, link copied",
-  pastedOnly: "Picture uploaded",
+  pasted: "Picture uploaded.",
 };

@@ -85,8 +85,6 @@ export const files = {
   notMoved: (n: number, reason: string) => `${digits(n)} 项未能移动：${reason}`,
   copied: (n: number, to: string) => `已将 ${digits(n)} 项复制到“${to}”。`,
   notCopied: (n: number, reason: string) => `${digits(n)} 项未能复制：${reason}`,
-  linksCopied: (n: number, missing: number) =>
-    `已复制 ${digits(n)} 个链接。${missing > 0 ? `${missing} 项没有链接。` : ""}`,
   lockedInZip: (n: number) => `${digits(n)} 项受密码保护：只有在最近 15 分钟内输入过密码，才会包含在压缩包中。`,
 
   empty: "此文件夹是空的",

@@ -33,8 +33,6 @@ export const upload = {
   cancel: (name: string) => `取消上传 ${name}`,
   copyLink: "复制链接",
   copyLinkOf: (name: string) => `复制 ${name} 的链接`,
-  linkCopied: "链接已复制",
-  linksCopied: (count: string) => `已复制 ${count} 个链接`,
   answerFor: (name: string) => `处理重名文件 ${name}`,
   state: {
     queued: "等待中",
@@ -90,6 +88,5 @@ export const upload = {
     forbidden: "您没有上传到此文件夹的权限",
     hint: "文件和文件夹都可以",
   },
-  pasted: "图片已上传，链接已复制",
-  pastedOnly: "图片已上传",
+  pasted: "图片已上传。",
 };

@@ -4,7 +4,7 @@ import { client, Failure, take } from "../../lib/api";
 import { moveAll } from "../../lib/bulk";
 import { explain, isImage, may, nameOf, pathOf, type Entry, type Permission } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
-import { copyLinksOf } from "../../lib/links";
+import { copyLinks } from "../../lib/copying.svelte";
 import { Listing, type Order, type Sort } from "../../lib/listing.svelte";
 import { reposition } from "../../lib/order";
 import { shownPicture } from "../../lib/pictures";
@@ -272,13 +272,12 @@ export class Browser {
       });
   }
 
-  /** Copies the links of the selected entries, in the format that was used last. */
+  /** Copies the links of the selected entries. */
   async copyLinks(): Promise<void> {
     const entries = await this.chosen();
     if (entries.length === 0) return;
     try {
-      const { kind, text } = await copyLinksOf(entries);
-      toast(kind, text);
+      await copyLinks(entries);
     } catch (cause) {
       this.complain(cause, () => void this.copyLinks());
     }

@@ -1,29 +1,33 @@
 /** Links and times of uploads. */
-import { copy } from "../../lib/clipboard";
+import { copyLinks as copyAll } from "../../lib/copying.svelte";
 import { explain } from "../../lib/entry";
-import { locale, number, t } from "../../lib/i18n.svelte";
+import { locale, t } from "../../lib/i18n.svelte";
+import { remembered } from "../../lib/links";
 import { toast } from "../../lib/toasts.svelte";
-import { uploads, type Entry } from "../../lib/uploads.svelte";
+import type { Entry } from "../../lib/uploads.svelte";
 
 /** Copies the links of files, and shows a toast. */
 export async function copyLinks(entries: Entry[]): Promise<void> {
   try {
-    const text = await uploads.links(entries);
-    if (!(await copy(text))) toast("error", t.common.copyFailed);
-    else toast("ok", entries.length === 1 ? t.upload.linkCopied : t.upload.linksCopied(number(entries.length)));
+    await copyAll(entries);
   } catch (cause) {
     toast("error", explain(cause));
   }
 }
 
 /**
- * Copies the link of a pasted picture. Browsers allow that only shortly after a key press;
- * afterwards a toast offers a button.
+ * Copies the link of a pasted picture, once the user has chosen who may open links. Browsers allow
+ * that only shortly after a key press; afterwards a toast offers a button.
  */
 export async function share(entry: Entry): Promise<void> {
-  const text = await uploads.links([entry]).catch(() => "");
-  if (text && (await copy(text))) toast("ok", t.upload.pasted);
-  else toast("ok", t.upload.pastedOnly, { label: t.upload.copyLink, run: () => void copyLinks([entry]) });
+  if (remembered().kind) {
+    try {
+      return await copyAll([entry], { intro: t.upload.pasted + t.links.joint });
+    } catch {
+      // the picture is there; its link can be asked for again
+    }
+  }
+  toast("ok", t.upload.pasted, { label: t.upload.copyLink, run: () => void copyLinks([entry]) });
 }
 
 /** A time in ms as time of day. */
