@@ -19,6 +19,7 @@ const elsewhere = [
   "GET /api/auth/verify", // a page of the server, to which a mail leads
   "GET /api/auth/verify-email",
   "GET /api/files/{id}/copy-links", // asked for many at once, as these are
+  "POST /api/files/{id}/link",
   "POST /api/files/{id}/move",
   "DELETE /api/files/{id}",
   "GET /api/files/jobs",

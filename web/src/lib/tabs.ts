@@ -4,11 +4,18 @@
  */
 const name = "larder.account";
 
-const channel = "BroadcastChannel" in window ? new BroadcastChannel(name) : undefined;
+let opened: BroadcastChannel | undefined;
+
+/** The channel between the tabs, undefined where the browser has none. */
+function channel(): BroadcastChannel | undefined {
+  if (typeof BroadcastChannel !== "undefined") opened ??= new BroadcastChannel(name);
+  return opened;
+}
 
 /** Tells the other tabs the id of the account that is signed in, "" after a sign-out. */
 export function announce(account: string): void {
-  if (channel) return channel.postMessage(account);
+  const tabs = channel();
+  if (tabs) return tabs.postMessage(account);
   try {
     localStorage.setItem(name, JSON.stringify([account, Date.now()])); // the time makes each value a new one
   } catch {
@@ -18,7 +25,8 @@ export function announce(account: string): void {
 
 /** Calls `heard` for each announcement of another tab. */
 export function onAnnouncement(heard: (account: string) => void): void {
-  if (channel) channel.addEventListener("message", ({ data }) => heard(String(data)));
+  const tabs = channel();
+  if (tabs) tabs.addEventListener("message", ({ data }) => heard(String(data)));
   else
     window.addEventListener("storage", ({ key, newValue }) => {
       if (key === name && newValue) heard(String((JSON.parse(newValue) as unknown[])[0]));
