@@ -16,6 +16,7 @@ let preview: typeof Preview;
 beforeAll(async () => {
   vi.stubGlobal("location", new URL("http://larder.test/app/files"));
   vi.stubGlobal("matchMedia", () => new EventTarget());
+  vi.stubGlobal("history", { state: { key: "first", above: false } });
   bulk = await import("../src/lib/bulk");
   links = await import("../src/lib/links");
   appearance = await import("../src/lib/appearance");
