@@ -51,8 +51,8 @@ func TestActiveContent(t *testing.T) {
 
 	bare := bareSite(t, files)
 	results := browse(t, bareVisits(bare, files), larder.visits(t))
-	judgeBare(t, bare, files, results[0])
-	larder.judge(t, results[1])
+	checkBare(t, bare, files, results[0])
+	larder.check(t, results[1])
 }
 
 // bareVisits loads every file from the bare server in every manner.
@@ -75,9 +75,9 @@ func bareVisits(bare *proxiedSite, files []activeFile) profile {
 // silent are the files that act without a script, which only the server notices.
 var silent = map[string]bool{"refresh.html": true, "style.svg": true}
 
-// judgeBare checks the control: each file that must run has run, in the bare site's origin, and
+// checkBare checks the control: each file that must run has run, in the bare site's origin, and
 // could read who is signed in.
-func judgeBare(t *testing.T, bare *proxiedSite, files []activeFile, result profiled) {
+func checkBare(t *testing.T, bare *proxiedSite, files []activeFile, result profiled) {
 	t.Helper()
 	ran, accounts, classes, heard := 0, map[string]bool{}, map[string]bool{}, bare.canaries()
 	for i, v := range bareVisits(bare, files).Visits {
@@ -362,8 +362,8 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 	})
 }
 
-// judge fails the test for every script that ran.
-func (l *larderSite) judge(t *testing.T, result profiled) {
+// check fails the test for every script that ran.
+func (l *larderSite) check(t *testing.T, result profiled) {
 	t.Helper()
 	name := map[string]string{}
 	for _, file := range l.files {

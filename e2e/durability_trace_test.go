@@ -193,14 +193,14 @@ const recorded = `41 read(9<TCP:[127.0.0.1:8080->127.0.0.1:50000]>, "POST /api/u
 func TestDurableOrder(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split(recorded, "\n")
-	judge := func(lines []string) error {
+	check := func(lines []string) error {
 		calls, err := exchangeOf(parseTrace(strings.Join(lines, "\n")), "POST /api/upload ")
 		if err != nil {
 			return err
 		}
 		return durable(calls)
 	}
-	if err := judge(lines); err != nil {
+	if err := check(lines); err != nil {
 		t.Fatalf("the right order is refused: %v", err)
 	}
 	without := func(numbers ...int) []string {
@@ -246,7 +246,7 @@ func TestDurableOrder(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if judge(test.lines) == nil {
+			if check(test.lines) == nil {
 				t.Errorf("accepted:\n%s", strings.Join(test.lines, "\n"))
 			}
 		})

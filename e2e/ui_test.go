@@ -24,7 +24,7 @@ func TestUI(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	p := s.start(t)
-	st := &uiStage{site: p, keyed: furnish(t, p)}
+	st := &uiFixture{site: p, keyed: createContent(t, p)}
 	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "only": os.Getenv("LARDER_TEST_UI_ONLY")}
 	if uiInFull() {
 		run["lan"] = st.lan(t)
@@ -37,7 +37,7 @@ func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 
 // runBrowser runs scenarios in a browser, see browser/ui/main.mjs. LARDER_TEST_SHOTS is a directory
 // for screenshots; with LARDER_TEST_STILL they omit what differs between runs.
-func runBrowser(t *testing.T, run object, st *uiStage) {
+func runBrowser(t *testing.T, run object, st *uiFixture) {
 	t.Helper()
 	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv(
 		"LARDER_TEST_STILL") != ""
@@ -152,9 +152,9 @@ func createUsers(t *testing.T, p *process) {
 	}
 }
 
-// furnish creates the content that the scenarios expect, and returns the client that did so, with a
-// key for every folder.
-func furnish(t *testing.T, p *process) *client {
+// createContent creates the content that the scenarios expect, and returns the client that did so,
+// with a key for every folder.
+func createContent(t *testing.T, p *process) *client {
 	t.Helper()
 	admin := p.admin(t)
 	createUsers(t, p)

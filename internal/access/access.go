@@ -1,5 +1,5 @@
 // Package access decides who may do what to a path. Its decisions are pure: they take rules, the
-// caller and the facts about an entry, and return a verdict. They read nothing, store nothing and
+// caller and a description of an entry, and return a verdict. They read nothing, store nothing and
 // use no clock. All code that touches an entry asks this package, so that no transport can forget a
 // check. Store, which reads the rules, is the one exception.
 //
@@ -37,7 +37,7 @@ import (
 // Role is the role of an account.
 type Role string
 
-// The roles. A visitor without an account is judged as a Guest.
+// The roles. A visitor without an account has the role Guest.
 const (
 	Admin Role = "admin"
 	User  Role = "user"
@@ -82,7 +82,7 @@ type EntryPassword struct {
 	OwnerID string // of the entry
 }
 
-// Target holds the facts about the entry in question. For an entry that is about to be created,
+// Target describes the entry that a decision is about. For an entry that is about to be created,
 // Path is its future path, and the other fields are those of the folder that will contain it: its
 // owner, since users may create inside folders that they own, and its password in both Password and
 // PasswordAbove.
@@ -95,7 +95,7 @@ type Target struct {
 	PasswordAbove *EntryPassword // the nearest strictly above
 }
 
-// ForChildren returns the facts that apply to the direct children of t, under t's own path: the
+// ForChildren returns the target that applies to the direct children of t, under t's own path: the
 // password of an entry hides the contents of the entry, not the entry. Listing a folder requires
 // Read of folder.ForChildren().
 func (t Target) ForChildren() Target {
@@ -134,8 +134,8 @@ type Verdict struct {
 
 // lacksPassword reports whether a needs the password g for that permission and has not given it.
 // Downloads need it from everybody. For all other permissions the owner of the entry and
-// administrators do not need it. A key is judged as its owner's session is, but it can never give a
-// password.
+// administrators do not need it. The same applies to a key as to its owner's session, but a key can
+// never give a password.
 func (a *Actor) lacksPassword(g *EntryPassword, permission Permission) bool {
 	if g == nil || a.knowsPassword(g.ID) {
 		return false

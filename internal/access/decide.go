@@ -13,7 +13,7 @@ func (p *Policy) Decide(a Actor, t Target, permission Permission) Verdict {
 
 // Allowed returns the permissions for which Decide answers Allowed. It is for listings.
 func (p *Policy) Allowed(a Actor, t Target) Set {
-	out := p.judge(&a, &t, a.limitToKey(t.Path, All), nil).allowed
+	out := p.evaluate(&a, &t, a.limitToKey(t.Path, All), nil).allowed
 	for rest := out; rest != 0; rest &= rest - 1 {
 		permission := Permission(rest & -rest)
 		if a.lacksPassword(t.passwordFor(permission), permission) {
@@ -29,7 +29,7 @@ func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace
 		trace.note("The key does not have this permission, or not on this path.")
 		return Verdict{Outcome: Denied, DecidedBy: ByDefault}
 	}
-	j := p.judge(a, t, Set(permission), trace)
+	j := p.evaluate(a, t, Set(permission), trace)
 	v := Verdict{Outcome: Denied, DecidedBy: j.decidedBy}
 	switch {
 	case j.allowed != 0:
@@ -46,26 +46,26 @@ func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace
 	return v
 }
 
-// judgement is the result of rules, ownership and home, before the passwords of entries.
-type judgement struct {
+// evaluation is the result of rules, ownership and home, before the passwords of entries.
+type evaluation struct {
 	allowed       Set
 	needPassword  Set      // refused only because a password of a rule was not given
 	decidedBy     string   // the last reason; meaningful for a single permission
 	passwordRules []string // the rules that were skipped, in order
 }
 
-// judge returns what the actor may do of want. For a key it combines the verdict of the owner and
-// the verdict with the key's own rules: both must allow.
-func (p *Policy) judge(a *Actor, t *Target, want Set, trace *trace) judgement {
+// evaluate returns what the actor may do of want. For a key it combines the verdict of the owner
+// and the verdict with the key's own rules: both must allow.
+func (p *Policy) evaluate(a *Actor, t *Target, want Set, trace *trace) evaluation {
 	if !p.keyHasRules(a) {
-		return p.judgeAs(a, t, want, false, trace)
+		return p.evaluateRuleSet(a, t, want, false, trace)
 	}
 	trace.note("As the key's owner:")
-	j := p.judgeAs(a, t, want, false, trace)
+	j := p.evaluateRuleSet(a, t, want, false, trace)
 	trace.note("With the key's own rules:")
-	k := p.judgeAs(a, t, want, true, trace)
+	k := p.evaluateRuleSet(a, t, want, true, trace)
 	reachable := (j.allowed | j.needPassword) & (k.allowed | k.needPassword)
-	both := judgement{allowed: j.allowed & k.allowed, decidedBy: k.decidedBy}
+	both := evaluation{allowed: j.allowed & k.allowed, decidedBy: k.decidedBy}
 	both.needPassword = reachable &^ both.allowed
 	if j.allowed|j.needPassword == 0 { // a refusal of the owner comes before the key's rules
 		both.decidedBy = j.decidedBy
@@ -79,10 +79,10 @@ func (p *Policy) judge(a *Actor, t *Target, want Set, trace *trace) judgement {
 	return both
 }
 
-// judgeAs returns the verdict of one set of rules, and of ownership and home where the rules do not
-// decide.
-func (p *Policy) judgeAs(a *Actor, t *Target, want Set, withKey bool, trace *trace) judgement {
-	j := judgement{decidedBy: ByDefault}
+// evaluateRuleSet returns the verdict of one set of rules, and of ownership and home where the
+// rules do not decide.
+func (p *Policy) evaluateRuleSet(a *Actor, t *Target, want Set, withKey bool, trace *trace) evaluation {
+	j := evaluation{decidedBy: ByDefault}
 	open := p.applyRules(p.rulesOf(a, withKey), a, t, want, &j, trace)
 	if by := a.grantWithoutRule(t); open != 0 && by != "" {
 		j.allowed |= open
@@ -100,7 +100,7 @@ func (p *Policy) judgeAs(a *Actor, t *Target, want Set, withKey bool, trace *tra
 
 // applyRules evaluates the rules of q in order for the permissions in open, and returns the
 // permissions that no rule decided.
-func (p *Policy) applyRules(q ruleQueue, a *Actor, t *Target, open Set, j *judgement, trace *trace) Set {
+func (p *Policy) applyRules(q ruleQueue, a *Actor, t *Target, open Set, j *evaluation, trace *trace) Set {
 	ip, path := a.address(), matchText(t.Path)
 	for open != 0 || trace != nil {
 		r := q.next()

@@ -175,9 +175,9 @@ func refBefore(a, b access.Rule) bool {
 	return a.ID < b.ID
 }
 
-// refJudge is a reference for one of the two verdicts of a key, and for the only verdict of other
-// actors.
-func refJudge(rules []access.Rule, guests bool, a access.Actor, withKey bool, target access.Target,
+// refEvaluate is a reference for one of the two verdicts of a key, and for the only verdict of
+// other actors.
+func refEvaluate(rules []access.Rule, guests bool, a access.Actor, withKey bool, target access.Target,
 	p access.Permission) (access.Outcome, []string) {
 	account := a.UserID != ""
 	first, asks := refFirst(rules, func(r access.Rule) bool {
@@ -211,9 +211,9 @@ func refDecide(rules []access.Rule, guests bool, a access.Actor, target access.T
 			return access.Denied
 		}
 	}
-	outcome, _ := refJudge(rules, guests, a, false, target, p)
+	outcome, _ := refEvaluate(rules, guests, a, false, target, p)
 	if a.Key != nil {
-		second, _ := refJudge(rules, guests, a, true, target, p)
+		second, _ := refEvaluate(rules, guests, a, true, target, p)
 		switch {
 		case outcome == access.Denied || second == access.Denied:
 			outcome = access.Denied

@@ -117,7 +117,7 @@ type Glob struct {
 // unmatchableName is a name that no entry can have, so no literal of a pattern matches it.
 const unmatchableName = vpath.Name("\x00")
 
-// SampleChild returns the facts about a child folder of folder that has no owner and a name that no
+// SampleChild returns the target for a child folder of folder that has no owner and a name that no
 // rule contains.
 func (v *Viewer) SampleChild(folder Target) Target {
 	t := folder.ForChildren()
@@ -134,7 +134,7 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 		FolderNamesIrrelevant: !read.byWildcard}
 	switch {
 	case !read.byWildcard:
-		in.Files = v.judgeSample(folder, false)
+		in.Files = v.decideSample(folder, false)
 	case !v.Policy.keyHasRules(&v.Actor):
 		in.Files, in.Globs = v.compileGlobs(&folder)
 	}
@@ -147,7 +147,7 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 		in.SameBelow = in.SameBelow && wide.sameBelow
 		in.FolderNamesIrrelevant = in.FolderNamesIrrelevant && !wide.byWildcard
 		if in.FolderNamesIrrelevant && in.Folders != ShownAll {
-			in.Folders = v.judgeSample(folder, true)
+			in.Folders = v.decideSample(folder, true)
 		}
 	}
 	if v.Actor.Key != nil {
@@ -169,8 +169,8 @@ func (f *ListingFilter) addException(folder, to vpath.Path) {
 	}
 }
 
-// judgeSample decides for all files or folders in folder by samples whose names no rule contains.
-func (v *Viewer) judgeSample(folder Target, folders bool) ShownEntries {
+// decideSample decides for all files or folders in folder by samples whose names no rule contains.
+func (v *Viewer) decideSample(folder Target, folders bool) ShownEntries {
 	child := v.SampleChild(folder)
 	own := child
 	own.OwnerID = v.Actor.UserID

@@ -158,7 +158,7 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 	}
 }
 
-// Checks of requests that clients send themselves use the upload domain and are judged like a
+// Checks of requests that clients send themselves use the upload domain and are checked like a
 // browser would.
 func TestProviderTestOfClientRequests(t *testing.T) {
 	t.Parallel()

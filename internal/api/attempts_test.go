@@ -269,7 +269,7 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	})
 	admin := l.Admin(t)
 	file := admin.Upload("/public", "a.txt", []byte("x"))
-	judged := func(id string) (n int) {
+	checked := func(id string) (n int) {
 		for i := range 60 {
 			if verifySharePassword(l.Client(t), id, "x", fromNetwork(i)...).Status == 401 {
 				n++
@@ -278,7 +278,7 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 		return n
 	}
 	id := shareEntry(admin, file, M{"password": "open sesame"})
-	if n := judged(id); n != 20 {
+	if n := checked(id); n != 20 {
 		t.Errorf("two replicas checked %d of 60 wrong answers, want 20", n)
 	}
 	if n := queryInt(t, l, "SELECT COUNT(*) FROM guesses"); n != 0 {
@@ -288,7 +288,7 @@ func TestWrongPasswordsCountInRedis(t *testing.T) {
 	r := verifySharePassword(l.Client(t), id, "open sesame", fromNetwork(1000)...)
 	wantStatus(t, "a minute later", r, 200, "")
 	server.Stop()
-	if n := judged(shareEntry(admin, file, M{"password": "open sesame"})); n != 40 {
+	if n := checked(shareEntry(admin, file, M{"password": "open sesame"})); n != 40 {
 		t.Errorf("without Redis, %d of 60 wrong answers were checked, want 20 by each replica", n)
 	}
 }

@@ -128,7 +128,7 @@ func TestOtherTokensAreNoSession(t *testing.T) {
 		wantStatus(t, "a session as a download token", visitor.Get("/api/gateway/download/"+session), 401,
 			"INVALID_TOKEN")
 		wantStatus(t, "a session as proof of a password",
-			f.admin.Fork().Get("/api/files/"+f.locked+"/download", "Cookie", "unlocked="+session), 403,
+			f.admin.Fork().Get("/api/files/"+f.protected+"/download", "Cookie", "unlocked="+session), 403,
 			"PASSWORD_REQUIRED")
 	}, apptest.ReachLoopback)
 }

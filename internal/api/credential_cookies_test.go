@@ -54,5 +54,5 @@ func TestTwoSessionCookies(t *testing.T) {
 	}
 	key := alice.Key(M{"uploadPath": "/home/alice"})
 	key.Header["Cookie"] = []string{mine + "; " + other}
-	wantStatus(t, "a key is judged alone", key.Get("/api/files/"+file), 200, "")
+	wantStatus(t, "a key beside a cookie", key.Get("/api/files/"+file), 200, "")
 }

@@ -88,7 +88,7 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 					send(c, row.method, path, body, append(header, "Authorization", "Basic anVuazpqdW5r")...), 403,
 					"INVALID_CSRF")
 			}
-			// a Bearer token is judged alone, whatever cookie and CSRF token come with it
+			// a Bearer token counts alone, whatever cookie and CSRF token come with it
 			wantStatus(t, what+" with Bearer junk",
 				send(client.Fork(), row.method, path, body, "Authorization", "Bearer junk of "+row.pattern+row.method),
 				401, "INVALID_TOKEN")

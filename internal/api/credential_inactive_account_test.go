@@ -95,7 +95,7 @@ func (a *accountArtifacts) addresses() map[string]string {
 
 // placeholderItems stands for all items of a request. The credential is checked before them.
 var placeholderItems = ownedItems{
-	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", locked: "x",
+	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", protected: "x",
 	store: "x", provider: "x", mount: "x", user: "x",
 	invite: "x", share: "x", album: "x", picture: "x", announcement: "x",
 }

@@ -22,7 +22,7 @@ func TestEmbedOfPublicFile(t *testing.T) {
 		wantHeader(t, r, "Vary", "Accept, Sec-Fetch-Dest, Cookie, Authorization")
 		// single-use addresses require the permission to download
 		bob.Get(address).Fails(403, "FORBIDDEN")
-		// a key is judged alone
+		// with a key, the cookie does not count
 		bob.Key(M{"permissions": []string{"read"}}).Get(address, "Accept", "image/*").Fails(403, "FORBIDDEN")
 		wantHeader(t, alice.Get(address, "Sec-Fetch-Dest", "image").OK(200), "Cache-Control", "private, no-store")
 		alice.Delete("/api/files/" + id + "/link").OK(200)

@@ -12,7 +12,7 @@ import (
 )
 
 // A key opens no route of accounts, keys, links, shares and administration, whatever its
-// permissions and its owner, even beside a session that would. A key is judged alone
+// permissions and its owner, even beside a session that would. Only the key counts
 // (specification: Authentication, rule 5; docs/security.md, Who asks).
 func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	t.Parallel()

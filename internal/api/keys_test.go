@@ -265,7 +265,7 @@ func TestKeyLifecycle(t *testing.T) {
 	})
 }
 
-// A key in the request is judged alone; the cookie is ignored.
+// With a key in the request, the cookie is ignored.
 func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

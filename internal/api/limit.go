@@ -49,9 +49,9 @@ func (c *call) takeRequest() error {
 	case authLimit:
 		result, err = c.takeByAddress(c.ctx(), "auth", c.a.AuthRateLimit, 1)
 	default:
-		settings, unread := c.limitSettings()
-		if unread != nil {
-			return unread
+		settings, readErr := c.limitSettings()
+		if readErr != nil {
+			return readErr
 		}
 		if !settings.RateLimitEnabled {
 			return nil
@@ -116,14 +116,14 @@ func (c *call) takeByAddress(ctx context.Context, class string, limit, cost int)
 		return c.a.Counters.Take(ctx, address, limit, time.Minute, cost)
 	}
 	network = class + ":" + network
-	around, err := c.a.Counters.Take(ctx, network, limit*networkFactor, time.Minute, cost)
-	if err != nil || !around.Allowed {
-		return around, err
+	networkResult, err := c.a.Counters.Take(ctx, network, limit*networkFactor, time.Minute, cost)
+	if err != nil || !networkResult.Allowed {
+		return networkResult, err
 	}
 	result, err := c.a.Counters.Take(ctx, address, limit, time.Minute, cost)
 	if cost > 0 && (err != nil || !result.Allowed) {
-		_, kept := c.a.Counters.Take(context.WithoutCancel(ctx), network, limit*networkFactor, time.Minute, -cost)
-		err = errors.Join(err, kept)
+		_, refundErr := c.a.Counters.Take(context.WithoutCancel(ctx), network, limit*networkFactor, time.Minute, -cost)
+		err = errors.Join(err, refundErr)
 	}
 	return result, err
 }
@@ -172,11 +172,11 @@ func (c *call) limitKeyAttempts(id string, remembered bool, check func() error) 
 	}
 	if fault.Is(err, fault.InvalidToken) {
 		uncancelled := context.WithoutCancel(c.ctx()) // a client that hangs up is counted, too
-		if refused := attemptFault(c.takeByAddress(uncancelled, "keys", maxWrongKeys, 1)); refused != nil {
-			return refused
+		if limitErr := attemptFault(c.takeByAddress(uncancelled, "keys", maxWrongKeys, 1)); limitErr != nil {
+			return limitErr
 		}
-		if _, counted := c.a.Counters.Take(uncancelled, target, maxWrongAnswers, time.Minute, 1); counted != nil {
-			return counted
+		if _, countErr := c.a.Counters.Take(uncancelled, target, maxWrongAnswers, time.Minute, 1); countErr != nil {
+			return countErr
 		}
 	}
 	return err

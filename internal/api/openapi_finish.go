@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// finish adds the facts to the document that the structs can't express: which operations go beyond
+// finish adds to the document what the structs can't express: which operations go beyond
 // the specification, that bodies are required, and the bodies that streams accept. It removes null
 // where it does not occur although Go's pointers and slices allow it.
 func finish(text []byte, routes []route) ([]byte, error) {

@@ -144,12 +144,12 @@ func (c *call) refuseKey() error {
 // are the name used in the request and each password, since many names can lead to one password.
 // Those for all addresses together are the passwords. A new password has a new id, and so a new
 // count. A caller who may set a password has a separate count for it, which strangers can't use up.
-func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byAddress, everywhere []string) {
+func (c *call) attemptTargets(named string, required []files.RequiredPassword) (byAddress, everywhere []string) {
 	byAddress = []string{named}
-	for _, lock := range locks {
-		target := "password:" + lock.ID
+	for _, r := range required {
+		target := "password:" + r.ID
 		byAddress = append(byAddress, target)
-		if lock.Settable {
+		if r.Settable {
 			target += ":" + c.user.ID
 		}
 		everywhere = append(everywhere, target)
@@ -160,14 +160,14 @@ func (c *call) attemptTargets(named string, locks []files.RequiredPassword) (byA
 // countMissedPasswords counts a wrong answer for each required password that was not given, if the
 // caller may set all passwords that were given. Without this, a right answer to a password of the
 // caller's own would make guesses at the others free.
-func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []string) error {
+func (c *call) countMissedPasswords(required []files.RequiredPassword, given []string) error {
 	var others []files.RequiredPassword
-	for _, lock := range locks {
-		switch matched := slices.Contains(given, lock.ID); {
-		case matched && !lock.Settable:
+	for _, r := range required {
+		switch matched := slices.Contains(given, r.ID); {
+		case matched && !r.Settable:
 			return nil
-		case !matched && !lock.Settable:
-			others = append(others, lock)
+		case !matched && !r.Settable:
+			others = append(others, r)
 		}
 	}
 	ctx := context.WithoutCancel(c.ctx()) // a client that hangs up is counted, too
@@ -186,17 +186,17 @@ func (c *call) countMissedPasswords(locks []files.RequiredPassword, given []stri
 // matchPasswords compares a password with all that are required, and returns the ids of those that
 // match. Without a required password it takes as long as for one. Fault: InvalidPassword when none
 // matches.
-func (c *call) matchPasswords(locks []files.RequiredPassword, password secret.Text) (given []string, err error) {
-	for _, lock := range locks {
-		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.hashSource(), lock.Hash, password)
+func (c *call) matchPasswords(required []files.RequiredPassword, password secret.Text) (given []string, err error) {
+	for _, r := range required {
+		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.hashSource(), r.Hash, password)
 		if err != nil {
 			return nil, err
 		}
 		if right {
-			given = append(given, lock.ID)
+			given = append(given, r.ID)
 		}
 	}
-	if len(locks) == 0 {
+	if len(required) == 0 {
 		if _, err := c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), password); err != nil &&
 			!fault.Is(err, fault.Invalid) {
 			return nil, err

@@ -52,12 +52,12 @@ var callers = []string{"visitor", "bob", "ann", "admin", "ann's key", "bob's key
 // protections are the places of the password.
 var protections = []string{"file", "folder", "two above", "rule"}
 
-// readRequest is a request that reads a file or facts about it.
+// readRequest is a request that reads a file or its metadata.
 type readRequest struct {
 	name    string
 	address func(g protectedFile, caller string) string
 	header  []string
-	// The expected answer: a status and a code, or 200 for facts about the file, which may contain
+	// The expected answer: a status and a code, or 200 for metadata of the file, which may contain
 	// its name.
 	expected func(protection, caller string) (status int, code string)
 }

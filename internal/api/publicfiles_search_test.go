@@ -63,12 +63,12 @@ func TestVisitorSearchLoad(t *testing.T) {
 	t.Parallel()
 	l := startWithSearchableFiles(t)
 	var all sync.WaitGroup
-	var judged, refused, other atomic.Int64
-	search := func(address string, judged, refused *atomic.Int64) {
+	var accepted, refused, other atomic.Int64
+	search := func(address string, accepted, refused *atomic.Int64) {
 		all.Go(func() {
 			switch l.Client(t).Get(publicSearchPath, "X-Forwarded-For", address).Status {
 			case 200:
-				judged.Add(1)
+				accepted.Add(1)
 			case 429:
 				refused.Add(1)
 			default:
@@ -78,14 +78,14 @@ func TestVisitorSearchLoad(t *testing.T) {
 	}
 	var each, eachRefused atomic.Int64
 	for i := range 500 {
-		search("203.0.113.1", &judged, &refused)
+		search("203.0.113.1", &accepted, &refused)
 		if i%5 == 0 {
 			search(fmt.Sprint("198.51.100.", i/5), &each, &eachRefused)
 		}
 	}
 	all.Wait()
-	if judged.Load() != 20 || refused.Load() != 480 || other.Load() != 0 {
-		t.Errorf("one address: %d accepted, %d refused, want 20 and 480; %d with another status", judged.Load(),
+	if accepted.Load() != 20 || refused.Load() != 480 || other.Load() != 0 {
+		t.Errorf("one address: %d accepted, %d refused, want 20 and 480; %d with another status", accepted.Load(),
 			refused.Load(), other.Load())
 	}
 	if each.Load() != 100 || eachRefused.Load() != 0 {

@@ -98,7 +98,7 @@ var matrix = []routeRow{
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file, M{"name": "renamed " + o.name} },
 		"401 200 403 200 403 403 200 403 403 401 401 401 401 401", false},
 	{"POST", "/api/files/{id}/verify-password", sessionOrKeyAuth, func(o ownedItems) (string, any) {
-		return "/api/files/" + o.locked + "/verify-password", M{"password": "open sesame"}
+		return "/api/files/" + o.protected + "/verify-password", M{"password": "open sesame"}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", false},
 	{"DELETE", "/api/files/{id}", sessionOrKeyAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file, nil },
@@ -360,7 +360,7 @@ type matrixFixture struct {
 	t                       testing.TB
 	owner, admin, anonymous *apptest.Client
 	clients                 map[string]*apptest.Client
-	locked                  string // a file of the owner's with a password; another is public
+	protected               string // a file of the owner's with a password; another is public
 	album, picture          string // see ownedItems
 	serial                  int
 	last                    ownedItems
@@ -375,8 +375,8 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	key := func(c *apptest.Client, more M) *apptest.Client {
 		return c.Key(M{"uploadPath": "/home/owner"}.With(more))
 	}
-	f.locked = f.owner.Upload("/home/owner", "locked.txt", []byte("x"))
-	f.owner.Put("/api/files/"+f.locked, M{"accessPassword": "open sesame"}).OK(200)
+	f.protected = f.owner.Upload("/home/owner", "locked.txt", []byte("x"))
+	f.owner.Put("/api/files/"+f.protected, M{"accessPassword": "open sesame"}).OK(200)
 	f.admin.Put("/api/files/"+f.admin.Upload("/public", "locked.txt", []byte("x")), M{"accessPassword": "open sesame"}).
 		OK(200)
 	f.album = shareEntry(f.owner, mkdir(f.owner, "/home/owner", "album"))
@@ -411,7 +411,7 @@ type ownedItems struct {
 	name                                               string
 	file, job, session, etag, key, rule, gateway, link string
 	multipart                                          string // a session in one part of 1 byte
-	locked                                             string // the same file in all of them
+	protected                                          string // the same file in all of them
 	invite                                             string
 	share                                              string // with a password
 	// a share of a folder, and a file in that; the same in all of them
@@ -425,7 +425,7 @@ type ownedItems struct {
 func (f *matrixFixture) newItems(name string) ownedItems {
 	f.t.Helper()
 	f.serial++
-	o := ownedItems{name: fmt.Sprint(name, f.serial), locked: f.locked, album: f.album, picture: f.picture}
+	o := ownedItems{name: fmt.Sprint(name, f.serial), protected: f.protected, album: f.album, picture: f.picture}
 	o.file = f.owner.Upload("/home/owner", o.name+".png", []byte("x"))
 	moved := f.owner.Upload("/home/owner", o.name+" to move", []byte("x"))
 	o.job = f.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": o.name + " moved"}).

@@ -167,7 +167,7 @@ func TestSharedFolder(t *testing.T) {
 	})
 }
 
-// Each member is judged with the creator's current rights. Protected members and members that the
+// Each member is authorized by the creator's current rights. Protected members and members that the
 // creator may not download are omitted and not counted.
 func TestSharedFolderOmitsUnreadableEntries(t *testing.T) {
 	t.Parallel()

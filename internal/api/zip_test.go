@@ -257,7 +257,7 @@ func TestGatewayServesFolderAsZip(t *testing.T) {
 				t.Errorf("%d bodies", bodies)
 			}
 		})
-		t.Run("judged when it is redeemed", func(t *testing.T) { // abuse cases C31, C86
+		t.Run("authorized when it is redeemed", func(t *testing.T) { // abuse cases C31, C86
 			address := downloadURL(alice.In(t), folder)
 			rule := addRule(admin.In(t), M{"pathPattern": "/home/alice/**", "effect": "deny", "role": "user",
 				"permissions": []string{"download"}})

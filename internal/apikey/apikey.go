@@ -7,7 +7,7 @@
 // cached under the config version, which every change raises. The time of the last use does not
 // raise the version, and is written in batches.
 //
-// The package judges the key alone. Callers judge whether the owner is active and what the owner
+// The package checks the key alone. Callers check whether the owner is active and what the owner
 // may do.
 //
 // Specification: API key, Authentication, API key endpoints, Limits.

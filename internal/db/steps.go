@@ -62,8 +62,8 @@ var steps = sortKeySteps
 func (s Step) needed(dialect Dialect) bool { return s.Engine == "" || s.Engine == dialect }
 
 var (
-	// errHeld means that another replica works on the step.
-	errHeld = errors.New("another replica works on this step")
+	// errLeaseTaken means that another replica works on the step.
+	errLeaseTaken = errors.New("another replica works on this step")
 	// errWaiting means that the step waits for the end of what needs an index.
 	errWaiting = errors.New("this step waits for the users of an index")
 	// errLeaseLost means that another replica may have taken the step over.
@@ -82,7 +82,7 @@ func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
 
 // completed reads whether a step is complete, and remembers it. For an index it reads the
 // catalogue, since backups and restores copy the rows of schema_steps without the index.
-func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
+func (d *DB) completed(ctx context.Context, s Step) (complete bool, err error) {
 	if !s.needed(d.dialect) {
 		return true, nil
 	}
@@ -100,17 +100,17 @@ func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
 	case s.Batch == nil:
 		query, about = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(CAST($1 AS TEXT))", s.Index.Name
 	}
-	err = d.Read(ctx).QueryRow(query, about).Scan(&ended)
+	err = d.Read(ctx).QueryRow(query, about).Scan(&complete)
 	if errors.Is(err, ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("ask for the step %s: %w", s.Name, err)
 	}
-	if ended {
+	if complete {
 		d.ended.Store(s.Name, true)
 	}
-	return ended, nil
+	return complete, nil
 }
 
 // RunSteps runs the steps that are not complete, and reports whether all of them are complete then.
@@ -118,16 +118,16 @@ func (d *DB) completed(ctx context.Context, s Step) (ended bool, err error) {
 // the users of an index; the caller calls it again later. holder is the id of this replica.
 func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) {
 	for _, s := range d.schema.Steps {
-		ended, err := d.completed(ctx, s)
+		complete, err := d.completed(ctx, s)
 		if err != nil {
 			return false, err
 		}
-		if ended {
+		if complete {
 			continue
 		}
-		err = d.hold(ctx, s.Name, holder, func(ctx context.Context) error { return d.runStep(ctx, s, holder) })
+		err = d.withLease(ctx, s.Name, holder, func(ctx context.Context) error { return d.runStep(ctx, s, holder) })
 		switch {
-		case errors.Is(err, errHeld), errors.Is(err, errWaiting):
+		case errors.Is(err, errLeaseTaken), errors.Is(err, errWaiting):
 			return false, nil
 		case errors.Is(err, ErrOlderReplica):
 			d.log.Info("a step of the schema waits until every replica is upgraded", "step", s.Name, "reason", err)
@@ -135,7 +135,7 @@ func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) 
 		case err != nil:
 			return false, fmt.Errorf("run the step %s: %w", s.Name, err)
 		}
-		if ended, err = d.completed(ctx, s); err != nil || !ended {
+		if complete, err = d.completed(ctx, s); err != nil || !complete {
 			return false, err
 		}
 		d.log.Info("a step of the schema is complete", "step", s.Name)
@@ -194,28 +194,28 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	return more, err
 }
 
-// hold calls work while this replica has the lease of the step. The context of work ends when the
-// lease is lost. Error: errHeld.
-func (d *DB) hold(ctx context.Context, name, holder string, work func(ctx context.Context) error) error {
+// withLease calls work while this replica has the lease of the step. The context of work ends when
+// the lease is lost. Error: errLeaseTaken.
+func (d *DB) withLease(ctx context.Context, name, holder string, work func(ctx context.Context) error) error {
 	if err := d.Write(ctx, func(tx *Tx) error { return claimStep(tx, name, holder) }); err != nil {
 		return err
 	}
-	held, end := context.WithCancelCause(ctx)
+	leased, end := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
 		for {
 			select {
-			case <-held.Done():
+			case <-leased.Done():
 				return
 			case <-time.After(stepBeat):
 			}
-			if err := d.Write(held, func(tx *Tx) error { return renewStep(tx, name, holder) }); err != nil {
+			if err := d.Write(leased, func(tx *Tx) error { return renewStep(tx, name, holder) }); err != nil {
 				end(err)
 			}
 		}
 	})
-	err := work(held)
-	if cause := context.Cause(held); cause != nil {
+	err := work(leased)
+	if cause := context.Cause(leased); cause != nil {
 		err = errors.Join(err, cause)
 	}
 	end(nil)
@@ -240,7 +240,7 @@ func claimStep(tx *Tx, name, holder string) error {
 		WHERE schema_steps.holder IS NULL OR schema_steps.held_until <= $4`, name, holder, now+stepLease.Milliseconds(),
 		now)
 	if err == nil && n == 0 {
-		err = errHeld
+		err = errLeaseTaken
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	case valid: // built by the replica that had the lease before
 		return nil
 	case running: // the server still builds it for a replica that was killed
-		return errHeld
+		return errLeaseTaken
 	default: // an interrupted build has left an invalid index
 		if err := alone(ctx, conn, "DROP INDEX CONCURRENTLY IF EXISTS "+quoteName(index.Name)); err != nil {
 			return fmt.Errorf("drop what is left of the index %s: %w", index.Name, err)

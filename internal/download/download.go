@@ -3,12 +3,13 @@
 // A token is valid for 15 minutes and serves once; a token for a preview serves any number of
 // times. A signed link is a token with a lifetime that its issuer chose; it is bound to the
 // content, see signed.go. The database stores only the SHA-256 of a token. A token grants no right
-// of its own: each use is judged anew by what the account and the key it was issued to may do at
-// that moment, so that disabling the account, revoking the key or changing a rule ends it. A token
-// that a session issued ends with the session too; a signed link does not. The tokens of shares
-// belong to no account, see share.go. An account has at most 1,000 valid tokens: issuing more ends
-// the oldest. Resolve and Consume are separate steps, since a response without a body must not use
-// the token up: HEAD, 304, 416, a failing store. Specification: Download token, Download gateway.
+// of its own: each use is authorized anew by what the account and the key it was issued to may do
+// at that moment, so that disabling the account, revoking the key or changing a rule ends it. A
+// token that a session issued ends with the session too; a signed link does not. The tokens of
+// shares belong to no account, see share.go. An account has at most 1,000 valid tokens: issuing
+// more ends the oldest. Resolve and Consume are separate steps, since a response without a body
+// must not use the token up: HEAD, 304, 416, a failing store. Specification: Download token,
+// Download gateway.
 package download
 
 import (
@@ -206,9 +207,9 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 }
 
 // currentActor returns the actor that a token was issued to, with its rights at a config version; 0
-// stands for the present one. Fault: InvalidToken for an account that is not active, for a key that is revoked or expired, and when
-// the session that issued the token has ended. The addresses from which a key may be used are not
-// checked: often another machine than the key's fetches the bytes.
+// stands for the present one. Fault: InvalidToken for an account that is not active, for a key that
+// is revoked or expired, and when the session that issued the token has ended. The addresses from
+// which a key may be used are not checked: often another machine than the key's fetches the bytes.
 func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr, version int64) (a access.Actor, err error) {
 	if r.userID == "" {
 		return s.actorAt(ctx, r, ip, version)

@@ -32,9 +32,9 @@ func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string
 		return "", err
 	}
 	r := row{entryID: entryID, shareID: v.ID, purpose: Save, expiresAt: s.now().Add(Lifetime).UnixMilli()}
-	for _, lock := range v.Passwords {
-		if slices.Contains(given, lock.ID) {
-			r.proof = append(r.proof, lock.ID)
+	for _, password := range v.Passwords {
+		if slices.Contains(given, password.ID) {
+			r.proof = append(r.proof, password.ID)
 		}
 	}
 	token = s.ids.Base62(tokenLength)
@@ -85,7 +85,7 @@ func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID stri
 }
 
 // asInvalidPassword turns PasswordRequired into InvalidPassword, the fault that shares use. It
-// happens when a password was set after the visit was judged.
+// happens when a password was set after the visit was authorized.
 func asInvalidPassword(err error) error {
 	if fault.Is(err, fault.PasswordRequired) {
 		return fault.New(fault.InvalidPassword, "Enter the password first.").WithCause(err)
@@ -157,9 +157,9 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 	return redemption, nil
 }
 
-// visitShare judges the share of a token for its holder. Faults: InvalidToken when the share has
-// ended, allows no downloads any more or has got another password; PasswordRequired for any other
-// password that was not given.
+// visitShare authorizes the holder of a token for its share. Faults: InvalidToken when the share
+// has ended, allows no downloads any more or has got another password; PasswordRequired for any
+// other password that was not given.
 func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.Visit, error) {
 	visit, err := s.shares.Visit(ctx, r.shareID, share.Visitor{IP: ip, PasswordIDs: r.proof})
 	switch {

@@ -38,13 +38,13 @@ type SignedLink struct {
 // when the account has too many gateway links; the faults of single entries are in their links.
 func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, lifetime time.Duration,
 	terms func(files.Entry) files.RedirectTerms) ([]SignedLink, error) {
-	judged, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
+	copyLinks, err := s.tree.CopyLinks(ctx, a, entryIDs, true)
 	if err != nil {
 		return nil, fmt.Errorf("sign links: %w", err)
 	}
 	now, presigner := s.now(), s.tree.Presigner()
-	links, rows := make([]SignedLink, len(judged)), map[string]row{}
-	for i, link := range judged {
+	links, rows := make([]SignedLink, len(copyLinks)), map[string]row{}
+	for i, link := range copyLinks {
 		links[i].CopyLink = link
 		if link.Err != nil || link.Entry.Folder {
 			continue

@@ -166,7 +166,7 @@ func TestOnlyVettedAddressesAreDialled(t *testing.T) {
 }
 
 // An address that Check would refuse is refused when dialling as well.
-func TestAddressesAreJudgedWhenDialling(t *testing.T) {
+func TestAddressesAreCheckedWhenDialling(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"http://127.1", "http://0x7f.1", "http://2130706433", "http://bucket.127.0.0.1", "http://localhost:80",

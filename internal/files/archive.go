@@ -69,7 +69,7 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	a.walk = archiveWalk{Archive: a}
 	names := map[string]bool{}
 	for _, id := range q.IDs {
-		top, found, err := a.walk.judge(ctx, id)
+		top, found, err := a.walk.findSelected(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string
 		return Content{}, "", err
 	}
 	// the caller knows the name of a selected entry already
-	if c.id != w.topID && !e.Shows(f.node.facts(e.Actor), false) {
+	if c.id != w.topID && !e.Shows(f.node.existingTarget(e.Actor), false) {
 		return Content{}, "", nil
 	}
 	content, err := f.ContentFor(e.Actor)
@@ -284,12 +284,12 @@ func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) 
 
 // mayEnter reports whether a folder is in the archive: it may be listed, and no password protects
 // the bytes in it.
-func (e *entryViewer) mayEnter(facts access.Target) bool {
-	return e.DecideListing(facts) == access.Allowed && !e.NeedsPasswordToDownload(facts.Password)
+func (e *entryViewer) mayEnter(target access.Target) bool {
+	return e.DecideListing(target) == access.Allowed && !e.NeedsPasswordToDownload(target.Password)
 }
 
-// judge decides about one of the selected entries before the walk begins.
-func (w *archiveWalk) judge(ctx context.Context, id string) (c candidate, found bool, err error) {
+// findSelected decides about one of the selected entries before the walk begins.
+func (w *archiveWalk) findSelected(ctx context.Context, id string) (c candidate, found bool, err error) {
 	var n node
 	e, err := w.readAsViewer(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(w.tree.DB.Read(ctx), id)
@@ -298,11 +298,11 @@ func (w *archiveWalk) judge(ctx context.Context, id string) (c candidate, found 
 	if err != nil || !n.exists() {
 		return candidate{}, false, err
 	}
-	facts := n.facts(e.Actor)
+	target := n.existingTarget(e.Actor)
 	if n.folder {
-		found = e.mayEnter(facts)
+		found = e.mayEnter(target)
 	} else {
-		found = e.policy.Decide(e.Actor, facts, access.Download).Outcome == access.Allowed
+		found = e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
 	}
 	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
 }

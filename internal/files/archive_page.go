@@ -73,21 +73,21 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 	if err != nil {
 		return false, err
 	}
-	facts, there := w.checkFolder(e, at, &n)
+	target, there := w.checkFolder(e, at, &n)
 	if !there {
 		at.nextKind = childNone
 		return false, nil
 	}
-	mounts := e.mounts.Below(facts.Path)
+	mounts := e.mounts.Below(target.Path)
 	for full := false; len(at.page) == 0 && !full && at.nextKind != childNone; {
 		switch {
 		case at.nextKind == childMounts:
-			at.page, err = w.mountsIn(ctx, at, facts.Path, mounts)
+			at.page, err = w.mountsIn(ctx, at, target.Path, mounts)
 			at.nextKind = childNone
 		case at.id == "":
 			at.nextKind = childMounts
 		default:
-			full, err = w.readRows(ctx, e, at, facts, mounts)
+			full, err = w.readRows(ctx, e, at, target, mounts)
 		}
 		if err != nil {
 			return false, err
@@ -96,27 +96,27 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 	return true, nil
 }
 
-// checkFolder returns the facts about a folder, and whether it is in the archive: it is below the
+// checkFolder returns the target for a folder, and whether it is in the archive: it is below the
 // selected entry, is visible, and may be entered.
-func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (facts access.Target, there bool) {
+func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (target access.Target, there bool) {
 	switch {
 	case !n.within(w.topID):
-		return facts, false
+		return target, false
 	case at.id != "":
-		facts, there = n.facts(e.Actor), n.isFolder()
+		target, there = n.existingTarget(e.Actor), n.isFolder()
 		at.modified = time.UnixMilli(n.updated)
 	default:
-		facts, there = n.virtualTarget(e.Actor, at.path), !n.exists() && len(e.mounts.Below(at.path)) > 0
+		target, there = n.virtualTarget(e.Actor, at.path), !n.exists() && len(e.mounts.Below(at.path)) > 0
 	}
-	if !there || at.id != w.topID && !e.Shows(facts, true) {
-		return facts, false
+	if !there || at.id != w.topID && !e.Shows(target, true) {
+		return target, false
 	}
-	return facts, e.mayEnter(facts)
+	return target, e.mayEnter(target)
 }
 
 // readRows reads the next page of files or folders and keeps those that may be in the archive. It
 // reports whether there may be more of them.
-func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, facts access.Target,
+func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, target access.Target,
 	mounts []mount.Mount) (full bool, err error) {
 	kind, limit := fileKind, filesOnPage
 	if at.nextKind == childFolders {
@@ -128,7 +128,7 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 	}
 	for i := range rows {
 		r := &rows[i]
-		target := childTarget(facts, e.Actor, &r.row)
+		target := childTarget(target, e.Actor, &r.row)
 		at.after = namePosition{r.orderKey, r.name}
 		if e.includes(&r.row, target) && !slices.ContainsFunc(mounts,
 			func(m mount.Mount) bool { return m.Path == target.Path }) {

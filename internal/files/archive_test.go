@@ -142,8 +142,8 @@ func TestArchiveOfFolders(t *testing.T) {
 	})
 }
 
-// The archive judges each entry like listings and downloads do. An entry that does not show is not
-// named in the archive.
+// The archive authorizes each entry like listings and downloads do. An entry that does not show is
+// not named in the archive.
 func TestArchiveOmitsUnreadableEntries(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		album := h.createFolder(h.admin, "/public/album")

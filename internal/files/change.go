@@ -68,7 +68,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		if !done {
 			return nameTaken()
 		}
-		made = v.entry(a, &r, childTarget(n.facts(a), a, &r))
+		made = v.entry(a, &r, childTarget(n.existingTarget(a), a, &r))
 		return nil
 	})
 	if err == nil {
@@ -89,12 +89,12 @@ func immovableFault() error {
 }
 
 // allowTree decides whether the actor may do something to n and to everything in it. For a file it
-// decides nothing. facts may be those of a path other than n's own. Fault: Forbidden.
-func (rs *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, facts access.Target, p access.Permission) error {
+// decides nothing. target may be that of a path other than n's own. Fault: Forbidden.
+func (rs *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, target access.Target, p access.Permission) error {
 	if !n.folder {
 		return nil
 	}
-	switch rs.policy.DecideTree(a, facts, p) {
+	switch rs.policy.DecideTree(a, target, p) {
 	case access.TreeAllowed:
 		if a.Role == access.Admin {
 			return nil

@@ -100,26 +100,26 @@ func (r *Resource) EntryFor(ctx context.Context, a access.Actor) (Entry, error) 
 	if err != nil {
 		return Entry{}, err
 	}
-	facts := r.node.target(a)
+	target := r.node.target(a)
 	onlyWay := r.Virtual()
 	if onlyWay {
-		facts = r.node.virtualTarget(a, r.node.requestedPath())
+		target = r.node.virtualTarget(a, r.node.requestedPath())
 	}
-	// a missing entry is judged as a file; more folders than files are visible
-	if !e.Shows(facts, onlyWay || r.node.isFolder()) {
-		if err := r.rules.allow(a, facts, access.Read); err != nil {
+	// a missing entry is authorized as a file; more folders than files are visible
+	if !e.Shows(target, onlyWay || r.node.isFolder()) {
+		if err := r.rules.allow(a, target, access.Read); err != nil {
 			return Entry{}, err
 		}
 		return Entry{}, forbidden()
 	}
 	switch {
 	case onlyWay:
-		seen := virtualEntry(facts)
-		return plainEntry(&seen.row, facts), nil
+		seen := virtualEntry(target)
+		return plainEntry(&seen.row, target), nil
 	case !r.node.exists():
 		return Entry{}, noEntry()
 	}
-	return plainEntry(&r.node.row, facts), nil
+	return plainEntry(&r.node.row, target), nil
 }
 
 // Member is an entry as a listing of its folder shows it. It has few fields since a folder may have
@@ -221,19 +221,19 @@ func (c *MemberCursor) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spots, err := l.exceptions(f, nil) // names that mounts occupy
+	exceptions, err := l.exceptions(f, nil) // names that mounts occupy
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.next != childMounts:
-		return c.readStored(ctx, l, f, spots)
+		return c.readStored(ctx, l, f, exceptions)
 	case f.id == "":
 		c.next = childNone
 	default:
 		c.next = childFolders
 	}
-	for _, s := range spots { // mounts in the folder, and virtual folders that lead to mounts further down
+	for _, s := range exceptions { // mounts in the folder, and virtual folders that lead to mounts further down
 		if at := l.exceptionEntry(f, s); at.row.id != "" && l.lists(&at) {
 			e := plainEntry(&at.row, at.target)
 			c.page = append(c.page, e.Member())
@@ -244,7 +244,7 @@ func (c *MemberCursor) read(ctx context.Context) error {
 
 // readStored reads the next entries that are stored in the folder: folders first, each kind by
 // name.
-func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder, spots []exception) error {
+func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder, exceptions []exception) error {
 	kind := folderKind
 	if c.next == childFiles {
 		kind = fileKind
@@ -255,10 +255,10 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 	err := query.read(c.tree.DB.Read(ctx), f.id, kind, c.after, childrenPage,
 		func(m *Member, r *row) {
 			read, last = read+1, namePosition{r.sortKey, m.Name}
-			if slices.ContainsFunc(spots, func(s exception) bool { return string(s.name) == m.Name }) {
+			if slices.ContainsFunc(exceptions, func(s exception) bool { return string(s.name) == m.Name }) {
 				return
 			}
-			if all || l.Shows(childTarget(f.facts, c.actor, r), m.Folder) {
+			if all || l.Shows(childTarget(f.target, c.actor, r), m.Folder) {
 				c.page = append(c.page, *m)
 			}
 		})
@@ -280,7 +280,7 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 // allVisible reports whether all entries of a kind are visible in a folder, so that no entry needs
 // a decision of its own.
 func (l *lister) allVisible(f listedFolder, kind int) bool {
-	in := l.ListingFilter(f.facts)
+	in := l.ListingFilter(f.target)
 	if kind == folderKind {
 		return in.Folders == access.ShownAll && len(in.Exceptions) == 0
 	}

@@ -98,7 +98,7 @@ func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 	if !f.node.exists() {
 		return Content{}, noEntry()
 	}
-	target := f.node.facts(a)
+	target := f.node.existingTarget(a)
 	if err := f.rules.allow(a, target, access.Download); err != nil {
 		return Content{}, err
 	}
@@ -117,7 +117,7 @@ func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	if !f.node.isFolder() {
 		return noEntry()
 	}
-	return f.rules.allow(a, f.node.facts(a), access.Download)
+	return f.rules.allow(a, f.node.existingTarget(a), access.Download)
 }
 
 func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
@@ -184,7 +184,7 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	if !open {
 		return Content{}, noLink()
 	}
-	return t.content(v, &n, n.facts(access.Actor{}), true), nil
+	return t.content(v, &n, n.existingTarget(access.Actor{}), true), nil
 }
 
 // etag returns the ETag of a content, "" for none.
@@ -214,7 +214,7 @@ func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) C
 func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
 	return contentHandle{
 		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
-		guestReadable: v.public(n.facts(access.Actor{Role: access.Guest})),
+		guestReadable: v.public(n.existingTarget(access.Actor{Role: access.Guest})),
 	}
 }
 

@@ -72,7 +72,7 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 		if err := c.find(id, target, newName); err != nil {
 			return err
 		}
-		if err := c.judge(target); err != nil {
+		if err := c.authorize(target); err != nil {
 			return err
 		}
 		if err := how.Precondition.check(&c.source); err != nil {
@@ -91,7 +91,7 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 			}
 			return c.measureOutside(&measured)
 		}
-		if err := c.judgeContents(c.sumExtent(found)); err != nil {
+		if err := c.authorizeContents(c.sumExtent(found)); err != nil {
 			return err
 		}
 		made, err = c.copyNow(found, target)
@@ -134,10 +134,10 @@ func (c *copyOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 	return nil
 }
 
-// judge decides about permissions, as far as that does not depend on the content of the source.
-func (c *copyOperation) judge(target vpath.Path) (err error) {
+// authorize decides about permissions, as far as that does not depend on the content of the source.
+func (c *copyOperation) authorize(target vpath.Path) (err error) {
 	v, a := c.rules, c.actor
-	from := c.source.facts(a)
+	from := c.source.existingTarget(a)
 	for _, p := range []access.Permission{access.Read, access.Download} {
 		if err := v.allow(a, from, p); err != nil {
 			return err
@@ -170,8 +170,8 @@ func (c *copyOperation) judge(target vpath.Path) (err error) {
 	return nil
 }
 
-// judgeContents decides about the content of the source, and after that about the target.
-func (c *copyOperation) judgeContents(e extent) error {
+// authorizeContents decides about the content of the source, and after that about the target.
+func (c *copyOperation) authorizeContents(e extent) error {
 	if e.protected || c.ownOnly && e.otherOwners {
 		return forbidden()
 	}
@@ -188,7 +188,7 @@ func (c *copyOperation) judgeContents(e extent) error {
 	case c.path.Depth()+e.height > vpath.MaxDepth:
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this folder would be deeper.")
 	}
-	if err := c.judgeExisting(); err != nil {
+	if err := c.authorizeReplacement(); err != nil {
 		return err
 	}
 	return c.checkUnlockedTarget()
@@ -201,7 +201,7 @@ func (c *copyOperation) checkBeforeMeasuring() error {
 	if err := c.mayQueue(); err != nil || c.ownOnly {
 		return err
 	}
-	if err := c.judgeContents(extent{}); err != nil {
+	if err := c.authorizeContents(extent{}); err != nil {
 		return err
 	}
 	return c.checkNameFree()
@@ -375,7 +375,7 @@ func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.
 // queueCopy reserves the quota of a large copy and queues a job for it. It makes the copied folder
 // itself below the staging root, where it is not visible.
 func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
-	if err := c.judgeContents(*e); err != nil {
+	if err := c.authorizeContents(*e); err != nil {
 		return err
 	}
 	if err := c.checkNameFree(); err != nil {

@@ -202,7 +202,7 @@ func (cr *copier) publish(ctx context.Context) error {
 				return err
 			}}
 		}
-		if err := c.judge(target); err != nil {
+		if err := c.authorize(target); err != nil {
 			return err
 		}
 		if measured == nil {
@@ -210,7 +210,7 @@ func (cr *copier) publish(ctx context.Context) error {
 		}
 		e := *measured
 		e.height = height
-		if err := c.judgeContents(e); err != nil {
+		if err := c.authorizeContents(e); err != nil {
 			return err
 		}
 		if c.dest.id != cr.copyPayload.Folder {
@@ -317,9 +317,9 @@ func (b *copyBatch) step() error {
 		return err
 	}
 	b.rowsRead += 1 + len(found)
-	facts := n.facts(b.actor)
+	folder := n.existingTarget(b.actor)
 	for i := range found {
-		if err := b.copyEntry(n, facts, &found[i]); err != nil {
+		if err := b.copyEntry(n, folder, &found[i]); err != nil {
 			return err
 		}
 	}
@@ -364,13 +364,13 @@ func (b *copyBatch) leaveFolder() {
 
 // copyEntry decides about an entry of the folder n and copies it. It skips a name that the copy has
 // already, of an entry that had the name before.
-func (b *copyBatch) copyEntry(n *node, facts access.Target, r *row) error {
+func (b *copyBatch) copyEntry(n *node, folder access.Target, r *row) error {
 	here := &b.next.Way[len(b.next.Way)-1]
 	here.Fold, here.Name = r.sortKey, r.name
 	if r.password != "" {
 		return forbidden()
 	}
-	target := childTarget(facts, b.actor, r)
+	target := childTarget(folder, b.actor, r)
 	for _, p := range []access.Permission{access.Read, access.Download} {
 		if err := b.rules.allow(b.actor, target, p); err != nil {
 			return err

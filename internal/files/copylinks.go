@@ -47,24 +47,24 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 	if err != nil {
 		return CopyLink{}, err
 	}
-	facts := n.facts(a)
-	if err := v.allow(a, facts, access.Read); err != nil {
+	target := n.existingTarget(a)
+	if err := v.allow(a, target, access.Read); err != nil {
 		return CopyLink{}, err
 	}
-	link := CopyLink{Entry: v.entry(a, &n.row, facts), Content: n.content}
+	link := CopyLink{Entry: v.entry(a, &n.row, target), Content: n.content}
 	if !n.folder {
 		link.handle = t.handleOf(v, &n)
 	}
 	switch {
 	case n.folder:
-		link.NeedsPassword = v.policy.AsksPassword(a, facts.ForChildren(), access.Read)
+		link.NeedsPassword = v.policy.AsksPassword(a, target.ForChildren(), access.Read)
 	case !signed:
-		link.NeedsPassword = v.policy.AsksPassword(a, facts, access.Download)
-	case v.policy.Decide(a, facts, access.Download).Outcome == access.Denied:
+		link.NeedsPassword = v.policy.AsksPassword(a, target, access.Download)
+	case v.policy.Decide(a, target, access.Download).Outcome == access.Denied:
 		return CopyLink{}, forbidden()
 	default:
-		link.NeedsPassword = v.policy.DownloadConditional(a, facts) ||
-			v.policy.DownloadConditional(access.Actor{Role: access.Guest}, facts)
+		link.NeedsPassword = v.policy.DownloadConditional(a, target) ||
+			v.policy.DownloadConditional(access.Actor{Role: access.Guest}, target)
 	}
 	return link, nil
 }

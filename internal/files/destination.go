@@ -80,7 +80,7 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 			return Destination{}, err
 		}
 	}
-	if err := v.judgeDestination(a, &n, path, &there, c); err != nil {
+	if err := v.authorizeDestination(a, &n, path, &there, c); err != nil {
 		return Destination{}, err
 	}
 	if n.id == "" || !n.folder {
@@ -121,9 +121,9 @@ func checkNotReserved(path vpath.Path) error {
 	return nil
 }
 
-// judgeDestination decides about a file at path, in the folder n with missing folders below it.
+// authorizeDestination decides about a file at path, in the folder n with missing folders below it.
 // there is the entry that has its name, without id for none.
-func (rs *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
+func (rs *ruleset) authorizeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
 	made := n.path
 	for _, name := range n.missing {
 		made = made.Child(name)
@@ -132,7 +132,7 @@ func (rs *ruleset) judgeDestination(a access.Actor, n *node, path vpath.Path, th
 		}
 	}
 	if there.id != "" && !there.folder && c == Replace {
-		if err := rs.allow(a, childTarget(n.facts(a), a, there), access.Update); err != nil {
+		if err := rs.allow(a, childTarget(n.existingTarget(a), a, there), access.Update); err != nil {
 			return err
 		}
 		if rs.occupied(n, path) {

@@ -33,7 +33,7 @@ type Entry struct {
 // Path returns the path of the entry itself.
 func (e Entry) Path() vpath.Path { return e.path }
 
-// entry returns a row as an actor sees it; t holds the facts about it.
+// entry returns a row as an actor sees it; t is its target.
 func (rs *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	e := plainEntry(r, t)
 	e.Public = rs.public(t)

@@ -60,7 +60,7 @@ func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
 		return node{}, err
 	}
 	for _, p := range []access.Permission{access.Share, access.Download} {
-		if err := v.allow(a, n.facts(a), p); err != nil {
+		if err := v.allow(a, n.existingTarget(a), p); err != nil {
 			return node{}, err
 		}
 	}
@@ -100,7 +100,7 @@ func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
 			return err
 		}
 		if a.Role != access.Admin || a.Key != nil {
-			if err := v.allow(a, n.facts(a), access.Share); err != nil {
+			if err := v.allow(a, n.existingTarget(a), access.Share); err != nil {
 				return err
 			}
 		}
@@ -137,7 +137,7 @@ func (t *Tree) PublicAccess(ctx context.Context, id string) (PublicAccess, error
 			return PublicAccess{Link: &link}, nil
 		}
 	}
-	if v.public(n.facts(access.Actor{})) {
+	if v.public(n.existingTarget(access.Actor{})) {
 		return PublicAccess{Path: &n.path}, nil
 	}
 	return PublicAccess{}, nil
@@ -148,7 +148,7 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 	if !n.exists() || n.folder {
 		return false, nil
 	}
-	target := n.facts(access.Actor{})
+	target := n.existingTarget(access.Actor{})
 	if target.Password != nil || !v.policy.LinkAllowed(target) {
 		return false, nil
 	}
@@ -162,7 +162,7 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 	if err != nil || !active {
 		return false, err
 	}
-	own := n.facts(owner)
+	own := n.existingTarget(owner)
 	own.OwnerID = owner.UserID // as if the successor owned it already
 	allowed := v.policy.Allowed(owner, own)
 	return allowed.Has(access.Share) && allowed.Has(access.Download), nil

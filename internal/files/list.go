@@ -75,7 +75,7 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	var listing Listing
 	l.order = sortOrder{key: q.Sort, desc: q.Order == "desc"}
 	if f.id != "" {
-		folder := v.entry(a, &n.row, f.facts)
+		folder := v.entry(a, &n.row, f.target)
 		listing.Mount, listing.Folder = &n.mount, &folder
 	}
 	if q.Sort == "" {
@@ -144,14 +144,14 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 	if err != nil {
 		return Entry{}, mount.Mount{}, err
 	}
-	facts := n.facts(a)
-	if !e.Shows(facts, n.folder) {
-		if err := v.allow(a, facts, access.Read); err != nil {
+	target := n.existingTarget(a)
+	if !e.Shows(target, n.folder) {
+		if err := v.allow(a, target, access.Read); err != nil {
 			return Entry{}, mount.Mount{}, err
 		}
 		return Entry{}, mount.Mount{}, forbidden()
 	}
-	return v.entry(a, &n.row, facts), n.mount, nil
+	return v.entry(a, &n.row, target), n.mount, nil
 }
 
 // entryViewer decides which entries an actor sees.

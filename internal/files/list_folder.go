@@ -25,11 +25,11 @@ type lister struct {
 
 // listedFolder is the folder that is listed.
 type listedFolder struct {
-	id    string        // "" for a virtual one
-	facts access.Target // about the folder itself
+	id     string        // "" for a virtual one
+	target access.Target // about the folder itself
 }
 
-// visibleEntry is a visible entry, with the facts about it.
+// visibleEntry is a visible entry, with its target.
 type visibleEntry struct {
 	row    row
 	target access.Target
@@ -38,18 +38,18 @@ type visibleEntry struct {
 
 // enter looks up the folder to list. Faults: NotFound, Forbidden, PasswordRequired.
 func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
-	f := listedFolder{facts: n.target(l.Actor)}
+	f := listedFolder{target: n.target(l.Actor)}
 	virtual := !n.exists() && (len(l.mounts) > 0 || path.IsRoot())
 	switch {
 	case virtual:
-		f.facts = n.virtualTarget(l.Actor, path)
+		f.target = n.virtualTarget(l.Actor, path)
 	case !n.mounted():
 		return listedFolder{}, noMount()
 	default:
 		f.id = n.id
 	}
-	outcome := l.DecideListing(f.facts)
-	if l.shared && outcome == access.Allowed && l.NeedsPasswordToDownload(f.facts.Password) {
+	outcome := l.DecideListing(f.target)
+	if l.shared && outcome == access.Allowed && l.NeedsPasswordToDownload(f.target.Password) {
 		outcome = access.NeedsPassword
 	}
 	switch outcome {
@@ -74,13 +74,13 @@ func (l *lister) lists(s *visibleEntry) bool {
 	return l.Shows(s.target, s.row.folder)
 }
 
-// virtualTarget returns the facts about a virtual folder below the existing part of n's path. The
+// virtualTarget returns the target for a virtual folder below the existing part of n's path. The
 // folder is in no mount and has no owner.
 func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 	if n.id == "" {
 		return access.Target{Path: path}
 	}
-	return virtualTargetIn(n.facts(a), path)
+	return virtualTargetIn(n.existingTarget(a), path)
 }
 
 func virtualTargetIn(above access.Target, path vpath.Path) access.Target {
@@ -123,7 +123,7 @@ func (l *lister) readRoots() error {
 // mountEntry returns a mount as an entry, named by the end of its path.
 func (l *lister) mountEntry(m mount.Mount) visibleEntry {
 	n := l.roots[m.ID]
-	return visibleEntry{row: n.row, target: n.facts(l.Actor)}
+	return visibleEntry{row: n.row, target: n.existingTarget(l.Actor)}
 }
 
 // exception is a name in a folder that needs a decision of its own.
@@ -138,7 +138,7 @@ type exception struct {
 func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, error) {
 	mounted := map[vpath.Name]*mount.Mount{}
 	for i, m := range l.mounts {
-		down, _ := m.Path.RelativeTo(f.facts.Path)
+		down, _ := m.Path.RelativeTo(f.target.Path)
 		switch {
 		case len(down) == 1:
 			mounted[down[0]] = &l.mounts[i]
@@ -163,14 +163,14 @@ func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, er
 
 // exceptionEntry returns the entry that an exception in f shows; without id for none.
 func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
-	path := f.facts.Path.Child(s.name)
+	path := f.target.Path.Child(s.name)
 	switch {
 	case s.mount != nil:
 		return l.mountEntry(*s.mount)
 	case s.row.id != "":
-		return visibleEntry{row: s.row, target: childTarget(f.facts, l.Actor, &s.row)}
+		return visibleEntry{row: s.row, target: childTarget(f.target, l.Actor, &s.row)}
 	case slices.ContainsFunc(l.mounts, func(m mount.Mount) bool { return m.Path.Within(path) }):
-		return virtualEntry(virtualTargetIn(f.facts, path))
+		return virtualEntry(virtualTargetIn(f.target, path))
 	}
 	return visibleEntry{}
 }
@@ -184,7 +184,7 @@ const maxExceptions = 500
 func (l *lister) children(f listedFolder) ([]listPortion, error) {
 	var in access.ListingFilter
 	if f.id != "" {
-		in = l.ListingFilter(f.facts)
+		in = l.ListingFilter(f.target)
 	}
 	globs := 0
 	for _, g := range in.Globs {
@@ -200,10 +200,10 @@ func (l *lister) children(f listedFolder) ([]listPortion, error) {
 		}
 		in.Exceptions = append(in.Exceptions, guarded...)
 	}
-	if len(in.Exceptions) > maxExceptions || l.shared && !l.ReadImpliesDownload(f.facts) {
+	if len(in.Exceptions) > maxExceptions || l.shared && !l.ReadImpliesDownload(f.target) {
 		in = access.ListingFilter{Files: access.ShownByName, Folders: access.ShownByName}
 	}
-	spots, err := l.exceptions(f, in.Exceptions)
+	exceptions, err := l.exceptions(f, in.Exceptions)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (l *lister) children(f listedFolder) ([]listPortion, error) {
 	files := folderPortion{lister: l, folder: f, selection: l.newSelection(f, fileKind, in.Files)}
 	files.selection.globs = in.Globs
 	var special [2][]visibleEntry // by kind
-	for _, s := range spots {
+	for _, s := range exceptions {
 		if s.row.id != "" {
 			folders.selection.except = append(folders.selection.except, s.name)
 			files.selection.except = folders.selection.except
@@ -254,7 +254,7 @@ func (p *folderPortion) page(offset, limit int64) (found []visibleEntry, total i
 		return nil, 0, nil
 	case p.selection.visible == access.ShownByName:
 		err = p.selection.each(p.q, p.order, func(r *row) {
-			s := visibleEntry{row: *r, target: childTarget(p.folder.facts, p.Actor, r)}
+			s := visibleEntry{row: *r, target: childTarget(p.folder.target, p.Actor, r)}
 			if !p.lists(&s) {
 				return
 			}
@@ -270,7 +270,7 @@ func (p *folderPortion) page(offset, limit int64) (found []visibleEntry, total i
 			return p.selection.window(p.q, p.order, offset, limit, reverse)
 		})
 	for i := range rows {
-		found = append(found, visibleEntry{row: rows[i], target: childTarget(p.folder.facts, p.Actor, &rows[i])})
+		found = append(found, visibleEntry{row: rows[i], target: childTarget(p.folder.target, p.Actor, &rows[i])})
 	}
 	return found, total, err
 }

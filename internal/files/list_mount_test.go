@@ -93,8 +93,8 @@ func TestMountsShowAsFolders(t *testing.T) {
 			Search: "jpg"}), []string{"/photos/2026/inner/sun.jpg"}; !slices.Equal(got, want) {
 			t.Errorf("and search in it: %q, want %q", got, want)
 		}
-		// Where a rule judges names, each entry is judged. Entries covered by a mount are left out
-		// there too.
+		// Where a rule distinguishes names, each entry is checked. Entries covered by a mount are
+		// left out there too.
 		h.addRule(access.Rule{Pattern: "/photos/**", Effect: access.Allow, UserID: "bob",
 			Permissions: access.Set(access.Read)})
 		h.addRule(access.Rule{Pattern: "/photos/o*r.png", Effect: access.Deny, UserID: "bob"})
@@ -229,7 +229,7 @@ func TestListShowsMountOfHigherPriority(t *testing.T) {
 	})
 }
 
-// Entries that are judged individually have the right position in every order, on every page.
+// Entries that are checked individually have the right position in every order, on every page.
 func TestListOrderOfIndividuallyCheckedEntries(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for i := range 9 {

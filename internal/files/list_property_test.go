@@ -17,8 +17,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// randomTree is a random tree with mounts and rules. It records the tree's facts without asking the
-// package under test.
+// randomTree is a random tree with mounts and rules. It records the tree's content without asking
+// the package under test.
 type randomTree struct {
 	*fixture
 	rand    *rand.Rand
@@ -175,7 +175,7 @@ func (rt *randomTree) fillFolder(tx *db.Tx, parent string, depth int) error {
 	return nil
 }
 
-// reachable returns all entries that a path leads to, visible or not, with their facts for an
+// reachable returns all entries that a path leads to, visible or not, with their targets for an
 // actor.
 func (rt *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	all := map[vpath.Path]entryAtPath{}
@@ -206,7 +206,7 @@ func (rt *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 		for p := m.Path; ; p = p.Parent() {
 			if _, there := all[p]; !there {
 				t := access.Target{Path: p}
-				for up := p; up != vpath.Root; { // the facts of the deepest existing folder
+				for up := p; up != vpath.Root; { // the target of the deepest existing folder
 					up = up.Parent()
 					if e, there := all[up]; there && !e.virtual {
 						if top, _ := rt.mounts.Resolve(p); top.ID == e.target.MountID {
@@ -226,8 +226,8 @@ func (rt *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 	return all
 }
 
-// inherited returns the facts that a mount inherits from the folders above its path in the covering
-// mount: passwords and the home.
+// inherited returns the target fields that a mount inherits from the folders above its path in the
+// covering mount: passwords and the home.
 func (rt *randomTree) inherited(m mount.Mount, a access.Actor) (t access.Target) {
 	top, covered := rt.mounts.Resolve(m.Path.Parent())
 	if m.Path.IsRoot() || !covered {

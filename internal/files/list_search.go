@@ -64,14 +64,14 @@ func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, er
 
 // addMounts adds the mounts below the searched folder, and the virtual folders that lead to them.
 func (s *searcher) addMounts(f listedFolder) error {
-	seen := map[vpath.Path]bool{f.facts.Path: true}
+	seen := map[vpath.Path]bool{f.target.Path: true}
 	for _, m := range s.mounts {
 		seen[m.Path] = true
 	}
 	for _, m := range s.mounts {
 		root := s.mountEntry(m)
-		s.judge(root)
-		if err := s.addStart(listedFolder{id: root.row.id, facts: root.target}, s.roots[m.ID]); err != nil {
+		s.addIfVisible(root)
+		if err := s.addStart(listedFolder{id: root.row.id, target: root.target}, s.roots[m.ID]); err != nil {
 			return err
 		}
 		for p := m.Path.Parent(); !seen[p]; p = p.Parent() {
@@ -81,15 +81,15 @@ func (s *searcher) addMounts(f listedFolder) error {
 				return err
 			}
 			if !above.exists() {
-				s.judge(virtualEntry(above.virtualTarget(s.Actor, p)))
+				s.addIfVisible(virtualEntry(above.virtualTarget(s.Actor, p)))
 			}
 		}
 	}
 	return nil
 }
 
-// judge adds an entry that has a decision of its own, if it matches and is visible.
-func (s *searcher) judge(e visibleEntry) {
+// addIfVisible adds an entry that has a decision of its own, if it matches and is visible.
+func (s *searcher) addIfVisible(e visibleEntry) {
 	if strings.Contains(vpath.Fold(e.row.name), s.text) && s.Shows(e.target, e.row.folder) {
 		kind := kindOf(e.row.folder)
 		s.exceptionEntries[kind] = append(s.exceptionEntries[kind], e)
@@ -103,14 +103,14 @@ func (s *searcher) addStart(f listedFolder, n node) error {
 		return err
 	}
 	s.startFolders = append(s.startFolders, searchRoot{node: n, code: code,
-		needsPassword: s.NeedsPasswordToList(f.facts.Password)})
+		needsPassword: s.NeedsPasswordToList(f.target.Password)})
 	return nil
 }
 
 // folderCode returns the code for f, and adds the codes of folders below it that have their own.
 // The query handles passwords of entries.
 func (s *searcher) folderCode(f listedFolder) (string, error) {
-	in := s.inside(f.facts)
+	in := s.inside(f.target)
 	code := s.code(&in)
 	s.folders++
 	if code == codeEach || s.folders > maxFolderCodes || len(in.Exceptions) > maxExceptions {
@@ -118,28 +118,28 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 		return codeEach, nil
 	}
 	if !in.SameBelow {
-		below := s.inside(s.SampleChild(f.facts))
+		below := s.inside(s.SampleChild(f.target))
 		if !in.FolderNamesIrrelevant || !below.SameBelow || s.code(&below) != code {
 			s.checkEach = true
 			return codeEach, nil
 		}
 	}
-	spots, err := s.exceptions(f, in.Exceptions)
+	exceptions, err := s.exceptions(f, in.Exceptions)
 	if err != nil {
 		return "", err
 	}
-	if len(spots) == 0 && code == codeNone {
+	if len(exceptions) == 0 && code == codeNone {
 		return codeNoneBelow, nil
 	}
-	for _, at := range spots {
+	for _, at := range exceptions {
 		switch {
 		case at.row.id == "":
 			continue
 		case at.mount == nil:
 			e := s.exceptionEntry(f, at)
-			s.judge(e)
+			s.addIfVisible(e)
 			if at.row.folder {
-				own, err := s.folderCode(listedFolder{id: at.row.id, facts: e.target})
+				own, err := s.folderCode(listedFolder{id: at.row.id, target: e.target})
 				if err != nil {
 					return "", err
 				}
@@ -154,9 +154,9 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 }
 
 // inside is the listing filter as if no entry had a password.
-func (s *searcher) inside(facts access.Target) access.ListingFilter {
-	facts.Password, facts.PasswordAbove = nil, nil
-	return s.ListingFilter(facts)
+func (s *searcher) inside(target access.Target) access.ListingFilter {
+	target.Password, target.PasswordAbove = nil, nil
+	return s.ListingFilter(target)
 }
 
 func (s *searcher) code(in *access.ListingFilter) string {
@@ -193,11 +193,11 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 		return nil, 0, nil
 	}
 	query := searchQuery{searcher: p.searcher, kind: p.kind}
-	facts := folderCache{searcher: p.searcher, byKey: map[folderKey]listedFolder{}}
+	cache := folderCache{searcher: p.searcher, byKey: map[folderKey]listedFolder{}}
 	if p.checkEach {
 		err = query.window(p.q, 0, noLimit, false, func(m match) {
-			folder := facts.targetOf(&m)
-			target := childTarget(folder.facts, p.Actor, &m.row)
+			folder := cache.targetOf(&m)
+			target := childTarget(folder.target, p.Actor, &m.row)
 			if p.covered(&p.startFolders[m.start].node, target.Path) || !p.Shows(target, m.row.folder) {
 				return
 			}
@@ -215,7 +215,7 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 		})
 	for i := range matches {
 		m := &matches[i]
-		found = append(found, visibleEntry{row: m.row, target: childTarget(facts.targetOf(m).facts, p.Actor, &m.row)})
+		found = append(found, visibleEntry{row: m.row, target: childTarget(cache.targetOf(m).target, p.Actor, &m.row)})
 	}
 	return found, total, err
 }
@@ -227,7 +227,7 @@ type match struct {
 	path, trail string
 }
 
-// folderCache caches the facts about folders in which something was found.
+// folderCache caches the targets of folders in which something was found.
 type folderCache struct {
 	*searcher
 	byKey map[folderKey]listedFolder
@@ -241,7 +241,7 @@ type folderKey struct {
 // maxCachedFolders bounds the cache.
 const maxCachedFolders = 10000
 
-// targetOf returns the facts about the folder that m is in.
+// targetOf returns the folder that m is in, with its target.
 func (c *folderCache) targetOf(m *match) listedFolder {
 	key := folderKey{m.start, m.parent}
 	if f, there := c.byKey[key]; there {
@@ -253,7 +253,7 @@ func (c *folderCache) targetOf(m *match) listedFolder {
 		n.path = n.path.Child(name)
 	}
 	n.row = row{id: m.parent, folder: true, owner: n.trail[len(n.trail)-1].owner}
-	f := listedFolder{id: n.id, facts: n.facts(c.Actor)}
+	f := listedFolder{id: n.id, target: n.existingTarget(c.Actor)}
 	if len(c.byKey) == maxCachedFolders {
 		clear(c.byKey)
 	}

@@ -24,7 +24,7 @@ func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, e
 func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 	content, err := f.ContentFor(a)
 	if err == nil {
-		err = f.rules.allow(a, f.node.facts(a), access.Read)
+		err = f.rules.allow(a, f.node.existingTarget(a), access.Read)
 	}
 	if err != nil {
 		return Content{}, err

@@ -65,7 +65,7 @@ func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts t
 	if l.NewEntry {
 		wanted = access.Write
 	}
-	if err := v.allow(a, n.facts(a), wanted); err != nil {
+	if err := v.allow(a, n.existingTarget(a), wanted); err != nil {
 		return WriteLock{}, err
 	}
 	l.Deep = l.Deep && n.folder

@@ -69,7 +69,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 				return err
 			}
 		}
-		if err := v.allow(a, n.facts(a), access.Update); err != nil {
+		if err := v.allow(a, n.existingTarget(a), access.Update); err != nil {
 			return err
 		}
 		if c.Password != nil {
@@ -78,7 +78,7 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 			}
 		}
 		if c.Name != nil {
-			if err := v.judgeName(tx, a, &n, *c.Name); err != nil {
+			if err := v.authorizeRename(tx, a, &n, *c.Name); err != nil {
 				return err
 			}
 		}
@@ -101,15 +101,15 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 				return err
 			}
 		}
-		updated = v.entry(a, &n.row, n.facts(a))
+		updated = v.entry(a, &n.row, n.existingTarget(a))
 		return nil
 	})
 	return updated, translateUnique(err, nameTaken())
 }
 
-// judgeName decides about a new name for n. Faults: those of Update.
-func (rs *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
-	before := n.facts(a)
+// authorizeRename decides about a new name for n. Faults: those of Update.
+func (rs *ruleset) authorizeRename(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
+	before := n.existingTarget(a)
 	path, err := n.path.Parent().Append(name)
 	if err != nil {
 		return err
@@ -122,8 +122,8 @@ func (rs *ruleset) judgeName(tx *db.Tx, a access.Actor, n *node, name vpath.Name
 	if err := rs.allow(a, after, access.Update); err != nil {
 		return err
 	}
-	for _, facts := range []access.Target{before, after} {
-		if err := rs.allowTree(tx, a, n, facts, access.Update); err != nil {
+	for _, target := range []access.Target{before, after} {
+		if err := rs.allowTree(tx, a, n, target, access.Update); err != nil {
 			return err
 		}
 	}

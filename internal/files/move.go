@@ -41,7 +41,7 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 		if err := m.findToMove(id, target, newName); err != nil {
 			return err
 		}
-		if err := m.judge(target); err != nil {
+		if err := m.authorize(target); err != nil {
 			return err
 		}
 		if err := how.Precondition.check(&m.source); err != nil {
@@ -115,10 +115,10 @@ func (m *moveOperation) findToMove(id string, target vpath.Path, newName *vpath.
 	return m.lock.requireExclusive()
 }
 
-// judge decides about permissions before it reports what exists.
-func (m *moveOperation) judge(target vpath.Path) error {
+// authorize decides about permissions before it reports what exists.
+func (m *moveOperation) authorize(target vpath.Path) error {
 	v, a := m.rules, m.actor
-	from := m.source.facts(a)
+	from := m.source.existingTarget(a)
 	if err := v.allow(a, from, access.Delete); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (m *moveOperation) judge(target vpath.Path) error {
 	case m.source.parent == m.dest.id && m.source.name == string(m.name):
 		return fault.New(fault.Conflict, "The file or folder is already at this path.")
 	}
-	if err := m.judgeExisting(); err != nil {
+	if err := m.authorizeReplacement(); err != nil {
 		return err
 	}
 	if err := m.checkRemovable(m.tx, a, &m.source); err != nil {

@@ -35,7 +35,7 @@ func (t *Tree) PasswordGateOf(ctx context.Context, a access.Actor, id string) (P
 	if err != nil {
 		return PasswordGate{}, err
 	}
-	return t.judgeGate(ctx, v, a, &n, n.facts(a), n.folder)
+	return t.passwordGate(ctx, v, a, &n, n.existingTarget(a), n.folder)
 }
 
 // PasswordGateAt returns the gate of a path for the actor, whether or not the path exists. A
@@ -51,17 +51,17 @@ func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path)
 		return PasswordGate{}, err
 	}
 	if !n.exists() && (p.IsRoot() || len(v.mounts.Below(p)) > 0) {
-		return t.judgeGate(ctx, v, a, &n, n.virtualTarget(a, p), true)
+		return t.passwordGate(ctx, v, a, &n, n.virtualTarget(a, p), true)
 	}
 	if !n.mounted() {
 		return PasswordGate{Path: p}, nil
 	}
-	return t.judgeGate(ctx, v, a, &n, n.target(a), n.isFolder())
+	return t.passwordGate(ctx, v, a, &n, n.target(a), n.isFolder())
 }
 
-func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target,
+func (t *Tree) passwordGate(ctx context.Context, v *ruleset, a access.Actor, n *node, target access.Target,
 	folder bool) (PasswordGate, error) {
-	d := PasswordGate{Path: facts.Path, Folder: folder, Exists: folder || n.exists()}
+	d := PasswordGate{Path: target.Path, Folder: folder, Exists: folder || n.exists()}
 	if n.exists() {
 		d.ID = n.id
 	}
@@ -70,20 +70,20 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 		if err != nil {
 			return PasswordGate{}, err
 		}
-		d.Outcome = e.DecideListing(facts)
-		if d.Outcome == access.Denied && v.policy.Decide(a, facts.ForChildren(), access.Write).
+		d.Outcome = e.DecideListing(target)
+		if d.Outcome == access.Denied && v.policy.Decide(a, target.ForChildren(), access.Write).
 			Outcome == access.NeedsPassword {
 			d.Outcome = access.NeedsPassword // an actor who may upload to the folder sees their own files there
 		}
 	} else {
-		d.Outcome = v.policy.Decide(a, facts, access.Download).Outcome
+		d.Outcome = v.policy.Decide(a, target, access.Download).Outcome
 	}
 	var err error
 	// a password for a folder also allows uploads to it
-	d.Passwords, err = t.passwordsFor(ctx, v, a, n, facts, permissions[:])
+	d.Passwords, err = t.passwordsFor(ctx, v, a, n, target, permissions[:])
 	for i := range d.Passwords {
-		entrys := i == 0 && facts.Password != nil && d.Passwords[i].ID == facts.Password.ID
-		d.Passwords[i].Settable = entrys && a.ControlsPassword(*facts.Password) || a.UserID != "" &&
+		entrys := i == 0 && target.Password != nil && d.Passwords[i].ID == target.Password.ID
+		d.Passwords[i].Settable = entrys && a.ControlsPassword(*target.Password) || a.UserID != "" &&
 			a.Role == access.Admin
 	}
 	return d, err
@@ -92,40 +92,40 @@ func (t *Tree) judgeGate(ctx context.Context, v *ruleset, a access.Actor, n *nod
 // passwordsFor returns the passwords that an actor with these rights who has given none would be
 // asked for, for any of the permissions. Of the passwords of entries it returns that of the
 // nearest, also for actors who do not need it.
-func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, facts access.Target,
+func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, target access.Target,
 	what []access.Permission) ([]RequiredPassword, error) {
 	a.Unlocked = nil
 	var asking []string // rules; and entries further up, whose ids no rule has
-	for _, target := range []access.Target{facts, facts.ForChildren()} {
+	for _, tg := range []access.Target{target, target.ForChildren()} {
 		for _, p := range what {
-			for _, id := range v.policy.Decide(a, target, p).PasswordIDs {
+			for _, id := range v.policy.Decide(a, tg, p).PasswordIDs {
 				if !slices.Contains(asking, id) {
 					asking = append(asking, id)
 				}
 			}
 		}
 	}
-	var locks []RequiredPassword
-	if at := nearestProtected(n.trail); facts.Password != nil && at != "" {
+	var required []RequiredPassword
+	if at := nearestProtected(n.trail); target.Password != nil && at != "" {
 		id, hash, err := passwordOf(t.DB.Read(ctx), at)
 		if err != nil {
 			return nil, err
 		}
 		if hash != "" {
-			locks = append(locks, RequiredPassword{ID: id, Hash: hash})
+			required = append(required, RequiredPassword{ID: id, Hash: hash})
 		}
 	}
 	if len(asking) == 0 {
-		return locks, nil
+		return required, nil
 	}
 	rules, err := t.Policies.WithPassword(ctx, asking)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range rules {
-		locks = append(locks, RequiredPassword{ID: r.PasswordID, Hash: r.PasswordHash})
+		required = append(required, RequiredPassword{ID: r.PasswordID, Hash: r.PasswordHash})
 	}
-	return locks, nil
+	return required, nil
 }
 
 // nearestProtected returns the id of the last entry on a trail that has a password, "" for none.
@@ -205,7 +205,7 @@ func (t *Tree) MountPasswords(tx *db.Tx) (map[string]string, error) {
 			return nil, err
 		}
 		guards[m.ID] = ""
-		if guard := n.facts(access.Actor{}).Password; guard != nil {
+		if guard := n.existingTarget(access.Actor{}).Password; guard != nil {
 			guards[m.ID] = guard.ID
 		}
 	}

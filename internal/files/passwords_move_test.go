@@ -201,7 +201,7 @@ func TestOwnerWithoutRightToRemovePassword(t *testing.T) {
 	})
 }
 
-// A move to another provider is judged when it begins and when it ends. A password that is set
+// A move to another provider is authorized when it begins and when it ends. A password that is set
 // meanwhile stops a key's move.
 func TestMoveJobIsRefusedByNewPassword(t *testing.T) {
 	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {

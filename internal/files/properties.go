@@ -41,7 +41,7 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 		if err != nil {
 			return err
 		}
-		if err := v.allow(a, n.facts(a), access.Update); err != nil {
+		if err := v.allow(a, n.existingTarget(a), access.Update); err != nil {
 			return err
 		}
 		if err := t.checkUnlocked(tx, a, n.trail); err != nil {

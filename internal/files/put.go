@@ -112,7 +112,7 @@ func (p *putOperation) putInto(n *node) (Entry, error) {
 				return Entry{}, err
 			}
 		}
-		if err := p.rules.judgeDestination(p.actor, n, path, &there, p.dest.Conflict); err != nil {
+		if err := p.rules.authorizeDestination(p.actor, n, path, &there, p.dest.Conflict); err != nil {
 			return Entry{}, err
 		}
 		if err := p.checkPrecondition(&there); err != nil {
@@ -208,7 +208,7 @@ func (p *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err
 		return Entry{}, false, err
 	}
 	p.Objects.NoteGrowth(p.tx, r.owner, r.size)
-	return p.rules.entry(p.actor, &r, childTarget(n.facts(p.actor), p.actor, &r)), true, nil
+	return p.rules.entry(p.actor, &r, childTarget(n.existingTarget(p.actor), p.actor, &r)), true, nil
 }
 
 // replace gives the existing file the new content, unless it has changed meanwhile. The owner is
@@ -235,7 +235,7 @@ func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 		return Entry{}, false, err
 	}
 	p.tx.AfterCommit(func() { crash.Point("replace.committed") })
-	return p.rules.entry(p.actor, &r, childTarget(n.facts(p.actor), p.actor, &r)), true, nil
+	return p.rules.entry(p.actor, &r, childTarget(n.existingTarget(p.actor), p.actor, &r)), true, nil
 }
 
 // freeNumberedName returns a free name with a number: it doubles the number until one is free, and

@@ -78,8 +78,8 @@ func (h contentHandle) presign(ctx context.Context, p provider.Provider, terms R
 	return address, nil
 }
 
-// Presigner makes pre-signed addresses for the entries that CopyLinks has judged, for one request:
-// it asks about each provider once.
+// Presigner makes pre-signed addresses for the entries that CopyLinks has authorized, for one
+// request: it asks about each provider once.
 type Presigner struct {
 	tree      *Tree
 	reachable map[string]bool // by provider: clients can reach it

@@ -45,11 +45,11 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []s
 				return err
 			}
 		}
-		facts := n.facts(a)
-		if err := v.allow(a, facts, access.Delete); err != nil {
+		target := n.existingTarget(a)
+		if err := v.allow(a, target, access.Delete); err != nil {
 			return err
 		}
-		if err := v.allowTree(tx, a, &n, facts, access.Delete); err != nil {
+		if err := v.allowTree(tx, a, &n, target, access.Delete); err != nil {
 			return err
 		}
 		if err := precondition.check(&n); err != nil {

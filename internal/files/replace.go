@@ -15,9 +15,9 @@ import (
 // removes protection. This needs the permission to update the existing file. Any other existing
 // entry is deleted first, which needs the permission to delete it.
 
-// judgeExisting looks up the entry to be replaced and decides whether that is allowed. Faults:
-// Forbidden, PasswordRequired, Conflict, Locked.
-func (m *moveOperation) judgeExisting() (err error) {
+// authorizeReplacement looks up the entry to be replaced and decides whether that is allowed.
+// Faults: Forbidden, PasswordRequired, Conflict, Locked.
+func (m *moveOperation) authorizeReplacement() (err error) {
 	if !m.replace || !m.dest.isFolder() {
 		return nil
 	}
@@ -30,14 +30,14 @@ func (m *moveOperation) judgeExisting() (err error) {
 	there := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
 	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)],
 		trailEntry{id: m.existing.id, owner: m.existing.owner, password: m.existing.password})
-	facts := there.facts(m.actor)
+	target := there.existingTarget(m.actor)
 	if m.replacesContent() {
-		if err := m.rules.allow(m.actor, facts, access.Update); err != nil {
+		if err := m.rules.allow(m.actor, target, access.Update); err != nil {
 			return err
 		}
 		// The content of the source comes under the password of the existing file, if that has its
 		// own.
-		if m.existing.password != "" && !samePassword(m.source.facts(m.actor).Password, facts.Password) {
+		if m.existing.password != "" && !samePassword(m.source.existingTarget(m.actor).Password, target.Password) {
 			if err := m.rules.mayUncover(m.tx, m.actor, m.source.trail); err != nil {
 				return err
 			}
@@ -49,10 +49,10 @@ func (m *moveOperation) judgeExisting() (err error) {
 			return err
 		}
 	}
-	if err := m.rules.allow(m.actor, facts, access.Delete); err != nil {
+	if err := m.rules.allow(m.actor, target, access.Delete); err != nil {
 		return err
 	}
-	if err := m.rules.allowTree(m.tx, m.actor, &there, facts, access.Delete); err != nil {
+	if err := m.rules.allowTree(m.tx, m.actor, &there, target, access.Delete); err != nil {
 		return err
 	}
 	if m.source.within(m.existing.id) {
@@ -110,7 +110,7 @@ func (m *moveOperation) deleteExisting() (err error) {
 }
 
 // takenMeanwhile returns the error for a name at which another transaction has created an entry
-// since judgeExisting found none. A replacement runs again and replaces that entry.
+// since authorizeReplacement found none. A replacement runs again and replaces that entry.
 func (m *moveOperation) takenMeanwhile() error {
 	if m.replace {
 		return retryTransaction()

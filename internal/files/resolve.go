@@ -65,17 +65,17 @@ func (n *node) requestedPath() vpath.Path {
 	return p
 }
 
-// target returns the facts about the entry; with missing names, those about the requested entry as
-// if it were about to be made.
+// target returns the target for the entry; with missing names, that for the requested entry as if
+// it were about to be created.
 func (n *node) target(a access.Actor) access.Target {
 	if len(n.missing) > 0 {
 		return n.newTarget(a, n.requestedPath())
 	}
-	return n.facts(a)
+	return n.existingTarget(a)
 }
 
-// facts returns the facts about the existing entry.
-func (n *node) facts(a access.Actor) access.Target {
+// existingTarget returns the target for the deepest existing entry.
+func (n *node) existingTarget(a access.Actor) access.Target {
 	t := access.Target{Path: n.path, MountID: n.mount.ID, OwnerID: n.owner}
 	for i, l := range n.trail {
 		if a.HomeID != "" && l.id == a.HomeID {
@@ -91,14 +91,15 @@ func (n *node) facts(a access.Actor) access.Target {
 	return t
 }
 
-// newTarget returns the facts about an entry that is about to be made at path, below the folder n.
+// newTarget returns the target for an entry that is about to be created at path, below the folder
+// n.
 func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
-	t := n.facts(a).ForChildren()
+	t := n.existingTarget(a).ForChildren()
 	t.Path = path
 	return t
 }
 
-// childTarget returns the facts about an entry directly in the folder with the facts t.
+// childTarget returns the target for an entry directly in the folder with the target t.
 func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	t = t.ForChildren()
 	t.Path = t.Path.Child(vpath.Name(r.name))

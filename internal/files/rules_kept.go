@@ -16,7 +16,7 @@ func affectsVisibility(p access.Permission) bool { return p == access.Read || p 
 
 // checkRulesKept refuses a new path or name at which a rule would lose its effect (abuse case C26).
 // An actor may have the permission to move an entry without the permission to see it, and must not
-// gain the latter by moving it. to are the facts at the new path. Fault: Forbidden.
+// gain the latter by moving it. to is the target at the new path. Fault: Forbidden.
 //
 // For a key it also checks the rights of the owner, who finds the entry at the new path; passwords
 // that were given do not count for a key. mayUncover handles passwords of entries.

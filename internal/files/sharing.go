@@ -39,7 +39,7 @@ func (f *FoundEntry) SharePermissions(a access.Actor) (SharePermissions, error) 
 	if !f.node.exists() {
 		return SharePermissions{}, noEntry()
 	}
-	return f.rules.judgeSharing(a, &f.node), nil
+	return f.rules.sharePermissions(a, &f.node), nil
 }
 
 // SharePasswords returns the passwords that protect a share of the actor's from its visitors, given
@@ -48,7 +48,7 @@ func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]Requ
 	if !f.node.exists() {
 		return nil, noEntry()
 	}
-	return f.tree.passwordsFor(ctx, f.rules, a, &f.node, f.node.facts(a), sharingRequires)
+	return f.tree.passwordsFor(ctx, f.rules, a, &f.node, f.node.existingTarget(a), sharingRequires)
 }
 
 // RequireShareable is SharePermissions for an actor who is about to share the entry. Faults:
@@ -70,21 +70,21 @@ func (t *Tree) RequireShareableTx(tx *db.Tx, a access.Actor, id string) (SharePe
 }
 
 func (rs *ruleset) checkShareable(a access.Actor, n *node) (SharePermissions, error) {
-	if err := rs.allow(a, n.facts(a), access.Read); err != nil {
+	if err := rs.allow(a, n.existingTarget(a), access.Read); err != nil {
 		return SharePermissions{}, err
 	}
-	s := rs.judgeSharing(a, n)
+	s := rs.sharePermissions(a, n)
 	if s.Denied() {
 		return SharePermissions{}, forbidden()
 	}
 	return s, nil
 }
 
-func (rs *ruleset) judgeSharing(a access.Actor, n *node) SharePermissions {
-	facts := n.facts(a)
-	outcome := func(p access.Permission) access.Outcome { return rs.policy.Decide(a, facts, p).Outcome }
+func (rs *ruleset) sharePermissions(a access.Actor, n *node) SharePermissions {
+	target := n.existingTarget(a)
+	outcome := func(p access.Permission) access.Outcome { return rs.policy.Decide(a, target, p).Outcome }
 	return SharePermissions{
-		Entry: rs.entry(a, &n.row, facts), Password: facts.Password,
+		Entry: rs.entry(a, &n.row, target), Password: target.Password,
 		Read: outcome(access.Read), Share: outcome(access.Share), Download: outcome(access.Download),
 	}
 }

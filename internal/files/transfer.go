@@ -138,7 +138,7 @@ type transfer struct {
 
 // copyThenMove copies the content of the entry and then gives it its new parent.
 func (t *transfer) copyThenMove(ctx context.Context) error {
-	err := t.inJudgedTx(ctx, func(m *moveOperation) error {
+	err := t.inAuthorizedTx(ctx, func(m *moveOperation) error {
 		t.payload.Provider = m.dest.mount.ProviderID
 		return nil
 	})
@@ -150,7 +150,7 @@ func (t *transfer) copyThenMove(ctx context.Context) error {
 	}
 	done := t.payload
 	done.Moved = true
-	err = t.inJudgedTx(ctx, func(m *moveOperation) error {
+	err = t.inAuthorizedTx(ctx, func(m *moveOperation) error {
 		if m.dest.mount.ProviderID != t.payload.Provider {
 			return errors.New("the target's provider is another one by now") // the next attempt goes to that provider
 		}
@@ -199,8 +199,8 @@ func (t *transfer) copyRemaining(ctx context.Context) error {
 	return errors.New("files are added to the folder faster than they can be copied")
 }
 
-// inJudgedTx runs fn inside a transaction that has decided about the move by the present rules.
-func (t *transfer) inJudgedTx(ctx context.Context, fn func(m *moveOperation) error) error {
+// inAuthorizedTx runs fn inside a transaction that has decided about the move by the present rules.
+func (t *transfer) inAuthorizedTx(ctx context.Context, fn func(m *moveOperation) error) error {
 	target, err := vpath.Parse(t.payload.Target)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (t *transfer) inJudgedTx(ctx context.Context, fn func(m *moveOperation) err
 				return err
 			}}
 		}
-		if err := m.judge(target); err != nil {
+		if err := m.authorize(target); err != nil {
 			return err
 		}
 		if m.dest.id != t.payload.Folder {

@@ -110,11 +110,11 @@ func (s *Service) setPassword(ctx context.Context, row *Share, found *files.Foun
 		return err
 	}
 	row.PasswordID = s.ids.UUID() // voids what was signed for an earlier password
-	locks, err := found.SharePasswords(ctx, a)
+	required, err := found.SharePasswords(ctx, a)
 	if err != nil {
 		return err
 	}
-	row.proof = intersect(locks, slices.Concat(row.proof, a.Unlocked))
+	row.proof = intersect(required, slices.Concat(row.proof, a.Unlocked))
 	row.proof = row.proof[:min(len(row.proof), maxProof)]
 	return nil
 }
@@ -155,7 +155,7 @@ func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 // requiresPassword reports whether the share asks its visitors for a password at present; a is the
 // share's creator.
 func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Actor, row Share) (bool, error) {
-	visit, err := judge(ctx, found, row, a, nil)
+	visit, err := authorizeVisit(ctx, found, row, a, nil)
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.ShareRevoked: // the visit fails before it asks for a password
 		return row.PasswordID != "", nil

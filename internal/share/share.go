@@ -1,7 +1,7 @@
 // Package share keeps shares: addresses through which people give others a file or folder, with an
 // optional password, an end, and limits of views and downloads.
 //
-// A share grants no right of its own. Each visit is judged by what its creator may do at that
+// A share grants no right of its own. Each visit is authorized by what its creator may do at that
 // moment, from the visitor's address. So disabling the account or changing a rule ends the share,
 // and a restriction of the file that applies to the creator applies to visitors. A share refers to
 // an entry by its id: it survives renaming and moving, and ends with the entry.
@@ -82,15 +82,15 @@ type Visitor struct {
 	PasswordIDs []string // ids of the passwords that the visitor has given for this share
 }
 
-// Visit is a share as judged for a visitor, by what its creator may do at this moment. Unless
-// Authorized is true, nothing about the file may be shown.
+// Visit is a share with what a visitor may see of it, by what its creator may do at this moment.
+// Unless Authorized is true, nothing about the file may be shown.
 type Visit struct {
 	// AllowPreview and AllowDownload are the effective values: both are false without the creator's
 	// permission to download
 	Share
 	CreatorName string
 	// at the visitor's address, with the passwords that count as given; content and listings are
-	// judged as this actor
+	// authorized as for this actor
 	Creator access.Actor
 	Found   *files.FoundEntry // the shared entry
 	Entry   files.Entry       // as the creator sees it

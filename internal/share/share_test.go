@@ -239,7 +239,7 @@ func TestSweep(t *testing.T) {
 }
 
 // countView itself checks that a view is allowed, since the share may have changed after the visit
-// was judged.
+// was authorized.
 func TestCountView(t *testing.T) {
 	eachEngine(t, func(t *testing.T, w *fixture) {
 		item := w.create(func(d *share.Draft) {

@@ -12,9 +12,9 @@ import (
 	"larder/internal/files"
 )
 
-// Visit judges a share for a visitor and counts nothing. Faults: NotFound (no such share, or its
-// file is gone), ShareRevoked (also when its creator is gone or not active, or may not share the
-// file now), ShareExpired.
+// Visit decides what a visitor may see of a share now, and counts nothing. Faults: NotFound (no
+// such share, or its file is gone), ShareRevoked (also when its creator is gone or not active, or
+// may not share the file now), ShareExpired.
 func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error) {
 	row, err := find(s.db.Read(ctx), id)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 	case err != nil:
 		return Visit{}, err
 	}
-	visit, err := judge(ctx, found, row, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID,
-		IP: v.IP}, v.PasswordIDs)
+	actor := access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID, IP: v.IP}
+	visit, err := authorizeVisit(ctx, found, row, actor, v.PasswordIDs)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -52,12 +52,12 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 	return visit, nil
 }
 
-// judge is Visit for a known creator and entry, without the check of the end. passwordIDs are the
-// passwords that the visitor has given. Faults: NotFound, ShareRevoked.
-func judge(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor,
+// authorizeVisit is Visit for a known creator and entry, without the check of the end. passwordIDs
+// are the passwords that the visitor has given. Faults: NotFound, ShareRevoked.
+func authorizeVisit(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor,
 	passwordIDs []string) (Visit, error) {
 	creator.Unlocked = nil
-	locks, err := found.SharePasswords(ctx, creator)
+	required, err := found.SharePasswords(ctx, creator)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -65,7 +65,7 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 	hasPassword := row.PasswordID != ""
 	if hasPassword {
 		visit.Passwords = []files.RequiredPassword{{ID: row.PasswordID, Hash: row.passwordHash}}
-		if creator.Unlocked, err = replacedPasswords(found, creator, row.proof, locks); err != nil {
+		if creator.Unlocked, err = replacedPasswords(found, creator, row.proof, required); err != nil {
 			return Visit{}, err
 		}
 	}
@@ -74,12 +74,12 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 		return Visit{}, err
 	}
 	if sharing.NeedsPassword(creator) {
-		for _, lock := range locks {
-			if !creator.HasUnlocked(lock.ID) {
-				visit.Passwords = append(visit.Passwords, lock)
+		for _, password := range required {
+			if !creator.HasUnlocked(password.ID) {
+				visit.Passwords = append(visit.Passwords, password)
 			}
 		}
-		creator.Unlocked = append(creator.Unlocked, intersect(locks, passwordIDs)...)
+		creator.Unlocked = append(creator.Unlocked, intersect(required, passwordIDs)...)
 		if sharing, err = found.SharePermissions(creator); err != nil {
 			return Visit{}, err
 		}
@@ -101,24 +101,24 @@ func judge(ctx context.Context, found *files.FoundEntry, row Share, creator acce
 // replacedPasswords returns the ids of those passwords of the file that the share's own password
 // replaces.
 func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []string,
-	locks []files.RequiredPassword) ([]string, error) {
+	required []files.RequiredPassword) ([]string, error) {
 	sharing, err := found.SharePermissions(creator)
 	if err != nil {
 		return nil, err
 	}
-	ids := intersect(locks, proof)
+	ids := intersect(required, proof)
 	if g := sharing.Password; g != nil && creator.ControlsPassword(*g) && !slices.Contains(ids, g.ID) {
 		ids = append(ids, g.ID)
 	}
 	return ids, nil
 }
 
-// intersect returns the ids of those locks that are also in ids.
-func intersect(locks []files.RequiredPassword, ids []string) []string {
+// intersect returns the ids of those passwords that are also in ids.
+func intersect(required []files.RequiredPassword, ids []string) []string {
 	var have []string
-	for _, lock := range locks {
-		if slices.Contains(ids, lock.ID) {
-			have = append(have, lock.ID)
+	for _, password := range required {
+		if slices.Contains(ids, password.ID) {
+			have = append(have, password.ID)
 		}
 	}
 	return have

@@ -252,7 +252,7 @@ type readFunc func(p []byte) (int, error)
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Abuse case C31.
-func TestRightsAreJudgedAgainOnCompletion(t *testing.T) {
+func TestRightsAreCheckedAgainOnCompletion(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		session := w.create(w.ann, upload.NewSession{Dir: path("/uploads/new"), Name: "f", Size: 5})
 		etag := w.putRaw(w.ann, session.ID, "hello")

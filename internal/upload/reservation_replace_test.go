@@ -97,7 +97,7 @@ func TestReplacedBytesCountOnce(t *testing.T) {
 
 // The target is deleted or gets smaller meanwhile: the completion decides again, and refuses what
 // does not fit without losing anything.
-func TestReplacementIsJudgedAgainAtItsEnd(t *testing.T) {
+func TestReplacementIsAuthorizedAgainAtItsEnd(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		if err := w.setLimits(w.ann, 1000, 1); err != nil {
 			t.Fatal(err)

@@ -72,20 +72,20 @@ func (req *request) propfind() error {
 		}
 	}
 	self := entry.Member()
-	facts, err := a.readDetails([]files.Member{self})
+	details, err := a.readDetails([]files.Member{self})
 	if err != nil {
 		return err
 	}
 	a.begin()
-	a.writeResponse(href(req.Path, entry.Folder), &self, facts, a.covering)
+	a.writeResponse(href(req.Path, entry.Folder), &self, details, a.covering)
 	deep := deepLocks(a.covering)
 	for len(page) > 0 {
 		for some := range slices.Chunk(page, detailsBatch) {
-			if facts, err = a.readDetails(some); err != nil {
+			if details, err = a.readDetails(some); err != nil {
 				return a.end(err)
 			}
 			for i := range some {
-				a.writeMember(&some[i], facts, deep)
+				a.writeMember(&some[i], details, deep)
 			}
 		}
 		if err = a.flush(); err != nil {

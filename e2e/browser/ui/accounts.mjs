@@ -1,7 +1,7 @@
 // Two tabs of one browser share a session cookie: one of them signs in with another account.
 import { enter } from './files.mjs'
 import { few, once } from './forms.mjs'
-import { equal, judge, until } from './harness.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 // another returns an account other than that of the scenario.
@@ -44,14 +44,18 @@ async function told(page, config) {
   const held = page.waitForRequest('**/api/files/upload-session')
   const chooser = page.waitForEvent('filechooser')
   await page.keyboard.press('Alt+u')
-  const files = [0, 1, 2, 3, 4, 5].map((n) => ({ name: `held ${n}.txt`, mimeType: 'text/plain', buffer: Buffer.from(`${n}`) }))
+  const files = [0, 1, 2, 3, 4, 5].map((n) => ({
+    name: `held ${n}.txt`,
+    mimeType: 'text/plain',
+    buffer: Buffer.from(`${n}`),
+  }))
   await (await chooser).setFiles(files)
   await held
   const statuses = watchWrites(page)
   const tab = await changeAccount(page, config)
   const notice = page.getByRole('dialog', { name: say.changed(another(config)) })
   await notice.waitFor()
-  equal('faults of the notice', await judge(page), [])
+  equal('faults of the notice', await inspect(page), [])
   await config.shot('account-changed')
   release()
   await until('an answer to the upload', () => statuses.length > 0)
@@ -87,7 +91,11 @@ const refused = (missing) =>
       await field.fill('of the wrong account')
       await field.press('Enter')
       await notice.waitFor()
-      equal('writes that were not refused', statuses.filter((status) => status !== 409), [])
+      equal(
+        'writes that were not refused',
+        statuses.filter((status) => status !== 409),
+        [],
+      )
     }
     await notice.waitFor()
     await notice.getByRole('button', { name: say.continueAs(another(config)) }).click()

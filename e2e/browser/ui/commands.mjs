@@ -1,8 +1,8 @@
 // The actions of a folder, in its menu and in the command list; the player; and no overlap of the
 // floating elements at the lower edge.
-import { enter, furnish } from './files.mjs'
-import { spoken } from './forms.mjs'
-import { equal, judge, sizes, until } from './harness.mjs'
+import { createFolder, enter } from './files.mjs'
+import { bothLanguages } from './forms.mjs'
+import { equal, inspect, sizes, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { wave } from './pictures.mjs'
 
@@ -14,7 +14,7 @@ const focused = (page) =>
 async function offers(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(
+  const folder = await createFolder(
     page,
     config,
     'Menus',
@@ -25,7 +25,7 @@ async function offers(page, config) {
   await first.waitFor()
   await page.mouse.click(1200, 700, { button: 'right' })
   const menu = page.getByRole('menu', { name: say.actions, exact: true })
-  equal('faults of the menu', await judge(page), [])
+  equal('faults of the menu', await inspect(page), [])
   await config.shot('folder-menu')
   await menu.getByRole('menuitem', { name: say.selectAll }).click()
   await page.getByRole('toolbar', { name: say.forChosen }).waitFor()
@@ -36,7 +36,7 @@ async function offers(page, config) {
   await menu.getByRole('menuitem', { name: say.folderDetails }).press('Enter')
   const details = page.getByRole('complementary', { name: say.details })
   await details.getByText(folder, { exact: true }).waitFor()
-  equal('faults with the details', await judge(page), [])
+  equal('faults with the details', await inspect(page), [])
 
   await first.click()
   await page.keyboard.press('Shift+F10')
@@ -59,11 +59,11 @@ async function commands(page, config) {
   const dialog = page.getByRole('dialog', { name: say.commands })
   const field = dialog.getByRole('combobox', { name: say.find })
   await field.waitFor()
-  equal('faults of the list', await judge(page), [])
+  equal('faults of the list', await inspect(page), [])
   await config.shot('commands')
   await page.keyboard.type('no such thing')
   await dialog.getByText(say.noAction).waitFor()
-  equal('faults without an answer', await judge(page), [])
+  equal('faults without an answer', await inspect(page), [])
   await field.fill(say.newFolder)
   equal('what is offered', await dialog.getByRole('option').count(), 1)
   await page.keyboard.press('Enter')
@@ -104,7 +104,7 @@ async function commands(page, config) {
 async function plays(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Sounds', [
+  const folder = await createFolder(page, config, 'Sounds', [
     { name: 'song.wav', bytes: wave(60).toString('base64') },
     { name: 'words.txt', bytes: btoa('la') },
   ])
@@ -117,7 +117,7 @@ async function plays(page, config) {
   const player = page.getByRole('region', { name: say.player, exact: true })
   await player.getByText('song.wav').waitFor()
   await viewer.waitFor({ state: 'detached' })
-  equal('faults of the player', await judge(page), [])
+  equal('faults of the player', await inspect(page), [])
   await config.shot('player')
   const time = () => page.locator('audio').evaluate((element) => (element.paused ? -1 : element.currentTime))
   const goesOn = async () => {
@@ -150,7 +150,7 @@ async function plays(page, config) {
 async function floats(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Edge', [
+  const folder = await createFolder(page, config, 'Edge', [
     { name: 'song.wav', bytes: wave(60).toString('base64') },
     { name: 'words.txt', bytes: btoa('la') },
   ])
@@ -202,8 +202,8 @@ async function floats(page, config) {
 }
 
 export const scenarios = [
-  { name: 'offers the menu of a folder', forms: spoken, run: offers },
-  { name: 'lists the commands', forms: spoken, run: commands },
-  { name: 'plays on', forms: (full) => spoken(full).slice(0, 1), run: plays },
-  { name: 'hides nothing at the lower edge', forms: (full) => spoken(full).slice(1), run: floats },
+  { name: 'offers the menu of a folder', forms: bothLanguages, run: offers },
+  { name: 'lists the commands', forms: bothLanguages, run: commands },
+  { name: 'plays on', forms: (full) => bothLanguages(full).slice(0, 1), run: plays },
+  { name: 'hides nothing at the lower edge', forms: (full) => bothLanguages(full).slice(1), run: floats },
 ]

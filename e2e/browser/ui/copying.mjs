@@ -1,7 +1,7 @@
 // Copied links: whoever gets one opens it in a browser of their own, without an account.
-import { enter, furnish } from './files.mjs'
+import { createFolder, enter } from './files.mjs'
 import { every, once } from './forms.mjs'
-import { equal, judge, until } from './harness.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { fromMenu } from './panels.mjs'
 import { cramped } from './phone.mjs'
@@ -52,7 +52,7 @@ async function stand(page, config, folder, more = []) {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await enter(page, config, '')
   const files = [...names.map((name) => ({ name, bytes: bytesOf(name).toString('base64') })), ...more]
-  const path = await furnish(page, config, folder, files)
+  const path = await createFolder(page, config, folder, files)
   await page.goto(`/app/files${path}`)
   await page.getByRole('link', { name: /^one\.png/ }).waitFor()
   return path
@@ -253,7 +253,7 @@ async function looks(page, config) {
     await page.getByRole('menuitem', { name: new RegExp(`^${action}`) }).click()
   }
   const look = async (what) => {
-    equal(`faults of ${what}`, await judge(page), [])
+    equal(`faults of ${what}`, await inspect(page), [])
     equal(`what is cramped on ${what}`, await cramped(page, config), [])
     await config.shot(`links-${what}`)
   }

@@ -1,6 +1,6 @@
 // The file browser, the viewer and the panels, and stored files that try to execute code.
-import { every, once, spoken } from './forms.mjs'
-import { equal, judge, until } from './harness.mjs'
+import { bothLanguages, every, once } from './forms.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { png } from './pictures.mjs'
 
@@ -10,8 +10,9 @@ export async function enter(page, config, path) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// furnish creates a folder with files by the API, in the session of the page, and returns its path.
-export async function furnish(page, config, folder, names, parent = `/home/${config.username}`) {
+// createFolder creates a folder with files by the API, in the session of the page, and returns its
+// path.
+export async function createFolder(page, config, folder, names, parent = `/home/${config.username}`) {
   await page.evaluate(
     async ({ parent, folder, names }) => {
       const { data } = await (await fetch('/api/auth/csrf-token')).json()
@@ -57,40 +58,40 @@ const papers = ['notes.txt', '报告.pdf', 'main.go', 'song.mp3'].map((name) => 
 async function looks(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const judged = async (what) => {
-    equal(`faults of ${what}`, await judge(page), [])
+  const expectNoFaults = async (what) => {
+    equal(`faults of ${what}`, await inspect(page), [])
     await config.shot(`files-${what}`)
   }
-  const folder = await furnish(page, config, 'Lakes', [...pictures, ...papers])
+  const folder = await createFolder(page, config, 'Lakes', [...pictures, ...papers])
   await page.goto(`/app/files${folder}`)
   await page.getByRole('link', { name: /^lake 1\.png/ }).waitFor()
   await page.waitForFunction(
     () => [...document.images].filter((image) => image.complete && image.naturalWidth > 0).length >= 4,
   )
-  await judged('grid')
+  await expectNoFaults('grid')
   await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitemradio', { name: say.list, exact: true }).click()
-  await judged('list')
+  await expectNoFaults('list')
   if (config.size === 'phone') await page.getByRole('button', { name: say.search, exact: true }).click()
   await page.getByRole('searchbox').fill('lake 1')
   await page.getByRole('link', { name: /^lake 5\.png/ }).waitFor({ state: 'detached' })
   await page.getByRole('link', { name: /lake 12\.png/ }).waitFor()
-  await judged('search')
+  await expectNoFaults('search')
   await page.goto(`/app/files${folder}/nothing`)
   await page.getByRole('heading', { name: say.noFolder }).waitFor()
-  await judged('gone')
+  await expectNoFaults('gone')
 }
 
 async function views(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Views', [...pictures.slice(0, 3), ...papers.slice(0, 1)])
+  const folder = await createFolder(page, config, 'Views', [...pictures.slice(0, 3), ...papers.slice(0, 1)])
   await page.goto(`/app/files${folder}`)
   await page.getByRole('link', { name: /^lake 1\.png/ }).dblclick()
   const viewer = page.getByRole('dialog')
   await viewer.locator('img').first().waitFor()
   equal('the query of the address', new URL(page.url()).searchParams.has('view'), true)
-  equal('faults of the viewer', await judge(page), [])
+  equal('faults of the viewer', await inspect(page), [])
   await config.shot('viewer')
   await page.keyboard.press('ArrowRight')
   await viewer.getByText('lake 2.png').first().waitFor()
@@ -99,7 +100,7 @@ async function views(page, config) {
   equal('the address', decodeURIComponent(new URL(page.url()).pathname), `/app/files${folder}`)
   await page.getByRole('link', { name: /^notes\.txt/ }).dblclick()
   await viewer.getByText('a few words').waitFor()
-  equal('faults of the viewer of text', await judge(page), [])
+  equal('faults of the viewer of text', await inspect(page), [])
   await page.keyboard.press('Escape')
   await viewer.waitFor({ state: 'detached' })
 
@@ -107,7 +108,7 @@ async function views(page, config) {
   await page.keyboard.press('Delete')
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('button', { name: say.delete, exact: true }).hover()
-  equal('faults of the question', await judge(page), [])
+  equal('faults of the question', await inspect(page), [])
   equal('the focus of the question', await page.evaluate(() => document.activeElement.textContent.trim()), say.cancel)
   await config.shot('delete')
   await dialog.getByRole('button', { name: say.delete, exact: true }).click()
@@ -119,7 +120,7 @@ async function views(page, config) {
 async function movesOn(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(
+  const folder = await createFolder(
     page,
     config,
     'Moving',
@@ -128,9 +129,9 @@ async function movesOn(page, config) {
   await page.goto(`/app/files${folder}`)
   await page.getByRole('gridcell', { name: /^first/ }).waitFor()
   let release
-  const held = new Promise((resolve) => (release = resolve))
+  const released = new Promise((resolve) => (release = resolve))
   await page.route('**/api/files/batch', async (route) => {
-    await held
+    await released
     await route.continue()
   })
   await page.keyboard.press('Control+a')
@@ -142,7 +143,7 @@ async function movesOn(page, config) {
   await target.waitFor({ state: 'detached' })
   equal('how many are there', await page.getByRole('gridcell').count(), 2)
   await page.getByRole('progressbar', { name: say.moving }).waitFor()
-  equal('faults of the card', await judge(page), [])
+  equal('faults of the card', await inspect(page), [])
   await config.shot('moving')
   release()
   await page.getByText(say.moved).waitFor()
@@ -154,7 +155,7 @@ async function movesOn(page, config) {
 async function refuses(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Refused', papers.slice(0, 1))
+  const folder = await createFolder(page, config, 'Refused', papers.slice(0, 1))
   await page.goto(`/app/files${folder}`)
   const entry = page.getByRole('gridcell', { name: /^notes\.txt/ })
   await entry.waitFor()
@@ -164,7 +165,7 @@ async function refuses(page, config) {
   await name.press('Enter')
   await page.getByRole('alert').filter({ hasText: say.badName }).waitFor()
   equal('whether the focus is on the name', await name.evaluate((field) => field === document.activeElement), true)
-  equal('faults of a name that is refused', await judge(page), [])
+  equal('faults of a name that is refused', await inspect(page), [])
   await page.keyboard.press('Escape')
 
   const broken = { success: false, error: { code: 'FORBIDDEN', message: 'No.' }, timestamp: 0 }
@@ -178,7 +179,7 @@ async function refuses(page, config) {
   const told = dialog.getByRole('alert').filter({ hasText: say.noPermission })
   await told.waitFor()
   await until('the focus on what went wrong', () => told.evaluate((words) => words === document.activeElement))
-  equal('faults of the dialog', await judge(page), [])
+  equal('faults of the dialog', await inspect(page), [])
 }
 
 // Abuse cases C67 to C72: the page shows files of any name and content, and executes none of them.
@@ -210,16 +211,16 @@ async function visits(page, config) {
   await page.getByRole('link', { name: say.visit }).click()
   await page.getByRole('link', { name: /^public/ }).dblclick()
   await page.getByRole('link', { name: /^odd/ }).waitFor()
-  equal('faults of the page for visitors', await judge(page), [])
+  equal('faults of the page for visitors', await inspect(page), [])
   equal('buttons to upload', await page.getByRole('button', { name: say.upload }).count(), 0)
   await config.shot('visitor')
 }
 
 export const scenarios = [
   { name: 'the file browser looks right', forms: every, run: looks },
-  { name: 'shows and deletes files', forms: spoken, run: views },
-  { name: 'moves on in the background', forms: (full) => spoken(full).slice(1), run: movesOn },
-  { name: 'says what is refused', forms: (full) => spoken(full).slice(1), run: refuses },
+  { name: 'shows and deletes files', forms: bothLanguages, run: views },
+  { name: 'moves on in the background', forms: (full) => bothLanguages(full).slice(1), run: movesOn },
+  { name: 'says what is refused', forms: (full) => bothLanguages(full).slice(1), run: refuses },
   { name: 'runs nothing of what is stored', forms: once, run: harmless },
-  { name: 'shows public files to visitors', forms: spoken, run: visits },
+  { name: 'shows public files to visitors', forms: bothLanguages, run: visits },
 ]

@@ -20,8 +20,8 @@ export const few = (full) =>
         { language: 'zh-CN', theme: 'dark', size: 'small' },
       ]
 
-// spoken: each language and each theme once, for scenarios of actions.
-export const spoken = () => [
+// bothLanguages: each language and each theme once, for scenarios of actions.
+export const bothLanguages = () => [
   { language: 'en-US', theme: 'light', size: 'desk' },
   { language: 'zh-CN', theme: 'dark', size: 'desk' },
 ]

@@ -34,7 +34,7 @@ export const launch = (...more) =>
     ],
   })
 
-// open opens a page in a new profile. `page.faults()` and `judge` return the faults of the page.
+// open opens a page in a new profile. `page.faults()` and `inspect` return the faults of the page.
 export async function open(browser, { language = 'en-US', theme = 'light', size = 'desk', base, ...more }) {
   const context = await browser.newContext({
     viewport: sizes[size],
@@ -68,9 +68,9 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
   return page
 }
 
-// judge runs axe on the page as it is, in the theme of the scenario: WCAG 2.2 A and AA and best
+// inspect runs axe on the page as it is, in the theme of the scenario: WCAG 2.2 A and AA and best
 // practices. It returns the faults, a line for each element.
-export async function judge(page) {
+export async function inspect(page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
   const { violations } = await page.evaluate(() =>
     window.axe.run(document, {
@@ -84,7 +84,7 @@ export async function judge(page) {
     ),
   )
   const shown = await page.evaluate(() => document.documentElement.dataset.theme)
-  if (shown !== page.theme) found.push(`the theme is ${shown}, and ${page.theme} is to be judged`)
+  if (shown !== page.theme) found.push(`the theme is ${shown}, and ${page.theme} is expected`)
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   if (wide > 0) found.push(`the page scrolls sideways by ${wide} px`)
   return found

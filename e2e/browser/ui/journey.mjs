@@ -4,8 +4,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { spoken } from './forms.mjs'
-import { equal, judge } from './harness.mjs'
+import { bothLanguages } from './forms.mjs'
+import { equal, inspect } from './harness.mjs'
 import { makeKey } from './keys.mjs'
 import { labels, signIn } from './labels.mjs'
 import { album } from './pictures.mjs'
@@ -14,8 +14,8 @@ const count = 50
 
 async function journey(page, config) {
   const say = labels[config.language]
-  const judged = async (what) => {
-    equal(`faults of ${what}`, await judge(page), [])
+  const expectNoFaults = async (what) => {
+    equal(`faults of ${what}`, await inspect(page), [])
     await config.shot(`journey-${what}`)
   }
   const dir = await mkdtemp(join(tmpdir(), 'larder-album-'))
@@ -36,7 +36,7 @@ async function journey(page, config) {
     await signIn(page, config)
     if (config.opens) await page.getByRole('link', { name: config.opens, exact: true }).dblclick()
     await page.getByText(say.emptyFolder).waitFor()
-    await judged('empty')
+    await expectNoFaults('empty')
   })
 
   await step('upload', async () => {
@@ -47,10 +47,10 @@ async function journey(page, config) {
     ])
     await chooser.setFiles(pictures)
     await page.getByRole('heading', { name: say.uploaded(count) }).waitFor({ timeout: 60_000 })
-    await judged('uploaded')
+    await expectNoFaults('uploaded')
     await page.getByRole('link', { name: 'Trip', exact: true }).dblclick()
     await page.getByText(say.items(count)).first().waitFor()
-    await judged('album')
+    await expectNoFaults('album')
   })
 
   await step('link', async () => {
@@ -60,7 +60,7 @@ async function journey(page, config) {
     await panel.getByRole('tab', { name: 'Markdown' }).click()
     const text = await panel.getByLabel(say.linkText).inputValue()
     equal('the Markdown link', text, `![photo-01.png](${config.base}${folder}/Trip/photo-01.png)`)
-    await judged('link')
+    await expectNoFaults('link')
     await panel.getByRole('button', { name: say.close, exact: true }).click()
   })
 
@@ -78,7 +78,7 @@ async function journey(page, config) {
     await page.getByRole('button', { name: say.move, exact: true }).click()
     const target = page.getByRole('dialog', { name: say.moveTitle })
     await target.getByRole('treeitem', { name: 'public' }).click()
-    await judged('move')
+    await expectNoFaults('move')
     await target.getByRole('button', { name: say.moveHere }).click()
     await target.waitFor({ state: 'detached' })
     await page
@@ -99,4 +99,4 @@ async function journey(page, config) {
   await rm(dir, { recursive: true })
 }
 
-export const scenarios = [{ name: 'a first visit', forms: spoken, run: journey }]
+export const scenarios = [{ name: 'a first visit', forms: bothLanguages, run: journey }]

@@ -1,7 +1,7 @@
 // Everything by the keyboard alone: no pointer, an element always has the focus, and panels restore
 // the focus when they close.
 import { once } from './forms.mjs'
-import { furnish } from './files.mjs'
+import { createFolder } from './files.mjs'
 import { equal, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { png } from './pictures.mjs'
@@ -387,9 +387,9 @@ async function byKeys(page, config) {
   await k.press('Enter')
   await page.getByRole('navigation', { name: say.nav, exact: true }).waitFor()
   await k.at('content')
-  await furnish(page, config, 'Keyboard', [...pictures, ...words])
-  await furnish(page, config, 'Inner', [], k.folder)
-  await furnish(
+  await createFolder(page, config, 'Keyboard', [...pictures, ...words])
+  await createFolder(page, config, 'Inner', [], k.folder)
+  await createFolder(
     page,
     config,
     'Row',

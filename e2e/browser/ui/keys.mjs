@@ -1,7 +1,7 @@
 // API keys: created for a purpose, shown once with a configuration for each client, tested by an
 // upload.
 import { every, few } from './forms.mjs'
-import { equal, judge } from './harness.mjs'
+import { equal, inspect } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 async function enter(page, config) {
@@ -14,11 +14,11 @@ async function enter(page, config) {
 async function looks(page, config) {
   const say = labels[config.language]
   await enter(page, config)
-  equal('faults of the list', await judge(page), [])
+  equal('faults of the list', await inspect(page), [])
   await config.shot('keys')
   await page.getByRole('button', { name: say.newKey }).first().click()
   await page.getByRole('dialog', { name: say.newKeyTitle }).waitFor()
-  equal('faults of the form', await judge(page), [])
+  equal('faults of the form', await inspect(page), [])
   await config.shot('keys-new')
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -35,7 +35,7 @@ export async function makeKey(page, config) {
   await form.getByRole('button', { name: say.createKey }).click()
   const sheet = page.getByRole('dialog', { name: say.saveNow })
   await sheet.waitFor()
-  equal('faults of the sheet', await judge(page), [])
+  equal('faults of the sheet', await inspect(page), [])
   const token = await sheet.getByLabel(say.token, { exact: true }).inputValue()
   equal('the form of the token', /^pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}$/.test(token), true)
   await sheet.getByRole('tab', { name: 'PicGo' }).click()
@@ -53,7 +53,7 @@ export async function makeKey(page, config) {
     return document.elementFromPoint(x + width / 2, y + height - 4) === image
   })
   equal('whether the test picture is in sight', seen, true)
-  equal('faults with the test picture', await judge(page), [])
+  equal('faults with the test picture', await inspect(page), [])
   await config.shot('keys-made')
   await sheet.getByLabel(say.haveSaved).check()
   await sheet.getByRole('button', { name: say.close, exact: true }).click()

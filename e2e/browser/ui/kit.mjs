@@ -1,6 +1,6 @@
-// The page of the UI kit (web/kit): every component in each language, theme and size, judged by
+// The page of the UI kit (web/kit): every component in each language, theme and size, checked by
 // axe, and by the keyboard alone.
-import { languages, themes, equal, judge, until } from './harness.mjs'
+import { equal, inspect, languages, themes, until } from './harness.mjs'
 import { Keys } from './keyboard.mjs'
 import { cramped } from './phone.mjs'
 
@@ -20,7 +20,7 @@ async function enter(page, { language, theme }) {
 async function looks(page, config) {
   const found = new Set()
   const look = async (what) => {
-    for (const fault of await judge(page)) found.add(`${what}: ${fault}`)
+    for (const fault of await inspect(page)) found.add(`${what}: ${fault}`)
     for (const fault of await cramped(page, config)) found.add(`${what}: ${fault}`)
     await config.shot(`kit-${what}`)
   }
@@ -33,7 +33,10 @@ async function looks(page, config) {
   await look('end')
   await page.evaluate(() => scrollTo(0, 0))
   await look('top')
-  await page.getByText(english ? 'Show as a table' : '以表格显示').first().click()
+  await page
+    .getByText(english ? 'Show as a table' : '以表格显示')
+    .first()
+    .click()
   await page.evaluate(() => document.querySelector('#numbers').scrollIntoView())
   await look('numbers')
   await page.evaluate(() => document.querySelector('#list').scrollIntoView())
@@ -42,7 +45,10 @@ async function looks(page, config) {
   await page.getByLabel(english ? 'Status' : '状态', { exact: true }).selectOption('1')
   await look('list')
   await page.getByRole('searchbox').fill('nobody')
-  await page.getByRole('heading', { name: english ? 'Nobody found' : '没有找到用户' }).nth(1).waitFor()
+  await page
+    .getByRole('heading', { name: english ? 'Nobody found' : '没有找到用户' })
+    .nth(1)
+    .waitFor()
   await look('none')
   await page.getByRole('button', { name: english ? 'Actions' : '操作', exact: true }).click()
   await open(english ? 'Share' : '分享', 'ArrowRight')
@@ -58,11 +64,11 @@ async function looks(page, config) {
   equal('what is wrong', [...found], [])
 }
 
-// Without colours, each state still has a mark: the page is judged, and the picture is looked at.
+// Without colours, each state still has a mark: the page is checked, and the picture is looked at.
 async function plain(page, config) {
   await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
   await enter(page, config)
-  equal('the faults in forced colours', await judge(page), [])
+  equal('the faults in forced colours', await inspect(page), [])
   await config.shot('kit-forced')
   const moves = await page.evaluate(() =>
     [...document.querySelectorAll('*')]
@@ -72,11 +78,11 @@ async function plain(page, config) {
   equal('what moves in spite of reduced motion', moves, [])
 }
 
-const chosen = (k, what) => until(`the choice of ${what}`, () => k.page.getByText(`Chosen: ${what}`, { exact: true }).isVisible(), 5000)
+const chosen = (k, what) =>
+  until(`the choice of ${what}`, () => k.page.getByText(`Chosen: ${what}`, { exact: true }).isVisible(), 5000)
 const table = (k) => k.page.getByRole('table', { name: 'Users' })
 const cell = (k, row) => table(k).locator('tbody tr').nth(row).locator('td').first().innerText()
-const rows = (k, want) =>
-  until(`${want} first in the table`, async () => (await cell(k, 0)).trim() === want, 5000)
+const rows = (k, want) => until(`${want} first in the table`, async () => (await cell(k, 0)).trim() === want, 5000)
 
 const scripts = {
   async 'menu and submenus'(k) {
@@ -135,7 +141,11 @@ const scripts = {
     for (let n = 0; n < 12; n++) {
       // the browser's own controls are between the last and the first element: there the body has it
       await k.page.keyboard.press('Tab')
-      seen.push(await k.page.evaluate(() => document.activeElement === document.body || !!document.activeElement.closest('dialog')))
+      seen.push(
+        await k.page.evaluate(
+          () => document.activeElement === document.body || !!document.activeElement.closest('dialog'),
+        ),
+      )
     }
     equal('whether the focus stays', seen.includes(false), false)
     await k.press('Escape')
@@ -147,7 +157,10 @@ const scripts = {
     equal('the open drawers', await k.page.getByRole('dialog').count(), 0)
   },
   async 'sort a table'(k) {
-    const sorted = () => table(k).locator('th').evaluateAll((heads) => heads.map((head) => head.getAttribute('aria-sort')))
+    const sorted = () =>
+      table(k)
+        .locator('th')
+        .evaluateAll((heads) => heads.map((head) => head.getAttribute('aria-sort')))
     equal('the order', await sorted(), ['ascending', null, null, null, null, null])
     await rows(k, 'ann')
     await k.to('Name', 'Tab')
@@ -239,7 +252,11 @@ const scripts = {
     await k.press('Enter', 'Tab')
     await k.at('Requests by hour')
     equal('the rows', await k.page.locator('figure').first().locator('tbody tr').count(), 24)
-    equal('the missing value', await k.page.locator('figure').first().locator('tbody tr').nth(7).locator('td').nth(1).innerText(), '–')
+    equal(
+      'the missing value',
+      await k.page.locator('figure').first().locator('tbody tr').nth(7).locator('td').nth(1).innerText(),
+      '–',
+    )
   },
 }
 

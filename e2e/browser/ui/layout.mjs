@@ -1,5 +1,5 @@
 // Layout: aligned lines, no overlaps, and lengths that fit.
-import { enter, furnish } from './files.mjs'
+import { createFolder, enter } from './files.mjs'
 import { equal } from './harness.mjs'
 import { labels } from './labels.mjs'
 
@@ -16,7 +16,7 @@ async function stands(page, config) {
   const say = labels[config.language]
   const phone = config.size === 'phone'
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Lines', [{ name: 'notes.txt', bytes: btoa('a few words') }])
+  const folder = await createFolder(page, config, 'Lines', [{ name: 'notes.txt', bytes: btoa('a few words') }])
   await page.goto(`/app/files${folder}`)
   const entry = page.getByRole('gridcell', { name: /^notes\.txt/ })
   await entry.waitFor()
@@ -69,7 +69,7 @@ async function goesDeep(page, config) {
   await enter(page, config, '')
   let folder = `/home/${config.username}`
   for (let level = 1; level <= 30; level++)
-    folder = await furnish(
+    folder = await createFolder(
       page,
       config,
       `level ${level}`,

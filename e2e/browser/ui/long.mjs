@@ -53,7 +53,7 @@ const machines = {
 }
 
 // The largest contentful paint of the first screen (LCP, ms), median and worst of five visits with
-// an empty cache, and its layout shift (CLS). The time is reported and not judged, because it
+// an empty cache, and its layout shift (CLS). The time is reported and has no limit, because it
 // depends on the machine and its load.
 async function appears(page, config) {
   await enter(page, config, '/public/odd')
@@ -101,7 +101,7 @@ async function appears(page, config) {
 // Ten thousand files: the cost of a frame of scrolling, the time of a jump to the middle, and the
 // number of rendered entries.
 async function scrolls(page, config) {
-  await config.ask('many')
+  await config.ask('createManyFiles')
   await enter(page, config, '/public/many')
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')

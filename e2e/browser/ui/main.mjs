@@ -7,7 +7,7 @@
 //     users: account by language
 //     password: password of all accounts
 //     only: part of a scenario's name, or ""
-//     full: whether screens are judged in all forms
+//     full: whether screens are inspected in all forms
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
@@ -23,15 +23,15 @@ import * as accounts from './accounts.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as copying from './copying.mjs'
+import * as errorpages from './errorpages.mjs'
 import * as files from './files.mjs'
-import * as gone from './gone.mjs'
+import * as interruptions from './interruptions.mjs'
 import * as journey from './journey.mjs'
 import * as keyboard from './keyboard.mjs'
 import * as keys from './keys.mjs'
 import * as kit from './kit.mjs'
 import * as layout from './layout.mjs'
 import * as long from './long.mjs'
-import * as meanwhile from './meanwhile.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
@@ -39,7 +39,7 @@ import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
 import * as thumbs from './thumbs.mjs'
-import * as trouble from './trouble.mjs'
+import * as uploadfaults from './uploadfaults.mjs'
 import * as widths from './widths.mjs'
 
 const input = createInterface({ input: process.stdin })
@@ -55,12 +55,12 @@ const scenarios = [
   ...journey.scenarios,
   ...signin.scenarios,
   ...accounts.scenarios,
-  ...gone.scenarios,
+  ...errorpages.scenarios,
   ...files.scenarios,
   ...commands.scenarios,
   ...places.scenarios,
   ...arrivals.scenarios,
-  ...meanwhile.scenarios,
+  ...interruptions.scenarios,
   ...shown.scenarios,
   ...thumbs.scenarios,
   ...keys.scenarios,
@@ -70,7 +70,7 @@ const scenarios = [
   ...phone.scenarios,
   ...layout.scenarios,
   ...widths.scenarios,
-  ...(config.full ? [...long.scenarios, ...trouble.scenarios, ...stores.scenarios] : []),
+  ...(config.full ? [...long.scenarios, ...uploadfaults.scenarios, ...stores.scenarios] : []),
 ]
 for (const { name, forms, run, lan } of config.kit ? kit.scenarios : scenarios) {
   for (const form of forms(config.full)) {

@@ -1,7 +1,7 @@
 // Opens all panels of a folder, one after the other. The caller decides which checks run on each.
 import { few } from './forms.mjs'
-import { enter, furnish } from './files.mjs'
-import { equal, judge } from './harness.mjs'
+import { createFolder, enter } from './files.mjs'
+import { equal, inspect } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -35,8 +35,8 @@ export async function fromMenu(page, say, entry, action) {
   await page.getByRole('menuitem', { name: new RegExp(`^${action}`) }).click()
 }
 
-// held fails if no element has the focus after a dialog has closed.
-async function held(page, what) {
+// expectFocus fails if no element has the focus after a dialog has closed.
+async function expectFocus(page, what) {
   equal(
     `whether something has the focus after ${what}`,
     await page.evaluate(() => document.activeElement !== document.body),
@@ -53,7 +53,7 @@ async function dialogs(page, say, look) {
     await look(what)
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    await held(page, what)
+    await expectFocus(page, what)
   }
   await named('move', say.moveTo, say.moveTitle, (dialog) => dialog.getByRole('treeitem', { name: 'Panels' }).waitFor())
   await named('copy', say.copyTo, say.copyTitle, (dialog) => dialog.getByRole('treeitem', { name: 'Panels' }).waitFor())
@@ -86,7 +86,7 @@ async function inPlace(page, say, look, phone) {
   await look('shortcuts')
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  await held(page, 'shortcuts')
+  await expectFocus(page, 'shortcuts')
 
   // on a phone the button to add entries needs an empty selection
   await page.keyboard.press('Escape')
@@ -95,13 +95,13 @@ async function inPlace(page, say, look, phone) {
   await page.getByLabel(say.folderName).waitFor()
   await look('new folder')
   await page.keyboard.press('Escape')
-  await held(page, 'new folder')
+  await expectFocus(page, 'new folder')
 
   await fromMenu(page, say, /^notes\.txt/, say.rename)
   await page.getByLabel(say.newName).waitFor()
   await look('rename')
   await page.keyboard.press('Escape')
-  await held(page, 'rename')
+  await expectFocus(page, 'rename')
 
   await page.getByRole('button', { name: say.more, exact: true }).click()
   await look('menu')
@@ -113,7 +113,7 @@ async function inPlace(page, say, look, phone) {
     .waitFor()
   await look('details')
   await page.getByRole('button', { name: say.hideDetails }).click()
-  await held(page, 'details')
+  await expectFocus(page, 'details')
 }
 
 async function viewer(page, say, look) {
@@ -131,7 +131,7 @@ async function viewer(page, say, look) {
     await look(`viewer of ${file}`)
     await page.keyboard.press('Escape')
     await shown.waitFor({ state: 'detached' })
-    await held(page, `viewer of ${file}`)
+    await expectFocus(page, `viewer of ${file}`)
   }
 }
 
@@ -163,7 +163,7 @@ async function notices(page, say, look, phone) {
   await look('conflict')
   await sheet.getByRole('button', { name: say.skipFile }).click()
   await sheet.waitFor({ state: 'detached' })
-  await held(page, 'conflict')
+  await expectFocus(page, 'conflict')
 
   await page.route('**/api/files/upload-session', (route) => route.fulfill({ status: 403, json: refusal }))
   await upload(['one.txt', 'two.txt'])
@@ -181,8 +181,8 @@ export async function walk(page, config, look) {
   const say = labels[config.language]
   const phone = config.size !== 'desk'
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Panels', contents)
-  await furnish(page, config, 'Inner', [], folder)
+  const folder = await createFolder(page, config, 'Panels', contents)
+  await createFolder(page, config, 'Inner', [], folder)
   await page.goto(`/app/files${folder}`)
   await page.getByRole('link', { name: /^lake 1\.png/ }).waitFor()
   await look('folder')
@@ -195,7 +195,7 @@ export async function walk(page, config, look) {
 async function looks(page, config) {
   const found = []
   await walk(page, config, async (what) => {
-    found.push(...[...(await judge(page)), ...(await cramped(page, config))].map((fault) => `${what}: ${fault}`))
+    found.push(...[...(await inspect(page)), ...(await cramped(page, config))].map((fault) => `${what}: ${fault}`))
     await config.shot(`panel-${what}`)
   })
   equal('faults', found, [])

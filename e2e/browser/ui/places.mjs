@@ -1,6 +1,6 @@
 // The place in a folder: Back, Forward and a reload lead to the scroll position and the active
 // entry that the user left.
-import { enter, furnish } from './files.mjs'
+import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
 import { equal, until } from './harness.mjs'
 import { labels } from './labels.mjs'
@@ -53,7 +53,7 @@ async function returns(page, config) {
     name: `page ${two(n)}.txt`,
     bytes: btoa('words'),
   }))
-  const folder = await furnish(page, config, 'Places', files)
+  const folder = await createFolder(page, config, 'Places', files)
   await folders(
     page,
     folder,

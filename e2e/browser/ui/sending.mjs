@@ -96,11 +96,11 @@ export function each(parts, count) {
 
 // within gives a scenario its own directory for the files that it uploads.
 const within = (run) => async (page, config) => {
-  const dir = await mkdtemp(join(tmpdir(), 'larder-trouble-'))
+  const dir = await mkdtemp(join(tmpdir(), 'larder-upload-faults-'))
   try {
     await run(page, { ...config, dir })
   } finally {
-    await config.ask('calm')
+    await config.ask('reset')
     await rm(dir, { recursive: true })
   }
 }

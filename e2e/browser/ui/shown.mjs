@@ -3,8 +3,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { enter, furnish } from './files.mjs'
-import { once, spoken } from './forms.mjs'
+import { createFolder, enter } from './files.mjs'
+import { bothLanguages, once } from './forms.mjs'
 import { equal, launch, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { png, wave } from './pictures.mjs'
@@ -18,7 +18,7 @@ const drawing =
 async function asks(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Ended', [picture('one.png', 0.2), picture('two.png', 0.7)])
+  const folder = await createFolder(page, config, 'Ended', [picture('one.png', 0.2), picture('two.png', 0.7)])
   await page.goto(`/app/files${folder}`)
   const entry = page.getByRole('gridcell', { name: /^one\.png/ })
   await entry.waitFor()
@@ -53,7 +53,7 @@ async function asks(page, config) {
 // within its card.
 async function shows(page, config) {
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Kinds', [
+  const folder = await createFolder(page, config, 'Kinds', [
     { name: 'drawing.svg', bytes: btoa(drawing) },
     { name: 'song.wav', bytes: wave(5).toString('base64') },
   ])
@@ -89,7 +89,7 @@ async function scrolls(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
   const names = Array.from({ length: 60 }, (_, n) => `box ${n}`)
-  const folder = await furnish(page, config, 'Bars', [picture('one.png', 0.4)])
+  const folder = await createFolder(page, config, 'Bars', [picture('one.png', 0.4)])
   await folders(page, folder, names)
   const browser = await launch('--show-scrollbars')
   try {
@@ -176,7 +176,7 @@ async function fills(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
   const KiB = 1024
-  const folder = await furnish(page, config, 'Full', [])
+  const folder = await createFolder(page, config, 'Full', [])
   try {
     await limit(page, config.username, 1000 * KiB)
     await page.goto(`/app/files${folder}`)
@@ -219,7 +219,7 @@ async function fills(page, config) {
 async function counts(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Parts', [])
+  const folder = await createFolder(page, config, 'Parts', [])
   await page.goto(`/app/files${folder}`)
   await page.getByText(say.emptyFolder).waitFor()
   // the last part waits
@@ -244,8 +244,8 @@ async function counts(page, config) {
 
 export const scenarios = [
   { name: 'asks for the sign-in when a picture is opened', forms: once, run: asks },
-  { name: 'shows drawings and players', forms: spoken, run: shows },
+  { name: 'shows drawings and players', forms: bothLanguages, run: shows },
   { name: 'keeps scroll bars apart', forms: once, run: scrolls },
-  { name: 'tells of a full storage', forms: spoken, run: fills },
+  { name: 'tells of a full storage', forms: bothLanguages, run: fills },
   { name: 'counts the bytes of parts', forms: once, run: counts },
 ]

@@ -1,7 +1,7 @@
 // Signing in: wrong and right passwords, the redirect afterwards, and a session that ends while the
 // page is open.
-import { every, few, once, spoken } from './forms.mjs'
-import { equal, judge, until } from './harness.mjs'
+import { bothLanguages, every, few, once } from './forms.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 // nav is the navigation of a signed-in user.
@@ -14,7 +14,7 @@ async function looks(page, config) {
   equal('the address', new URL(page.url()).pathname, '/app/login')
   equal('the language of the page', await page.evaluate(() => document.documentElement.lang), config.language)
   equal('the theme of the page', await page.evaluate(() => document.documentElement.dataset.theme), config.theme)
-  equal('faults of the page', await judge(page), [])
+  equal('faults of the page', await inspect(page), [])
   await config.shot('sign-in')
 }
 
@@ -23,7 +23,7 @@ async function signsIn(page, config) {
   await page.goto('/')
   await signIn(page, { ...config, password: 'not this one' })
   await page.getByText(say.wrong).waitFor()
-  equal('faults after a wrong password', await judge(page), [])
+  equal('faults after a wrong password', await inspect(page), [])
   await config.shot('sign-in-wrong')
   await signIn(page, config)
   await nav(page, config).waitFor()
@@ -50,7 +50,7 @@ async function starts(page, config) {
   )
   await page.goto('/')
   await page.getByText(say.starting).waitFor()
-  equal('faults of the page', await judge(page), [])
+  equal('faults of the page', await inspect(page), [])
   await config.shot('starting')
   await page.evaluate(() => (window.ready = true))
   await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
@@ -112,7 +112,7 @@ async function lost(page, config) {
   await home.click()
   const dialog = page.getByRole('dialog', { name: say.lost })
   await dialog.waitFor()
-  equal('faults of the dialog', await judge(page), [])
+  equal('faults of the dialog', await inspect(page), [])
   await config.shot('session-lost')
   await signIn(page, config)
   await dialog.waitFor({ state: 'detached' })
@@ -127,7 +127,7 @@ async function unverified(page, config) {
   await page.goto('/app/login')
   await signIn(page, { ...config, username: 'new@example.org' })
   equal('the address', await page.getByLabel(say.email).inputValue(), 'new@example.org')
-  equal('faults of the page', await judge(page), [])
+  equal('faults of the page', await inspect(page), [])
 }
 
 // Language and theme can be chosen before the sign-in, and stay for the next visit.
@@ -147,7 +147,7 @@ async function chooses(page, config) {
 
 export const scenarios = [
   { name: 'the sign-in looks right', forms: every, run: looks },
-  { name: 'signs in and out', forms: spoken, run: signsIn },
+  { name: 'signs in and out', forms: bothLanguages, run: signsIn },
   { name: 'waits for the service', forms: once, run: starts },
   { name: 'signs in by the keyboard', forms: once, run: byKeyboard },
   { name: 'stays on this site', forms: once, run: stays },

@@ -14,7 +14,7 @@ function puts(page, config) {
 // The bytes go to the store only, 1 MiB in one piece and 20 MiB in parts.
 async function straight(page, config) {
   const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB)]
-  await config.ask('stores')
+  await config.ask('createStores')
   await enter(page, config, '/open')
   const count = puts(page, config)
   await choose(
@@ -36,7 +36,7 @@ async function around(page, config, folder) {
     await written(config, 'later.bin', MiB),
     await written(config, 'last.bin', 20 * MiB),
   ]
-  await config.ask('stores')
+  await config.ask('createStores')
   await enter(page, config, folder)
   const count = puts(page, config)
   await choose(

@@ -1,6 +1,6 @@
 // Thumbnails: their size, how they fill their tiles, and that they wait for listings.
 import { randomBytes } from 'node:crypto'
-import { enter, furnish } from './files.mjs'
+import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
 import { equal, open, until } from './harness.mjs'
 import { labels } from './labels.mjs'
@@ -13,7 +13,7 @@ const image = (name, width, height) => ({ name, bytes: png(width, height, 0.6).t
 async function fills(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Shapes', [
+  const folder = await createFolder(page, config, 'Shapes', [
     image('icon.png', 48, 48),
     image('panorama.png', 1600, 200),
     image('photo.png', 1200, 800),
@@ -65,8 +65,8 @@ async function waits(page, config) {
     name: `photo ${n}.png`,
     bytes: noise(300, 220).toString('base64'),
   }))
-  const parent = await furnish(page, config, 'Slow', [])
-  const folder = await furnish(page, config, 'Photos', photos, parent)
+  const parent = await createFolder(page, config, 'Slow', [])
+  const folder = await createFolder(page, config, 'Photos', photos, parent)
   await page.goto(`/app/files${parent}`)
   await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
 

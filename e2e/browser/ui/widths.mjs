@@ -1,8 +1,8 @@
 // Windows between a phone and a desktop: the controls of the toolbar keep apart, names stay
 // readable, and the details leave the toolbar free.
-import { enter, furnish } from './files.mjs'
-import { spoken } from './forms.mjs'
-import { equal, judge, until } from './harness.mjs'
+import { createFolder, enter } from './files.mjs'
+import { bothLanguages } from './forms.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { folders } from './places.mjs'
 
@@ -50,7 +50,7 @@ async function fits(page, config) {
   await enter(page, config, '')
   const long = 'the lake in the early morning before the rain came'
   const files = ['one', 'two', 'three'].map((word) => ({ name: `${long} ${word}.txt`, bytes: btoa('words') }))
-  const folder = await furnish(page, config, 'Widths', files)
+  const folder = await createFolder(page, config, 'Widths', files)
   await folders(
     page,
     folder,
@@ -80,7 +80,7 @@ async function fits(page, config) {
   equal('what does not fit', found, [])
 
   await page.setViewportSize({ width: widths[0], height: 900 })
-  equal('faults of a narrow window', await judge(page), [])
+  equal('faults of a narrow window', await inspect(page), [])
   const keys = page.getByRole('navigation', { name: say.nav }).getByRole('link', { name: say.keys })
   equal('whether the navigation is narrow', (await keys.boundingBox()).width <= 64, true)
   const word = keys.getByText(say.keys)
@@ -91,4 +91,4 @@ async function fits(page, config) {
   await config.shot('width-rail')
 }
 
-export const scenarios = [{ name: 'fits between phone and desk', forms: spoken, run: fits }]
+export const scenarios = [{ name: 'fits between phone and desk', forms: bothLanguages, run: fits }]

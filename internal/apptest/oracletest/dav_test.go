@@ -277,7 +277,7 @@ func (w *world) copy(c caller, e *entry, folder, name string) answer {
 			}
 		}
 		for _, permission := range []string{"read", "download"} {
-			switch w.whole(c, permission, e.place(), w.under(e.place())) {
+			switch w.authorizeTree(c, permission, e.place(), w.under(e.place())) {
 			case yes:
 				refused = append(refused, forbidden)
 			case open:

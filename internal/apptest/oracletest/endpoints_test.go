@@ -165,7 +165,8 @@ func (w *world) permanent(e *entry) answer {
 		return answer{notFound}
 	}
 	for _, permission := range []string{"share", "download"} {
-		if verdict, _ := w.judge(caller{user: e.owner, ip: nowhere}, permission, e.place(), e.owner); verdict != allow {
+		verdict, _ := w.evaluate(caller{user: e.owner, ip: nowhere}, permission, e.place(), e.owner)
+		if verdict != allow {
 			return answer{notFound}
 		}
 	}
@@ -316,10 +317,10 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 	return answer{done}
 }
 
-// whole judges a change of a folder with all its content. The decisions allow refusals because of
-// possible paths: the result is yes when an existing entry, or a path that a rule can match, may
-// not be changed, and open when any deny or conditional rule can match at all.
-func (w *world) whole(c caller, permission, top string, below_ []string) certainty {
+// authorizeTree decides about a change of a folder with all its content. The decisions allow
+// refusals because of possible paths: the result is yes when an existing entry, or a path that a
+// rule can match, may not be changed, and open when any deny or conditional rule can match at all.
+func (w *world) authorizeTree(c caller, permission, top string, below_ []string) certainty {
 	if found := w.wholly(c, permission, top, below_); found != no || c.given == nil {
 		return found
 	}
@@ -379,8 +380,8 @@ func (w *world) under(top string) []string {
 		func(at string) bool { return !below(at, top) || w.at(at) == nil })
 }
 
-// mayChange judges a change of an entry: the verdict, its password, and everything below a folder.
-// also reports that a refusal is correct as well.
+// mayChange decides about a change of an entry: the verdict, its password, and everything below a
+// folder. also reports that a refusal is correct as well.
 func (w *world) mayChange(c caller, permission string, e *entry) (refused []string, also bool) {
 	if verdict := w.has(c, permission, e.place()); verdict != allow {
 		return []string{refusal(verdict)}, false
@@ -391,7 +392,7 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 	if !e.folder {
 		return nil, false
 	}
-	switch w.whole(c, permission, e.place(), w.under(e.place())) {
+	switch w.authorizeTree(c, permission, e.place(), w.under(e.place())) {
 	case yes:
 		return []string{forbidden, askPassword}, false
 	case open:
@@ -400,9 +401,9 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 	return nil, false
 }
 
-// losesReaders judges a new place for an entry. The move is refused when the caller could then see
-// or download something that they could not before. Other refusals are optional where the rules of
-// the two places differ.
+// losesReaders decides about a new path for an entry. The move is refused when the caller could
+// then see or download something that they could not before. Other refusals are optional where the
+// rules of the two places differ.
 func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 	from := e.place()
 	if w.mayBeRefusedBelow(c, allPermissions, from) == open || w.mayBeRefusedBelow(c, allPermissions, to) == open {

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	worlds = flag.Int("worlds", 600, "how many random worlds to judge on each engine")
+	worlds = flag.Int("worlds", 600, "how many random worlds to check on each engine")
 	seed   = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
 	probes = flag.Int("probes", 30, "requests in each world")
 	shown  = flag.Int("shown", 1, "how many differences of a kind are printed with their world")

@@ -287,7 +287,7 @@ func (o *oracle) askExplain(c caller) {
 	at, permission := o.w.anyPath(o.d), pick(o.d, allPermissions)
 	c.given = nil // the rule is about callers who have given no password
 	body := apptest.M{"path": at, "permission": permission, "ip": c.ip}
-	verdict, by := o.w.judge(caller{user: c.user, ip: c.ip}, permission, at, o.w.ownerAt(at))
+	verdict, by := o.w.evaluate(caller{user: c.user, ip: c.ip}, permission, at, o.w.ownerAt(at))
 	switch {
 	case c.key != nil:
 		body["apiKeyId"] = c.key.id
@@ -296,7 +296,7 @@ func (o *oracle) askExplain(c caller) {
 		body["anonymous"] = true
 	case o.d.chance(20):
 		body["role"] = c.user.role
-		verdict, by = o.w.judge(caller{user: &user{role: c.user.role}, ip: c.ip}, permission, at, nil)
+		verdict, by = o.w.evaluate(caller{user: &user{role: c.user.role}, ip: c.ip}, permission, at, nil)
 	default:
 		body["userId"] = c.user.id
 	}

@@ -238,8 +238,8 @@ func (w *world) homeCovers(u *user, path string) bool {
 	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place())
 }
 
-// judge decides for a caller, including a key's own rules, without the key's limits.
-func (w *world) judge(c caller, permission, path string, owner *user) (outcome, string) {
+// evaluate decides for a caller, including a key's own rules, without the key's limits.
+func (w *world) evaluate(c caller, permission, path string, owner *user) (outcome, string) {
 	u := c.user
 	verdict, by, asked := w.decided(func(r *rule) bool { return r.concerns(u, c.key) }, c, permission, path)
 	switch {
@@ -269,14 +269,14 @@ func (w *world) judge(c caller, permission, path string, owner *user) (outcome, 
 // decide returns the verdict about an existing or future entry at a path that belongs to owner.
 func (w *world) decide(c caller, permission, path string, owner *user) outcome {
 	if c.key == nil {
-		verdict, _ := w.judge(c, permission, path, owner)
+		verdict, _ := w.evaluate(c, permission, path, owner)
 		return verdict
 	}
-	verdict, _ := w.judge(caller{user: c.user, ip: c.ip}, permission, path, owner)
+	verdict, _ := w.evaluate(caller{user: c.user, ip: c.ip}, permission, path, owner)
 	if !c.key.may(permission, path) {
 		return deny
 	}
-	with, _ := w.judge(c, permission, path, owner)
+	with, _ := w.evaluate(c, permission, path, owner)
 	switch {
 	case verdict == allow && with == allow:
 		return allow

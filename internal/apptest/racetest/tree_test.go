@@ -31,7 +31,7 @@ func oneName(t *testing.T, w *world) {
 		replies := runAtOnce(t, c.prepare()...)
 		listed := fay.listed(t, c.dir)
 		for i, r := range replies {
-			c.judge(i, r)
+			c.check(i, r)
 		}
 		for i := range 4 {
 			from := fmt.Sprint("from", i)
@@ -83,8 +83,8 @@ func (c *nameContest) prepare() (asks []call) {
 	return asks
 }
 
-// judge checks an answer by its kind and records the expected entry.
-func (c *nameContest) judge(request int, r *apptest.Reply) {
+// check checks an answer by its kind and records the expected entry.
+func (c *nameContest) check(request int, r *apptest.Reply) {
 	i, way := request/ways, request%ways
 	won := r.Status == 200 || r.Status == 201
 	if way == bySending { // which chooses another name when this one is taken

@@ -1,16 +1,16 @@
 // Interruptions: a session that ends while a form is open, changes by other users, a lost network,
 // a new version of the page, missing permissions, and fast key presses.
-import { enter, furnish } from './files.mjs'
-import { once, spoken } from './forms.mjs'
-import { equal, judge, until } from './harness.mjs'
+import { createFolder, enter } from './files.mjs'
+import { bothLanguages, once } from './forms.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 const texts = (...names) => names.map((name) => ({ name, bytes: btoa('a few words') }))
 
-// stand creates and opens a folder of text files, and returns its path.
-async function stand(page, config, folder, names) {
+// openFolder creates and opens a folder of text files, and returns its path.
+async function openFolder(page, config, folder, names) {
   await enter(page, config, '')
-  const path = await furnish(page, config, folder, texts(...names))
+  const path = await createFolder(page, config, folder, texts(...names))
   await page.goto(`/app/files${path}`)
   await page.getByRole('gridcell').first().waitFor()
   return path
@@ -33,7 +33,7 @@ async function remove(page, folder, ...names) {
 // waits for the sign-in and is submitted then.
 async function formSurvives(page, config) {
   const say = labels[config.language]
-  await stand(page, config, 'Forms', ['kept.txt'])
+  await openFolder(page, config, 'Forms', ['kept.txt'])
   await page.getByRole('gridcell', { name: /^kept\.txt|^A title/ }).click({ button: 'right' })
   await page.getByRole('menuitem', { name: say.appearance }).click()
   const form = page.getByRole('dialog', { name: say.appearanceTitle })
@@ -42,7 +42,7 @@ async function formSurvives(page, config) {
   await form.getByRole('button', { name: say.save }).click()
   const lost = page.getByRole('dialog', { name: say.lost })
   await lost.waitFor()
-  equal('faults of the two dialogs', await judge(page), [])
+  equal('faults of the two dialogs', await inspect(page), [])
   await signIn(page, config)
   await lost.waitFor({ state: 'detached' })
   await form.waitFor({ state: 'detached' })
@@ -53,7 +53,7 @@ async function formSurvives(page, config) {
 // or when an action fails, and keeps the text that is being typed.
 async function othersChange(page, config) {
   const say = labels[config.language]
-  const folder = await stand(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt', 'd.txt'])
+  const folder = await openFolder(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   const look = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await remove(page, folder, 'a.txt')
   await page.getByRole('link', { name: /^a\.txt/ }).dblclick()
@@ -109,7 +109,7 @@ async function othersChange(page, config) {
 // A folder that could not load while offline loads when the network is back.
 async function networkReturns(page, config) {
   const say = labels[config.language]
-  const folder = await stand(page, config, 'Far', ['near.txt'])
+  const folder = await openFolder(page, config, 'Far', ['near.txt'])
   await page.context().setOffline(true)
   await page.getByText(say.offline).waitFor()
   await page.getByRole('link', { name: config.username, exact: true }).click()
@@ -124,7 +124,7 @@ async function networkReturns(page, config) {
 // After a failed connection with the network up, the page itself repeats the request.
 async function serverReturns(page, config) {
   const say = labels[config.language]
-  await stand(page, config, 'Restarted', ['near.txt'])
+  await openFolder(page, config, 'Restarted', ['near.txt'])
   await page.route('**/api/**', (route) => route.abort('connectionrefused'))
   await page.getByRole('link', { name: config.username, exact: true }).click()
   await page.getByRole('heading', { name: say.unreachable }).waitFor()
@@ -137,7 +137,7 @@ async function serverReturns(page, config) {
 // If a late-loaded module is gone, as after an update, the page says so.
 async function outdated(page, config) {
   const say = labels[config.language]
-  await stand(page, config, 'Old', ['a.txt'])
+  await openFolder(page, config, 'Old', ['a.txt'])
   await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
   await page.route('**/app/assets/DeleteDialog*', (route) => route.fulfill({ status: 404, body: '' }))
   await page.keyboard.press('Delete')
@@ -151,7 +151,7 @@ async function outdated(page, config) {
 async function lacks(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await furnish(page, config, 'Others', texts('theirs.txt'))
+  const folder = await createFolder(page, config, 'Others', texts('theirs.txt'))
   await page.route('**/api/files?*', async (route) => {
     const answer = await route.fetch()
     const body = await answer.json()
@@ -178,7 +178,7 @@ async function lacks(page, config) {
 // one click.
 async function quickly(page, config) {
   const say = labels[config.language]
-  await stand(page, config, 'Quick', ['1.txt', '2.txt', '3.txt', '4.txt', '5.txt'])
+  await openFolder(page, config, 'Quick', ['1.txt', '2.txt', '3.txt', '4.txt', '5.txt'])
   await page.getByRole('button', { name: say.newFolder }).dblclick()
   const field = page.getByRole('textbox', { name: say.folderName })
   equal('whether the field has the focus', await field.evaluate((element) => element === document.activeElement), true)
@@ -212,11 +212,11 @@ async function drops(page) {
 
 export const scenarios = [
   { name: 'stays when something is dropped', forms: once, run: drops },
-  { name: 'keeps a form while the session is renewed', forms: spoken, run: formSurvives },
+  { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
   { name: 'notices what others change', forms: once, run: othersChange },
   { name: 'shows a folder when the network is back', forms: once, run: networkReturns },
   { name: 'shows a folder when the server is back', forms: once, run: serverReturns },
   { name: 'says that a page is out of date', forms: once, run: outdated },
-  { name: 'says which permission is missing', forms: spoken, run: lacks },
+  { name: 'says which permission is missing', forms: bothLanguages, run: lacks },
   { name: 'counts every quick press', forms: once, run: quickly },
 ]

@@ -1,7 +1,7 @@
 // Interrupted uploads: a lost network, rate limits, a killed service, expired sessions. Uploads
 // resume by themselves, parts that have arrived are not sent twice, and the stored files equal the
 // sent ones. All scenarios run on plain http, where browsers restrict pages.
-import { equal, judge, until } from './harness.mjs'
+import { equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { choose, each, enter, finished, MiB, onLan, pace, watch, whole, written } from './sending.mjs'
 
@@ -15,16 +15,16 @@ async function offline(page, config) {
   await until('two parts', () => parts.arrived.length >= 2, 60_000)
   const banner = page.getByText(say.offline)
   await page.context().setOffline(true)
-  await config.ask('cut') // setOffline() does not abort requests under way
+  await config.ask('disconnect') // setOffline() does not abort requests under way
   await banner.waitFor()
   await page.getByText(say.noNetwork, { exact: true }).waitFor()
   const before = parts.arrived.length
   const end = Date.now() + 30_000
   await until('half a minute', () => Date.now() > end, 40_000)
   equal('the parts that arrived meanwhile', parts.arrived.length, before)
-  equal('whether the banner still stands', await banner.isVisible(), true)
-  await config.shot('trouble-offline')
-  await config.ask('mend')
+  equal('whether the banner is still shown', await banner.isVisible(), true)
+  await config.shot('upload-faults-offline')
+  await config.ask('reconnect')
   await page.context().setOffline(false)
   await banner.waitFor({ state: 'hidden' })
   await finished(page, config, 1)
@@ -67,9 +67,9 @@ async function limited(page, config) {
     files.map((file) => file.path),
   )
   await banner.waitFor()
-  equal('how many banners stand', await banner.count(), 1)
-  equal('faults of the banner', await judge(page), [])
-  await config.shot('trouble-limited')
+  equal('how many banners there are', await banner.count(), 1)
+  equal('faults of the banner', await inspect(page), [])
+  await config.shot('upload-faults-limited')
   await finished(page, config, files.length)
   config.figure('15 files at 10 and 200 requests a minute', {
     refused: pauses.length,
@@ -98,10 +98,10 @@ async function expires(page, config) {
   await pace(page, 4 * MiB)
   await choose(page, config, [large.path, small.path])
   await until('two parts', () => parts.arrived.length >= 2, 60_000)
-  await config.ask('expire')
+  await config.ask('expireUploads')
   await Promise.all([say.resent, say.allResent].map((text) => page.getByText(text).waitFor({ timeout: 60_000 })))
-  equal('faults of the page', await judge(page), [])
-  await config.shot('trouble-expired')
+  equal('faults of the page', await inspect(page), [])
+  await config.shot('upload-faults-expired')
   await pace(page, -1)
   await finished(page, config, 2)
   equal('whether the service said 410', answers.length > 0, true)
@@ -121,7 +121,7 @@ async function killed(page, config) {
   await config.ask('kill')
   const banner = page.getByText(say.offline)
   await banner.waitFor()
-  await config.shot('trouble-killed')
+  await config.shot('upload-faults-killed')
   await config.ask('start')
   await banner.waitFor({ state: 'hidden', timeout: 60_000 })
   await finished(page, config, 1)
@@ -182,8 +182,8 @@ async function plain(page, config) {
   await panel.getByRole('button', { name: say.qr }).click()
   const box = await panel.getByRole('img', { name: say.qrShown }).boundingBox()
   equal('whether the QR code can be seen', box.width > 100 && box.height > 100, true)
-  equal('faults of the panel', await judge(page), [])
-  await config.shot('trouble-plain')
+  equal('faults of the panel', await inspect(page), [])
+  await config.shot('upload-faults-plain')
   await page.keyboard.press('Escape')
   await panel.waitFor({ state: 'detached' })
   const search = page.getByRole('searchbox')

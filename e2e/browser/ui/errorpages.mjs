@@ -1,7 +1,7 @@
 // The pages that a browser gets for addresses that it may not have, with the same status as other
 // clients.
-import { every, spoken } from './forms.mjs'
-import { equal, judge } from './harness.mjs'
+import { bothLanguages, every } from './forms.mjs'
+import { equal, inspect } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 async function looks(page, config) {
@@ -10,12 +10,12 @@ async function looks(page, config) {
     const answer = await page.goto(path)
     equal(`the status of ${path}`, answer.status(), status)
     await page.getByRole('heading', { level: 1, name: heading }).waitFor()
-    equal(`faults of ${path}`, await judge(page), [])
+    equal(`faults of ${path}`, await inspect(page), [])
   }
   await shows('/public/none.jpg', 404, say.notFound)
-  await config.shot('gone-404')
+  await config.shot('error-page-404')
   await shows('/home/private.txt', 401, say.unauthorized)
-  await config.shot('gone-401')
+  await config.shot('error-page-401')
   const answer = await page.goto('/app/nothing')
   equal('the status of an address of the UI', answer.status(), 200)
   await page.getByRole('heading', { level: 1, name: say.notFound }).waitFor()
@@ -35,7 +35,7 @@ async function unlocks(page, config) {
   const say = labels[config.language]
   equal('the status', (await page.goto('/public/locked.txt')).status(), 403)
   await page.getByRole('heading', { level: 1, name: say.locked }).waitFor()
-  equal('faults of the page', await judge(page), [])
+  equal('faults of the page', await inspect(page), [])
   await config.shot('locked')
   const field = page.getByRole('main').locator('input[type=password]')
   await field.fill('wrong')
@@ -96,7 +96,7 @@ async function tellsOfTheLimit(page, config) {
   await refuses(page, '**/verify-password')
   await asks.getByRole('button', { name: say.open, exact: true }).click()
   await asks.getByText(say.tryLater(37)).waitFor()
-  equal('faults', await judge(page), [])
+  equal('faults', await inspect(page), [])
   equal('how often the password was tried', tries, 1)
   await asks.getByRole('button', { name: say.open, exact: true }).click()
   await page.getByText('behind a password').waitFor()
@@ -105,7 +105,7 @@ async function tellsOfTheLimit(page, config) {
 
 export const scenarios = [
   { name: 'what cannot be shown looks right', forms: every, run: looks },
-  { name: 'leads through the sign-in to a file', forms: spoken, run: leadsThrough },
-  { name: 'unlocks a file', forms: spoken, run: unlocks },
-  { name: 'tells of the limit of wrong passwords', forms: spoken, run: tellsOfTheLimit },
+  { name: 'leads through the sign-in to a file', forms: bothLanguages, run: leadsThrough },
+  { name: 'unlocks a file', forms: bothLanguages, run: unlocks },
+  { name: 'tells of the limit of wrong passwords', forms: bothLanguages, run: tellsOfTheLimit },
 ]

@@ -14,18 +14,18 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// uiStage executes the requests of UI scenarios that a page cannot execute.
-type uiStage struct {
-	site    *process // the service of the scenarios
-	keyed   *client  // of it
-	trouble *process // a second service, for faults
-	relay   *relay   // in front of the second service
-	stocked bool     // the second service has its stores
+// uiFixture executes the requests of UI scenarios that a page cannot execute.
+type uiFixture struct {
+	site          *process // the service of the scenarios
+	keyed         *client  // of it
+	faultSite     *process // a second service, for faults
+	relay         *relay   // in front of the second service
+	storesCreated bool     // the second service has its stores
 }
 
 // lan starts the second service, which is reached by plain http and a host name of a local network,
 // and returns its address.
-func (s *uiStage) lan(t *testing.T) string {
+func (s *uiFixture) lan(t *testing.T) string {
 	t.Helper()
 	site := newSite(t)
 	site.keepPort(t)
@@ -33,32 +33,32 @@ func (s *uiStage) lan(t *testing.T) string {
 	_, port, _ := strings.Cut(s.relay.address, ":")
 	base := "http://lan.test:" + port
 	site.set("LARDER_BASE_URL", base, "LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8")
-	s.trouble = site.start(t)
-	createUsers(t, s.trouble)
+	s.faultSite = site.start(t)
+	createUsers(t, s.faultSite)
 	return base
 }
 
 // do executes a request and returns the answer.
-func (s *uiStage) do(t *testing.T, what string, with json.RawMessage) any {
+func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 	t.Helper()
 	switch what {
-	case "many": // ten thousand files in the first service; all other requests concern the second
+	case "createManyFiles": // ten thousand files in the first service; all other requests concern the second
 		createManyFiles(t, s.site.admin(t), s.keyed)
 	case "settings":
-		s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
-	case "cut":
+		s.faultSite.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
+	case "disconnect":
 		s.relay.set(true)
-	case "mend":
+	case "reconnect":
 		s.relay.set(false)
 	case "kill":
-		s.trouble.kill()
+		s.faultSite.kill()
 	case "start":
-		s.trouble = s.trouble.site.start(t)
-	case "calm": // resets the state for the next scenario
-		s.calm(t)
-	case "expire":
+		s.faultSite = s.faultSite.site.start(t)
+	case "reset": // resets the state for the next scenario
+		s.reset(t)
+	case "expireUploads":
 		s.expire(t)
-	case "stores":
+	case "createStores":
 		s.stores(t)
 	case "sums":
 		return s.sums(t, with)
@@ -68,23 +68,24 @@ func (s *uiStage) do(t *testing.T, what string, with json.RawMessage) any {
 	return nil
 }
 
-// calm ends all faults.
-func (s *uiStage) calm(t *testing.T) {
+// reset ends all faults.
+func (s *uiFixture) reset(t *testing.T) {
 	t.Helper()
 	s.relay.set(false)
 	select {
-	case <-s.trouble.exited:
-		s.trouble = s.trouble.site.start(t)
+	case <-s.faultSite.exited:
+		s.faultSite = s.faultSite.site.start(t)
 	default:
 	}
-	s.trouble.admin(t).do(t, "PATCH", "/api/admin/settings", object{"rateLimitRequestsPerMinute": 10_000}).want(t, 200)
+	settings := object{"rateLimitRequestsPerMinute": 10_000}
+	s.faultSite.admin(t).do(t, "PATCH", "/api/admin/settings", settings).want(t, 200)
 }
 
 // expire expires all open upload sessions in the database, since no setting shortens their lifetime
 // and the clock of a separate process cannot be moved.
-func (s *uiStage) expire(t *testing.T) {
+func (s *uiFixture) expire(t *testing.T) {
 	t.Helper()
-	d := s.trouble.site.sqlite(t)
+	d := s.faultSite.site.sqlite(t)
 	defer d.Close()
 	if _, err := d.Exec("UPDATE upload_sessions SET expires_at = created_at WHERE status = 'pending'"); err != nil {
 		t.Fatal(err)
@@ -94,13 +95,13 @@ func (s *uiStage) expire(t *testing.T) {
 // stores creates folders with direct uploads to a bucket: /open, which allows the site's origin;
 // /shut, which does not; /mute, which hides the headers of its answers from pages. The tests'
 // server always exposes its ETag, so a proxy does that.
-func (s *uiStage) stores(t *testing.T) {
+func (s *uiFixture) stores(t *testing.T) {
 	t.Helper()
-	if s.stocked {
+	if s.storesCreated {
 		return
 	}
-	s.stocked = true
-	admin, site := s.trouble.admin(t), s.trouble.site.env["LARDER_BASE_URL"]
+	s.storesCreated = true
+	admin, site := s.faultSite.admin(t), s.faultSite.site.env["LARDER_BASE_URL"]
 	for _, name := range []string{"open", "shut", "mute"} {
 		bucket := s3test.New(t)
 		if name != "shut" {
@@ -140,13 +141,13 @@ func mute(t *testing.T, store string) string {
 }
 
 // sums returns the SHA-256 of files' contents.
-func (s *uiStage) sums(t *testing.T, paths json.RawMessage) []string {
+func (s *uiFixture) sums(t *testing.T, paths json.RawMessage) []string {
 	t.Helper()
 	var all []string
 	if err := json.Unmarshal(paths, &all); err != nil {
 		t.Fatal(err)
 	}
-	admin, sums := s.trouble.admin(t), []string{}
+	admin, sums := s.faultSite.admin(t), []string{}
 	for _, path := range all {
 		sums = append(sums, hash(admin.do(t, "GET", escaped(path), nil).want(t, 200).body))
 	}
