@@ -96,6 +96,8 @@ type putRawReply struct {
 	Size int64  `json:"size" required:"true"`
 }
 
+// putRaw stores the body of the request as the content of a single-file session. It answers the
+// ETag, which the completion requires, and the size.
 func (a *API) putRaw(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err

@@ -76,7 +76,7 @@ func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, err
 	segments := strings.Split(template, "/")
 	for i, segment := range segments {
 		if strings.TrimSpace(segment) == ".." {
-			return vpath.Root, leavesRootError()
+			return vpath.Root, outsideRootFault()
 		}
 		if placeholderPattern.MatchString(segment) {
 			segments[i] = v.expand(segment)
@@ -87,12 +87,13 @@ func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, err
 		return vpath.Root, err
 	}
 	if !target.Within(root) {
-		return vpath.Root, leavesRootError()
+		return vpath.Root, outsideRootFault()
 	}
 	return target, nil
 }
 
-func leavesRootError() error {
+// outsideRootFault returns the fault Forbidden for a path outside the upload root.
+func outsideRootFault() error {
 	return fault.New(fault.Forbidden, "The path is outside the upload root of this API key.")
 }
 

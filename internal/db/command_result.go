@@ -15,7 +15,7 @@ type CommandResult struct {
 	Problems int64 // number of problems that it reported
 }
 
-// SetCommandResult stores the result of a command.
+// SetCommandResult stores the result of a command in place of its last one.
 func (t *Tx) SetCommandResult(command string, o CommandResult) error {
 	for name, value := range map[string]int64{resultPrefix + command + " ended": o.EndedAt,
 		resultPrefix + command + " problems": o.Problems} {
