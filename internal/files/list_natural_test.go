@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"larder/internal/access"
 	"larder/internal/files"
 )
 
@@ -256,7 +257,11 @@ func TestWrongSortKeyLosesNothing(t *testing.T) {
 		slices.Sort(want)
 		h.exec("UPDATE entries SET sort_key = 'zzz' WHERE name IN ('Photo 100', 'Photo 256', 'Photo 400')")
 		h.exec("UPDATE entries SET sort_key = 'a' WHERE name IN ('Photo 300', 'Photo 550')")
-		h.addMount("/public/n/photo 256") // is merged into the pages
+		// ten of them, one of which is the last of the first page of a stream
+		h.exec("UPDATE entries SET sort_key = 'photo 3258z' WHERE name LIKE 'Photo 1_'")
+		// a mount and a file that are merged into the pages
+		h.addMount("/public/n/photo 256")
+		h.addRule(access.Rule{Pattern: "/public/n/Photo 77", Effect: access.Allow, Role: access.User})
 		for _, limit := range []int{1, 7, 256, 1000} {
 			got := h.pagesOf(files.ListQuery{Path: mustParsePath("/public/n"), Sort: "name", Limit: limit})
 			got = slices.DeleteFunc(got, func(name string) bool { return name == "photo 256/" })
