@@ -26,13 +26,15 @@ func (b *bench) report() string {
 	var s strings.Builder
 	if b.engine == onPostgres {
 		s.WriteString(
-			"### PostgreSQL\n\nCPU of PostgreSQL's own processes stands behind the server's, after a plus, and does not count into the ratio.\n\n")
+			"### PostgreSQL\n\nCPU of PostgreSQL's own processes stands behind the server's, after a plus, and does " +
+				"not count into the ratio.\n\n")
 	} else {
 		s.WriteString("### SQLite\n\n")
 	}
 	if len(b.pairs) > 0 {
 		s.WriteString(
-			"| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory grows by |\n")
+			"| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory " +
+				"grows by |\n")
 		s.WriteString("| --- | --- | ---: | ---: | ---: | :--- | ---: | ---: | ---: | :--- | ---: |\n")
 		for _, p := range b.pairs {
 			s.WriteString(p.line())

@@ -47,10 +47,12 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 			fmt.Fprintf(conn, "GET /api/files HTTP/1.1\r\nHost: %s\r\nX-", address)
 		case 1: // during a small body
 			fmt.Fprintf(conn,
-				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: small\r\nContent-Length: 1000\r\n\r\nhalf", address, token)
+				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: small\r\n"+
+					"Content-Length: 1000\r\n\r\nhalf", address, token)
 		case 2: // during a body that is being written
 			fmt.Fprintf(conn,
-				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: large\r\nContent-Length: 1000000\r\n\r\n", address, token)
+				"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: large\r\n"+
+					"Content-Length: 1000000\r\n\r\n", address, token)
 			io.WriteString(conn, strings.Repeat("x", 400_000)) // fails when the request was refused
 		case 3: // during an answer
 			fmt.Fprintf(conn, "GET /uploads/large.bin HTTP/1.1\r\nHost: %s\r\n", address)
@@ -59,7 +61,8 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 			bufio.NewReader(conn).ReadString('\n')
 		case 4: // before the answer
 			fmt.Fprintf(conn,
-				"POST /api/auth/login HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n%40s", address, `{"username": "nobody", "password": "no"}`)
+				"POST /api/auth/login HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
+					"Content-Length: 40\r\n\r\n%40s", address, `{"username": "nobody", "password": "no"}`)
 		}
 	}
 	run := func(n int) {
@@ -91,7 +94,9 @@ func TestAbortedRequestsLeaveNothingBehind(t *testing.T) {
 		g, f := settled()
 		return g <= goroutines+5 && f <= files+5
 	})
-	p.await(t, "free of reservations", func() bool { return strings.Contains(s.mustRun(t, "fsck"), "No problems found") })
+	p.await(t, "free of reservations", func() bool {
+		return strings.Contains(s.mustRun(t, "fsck"), "No problems found")
+	})
 	p.stop(t)
 }
 

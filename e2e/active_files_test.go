@@ -125,7 +125,9 @@ func pages() []activeFile {
 		found("no extension", "README", script),
 		found("unknown extension", "page.unknown", script),
 		{name: "page.mhtml",
-			body: "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\nContent-Type: text/html\r\nContent-Location: http://a.test/\r\n\r\n" + script + "\r\n--x--\r\n", claim: "multipart/related", kind: plain, media: "text/plain", class: "mhtml"},
+			body: "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\n" +
+				"Content-Type: text/html\r\nContent-Location: http://a.test/\r\n\r\n" + script + "\r\n--x--\r\n",
+			claim: "multipart/related", kind: plain, media: "text/plain", class: "mhtml"},
 		{name: "mail.eml", claim: "message/rfc822",
 			body: "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n" + script, kind: boxed,
 			media: "message/rfc822", class: "mail"},
@@ -230,7 +232,9 @@ func disguised() []activeFile {
 		png  = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 		jpeg = "\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00\xff\xfe\x01\x00"
 		bmp  = "BM\x3c\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00"
-		pdf  = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R/OpenAction<</S/JavaScript/JS(app.alert\\('ID'\\))>>>>endobj 2 0 obj<</Type/Pages/Count 0/Kids[]>>endobj\ntrailer<</Root 1 0 R>>\n"
+		pdf  = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 " +
+			"R/OpenAction<</S/JavaScript/JS(app.alert\\('ID'\\))>>>>endobj 2 0 obj<</Type/Pages/Count " +
+			"0/Kids[]>>endobj\ntrailer<</Root 1 0 R>>\n"
 	)
 	return []activeFile{
 		picture("page.png", "", "image/png", script),

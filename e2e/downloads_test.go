@@ -90,8 +90,8 @@ func (s *setup) gateway(t *testing.T, file entry, content []byte) {
 func (s *setup) archive(t *testing.T, first, second entry, content []byte) {
 	t.Helper()
 	r := s.admin.do(t, "GET", "/api/files/zip?ids="+first.ID+","+second.ID, nil).want(t, 200)
-	if got, want := unzip(t, r.body), map[string]string{first.Name: hash(content), second.Name: hash(nil)}; !maps.Equal(got,
-		want) {
+	got, want := unzip(t, r.body), map[string]string{first.Name: hash(content), second.Name: hash(nil)}
+	if !maps.Equal(got, want) {
 		t.Errorf("the archive holds %v, want %v", got, want)
 	}
 }

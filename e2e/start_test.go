@@ -73,7 +73,8 @@ func TestStopFinishesUpload(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn,
-		"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: slow.txt\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		"POST /api/upload HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nX-File-Name: slow.txt\r\n"+
+			"Content-Type: text/plain\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
 		address, token, len(content))
 	answers := bufio.NewReader(conn)
 	if line, err := answers.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {

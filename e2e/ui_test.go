@@ -130,11 +130,13 @@ func createManyFiles(t *testing.T, admin, keyed *client) {
 // hostileNames are files whose names or contents would run a script on a page that treats them as
 // markup (abuse cases C67 to C72). A script that runs shows an alert.
 var hostileNames = map[string]string{
-	`<img src=x onerror=alert(1)>.txt`:          "<script>alert(2)</script>",
-	`"><svg onload=alert(3)>.png`:               "no picture",
-	`'-alert(4)-'.html`:                         "<!doctype html><script>alert(5)</script>",
-	"picture.svg":                               `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"><script>alert(7)</script></svg>`,
-	"readme.md":                                 "# Read\n\n<img src=x onerror=alert(8)>\n\n[click](javascript:alert(9)) <a href=\"javascript:alert(10)\">or here</a><iframe srcdoc=\"<script>alert(11)</script>\"></iframe>",
+	`<img src=x onerror=alert(1)>.txt`: "<script>alert(2)</script>",
+	`"><svg onload=alert(3)>.png`:      "no picture",
+	`'-alert(4)-'.html`:                "<!doctype html><script>alert(5)</script>",
+	"picture.svg":                      `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"><script>alert(7)</script></svg>`,
+	"readme.md": "# Read\n\n<img src=x onerror=alert(8)>\n\n" +
+		"[click](javascript:alert(9)) <a href=\"javascript:alert(10)\">or here</a><iframe " +
+		"srcdoc=\"<script>alert(11)</script>\"></iframe>",
 	"{{alert(12)}}${alert(13)}.js":              "alert(14)",
 	"a&lt;b&gt;&amp;.csv":                       "=cmd|' /C calc'!A0",
 	"javascript:alert(15).txt":                  "text",

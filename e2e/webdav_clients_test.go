@@ -111,14 +111,16 @@ func (f *davFixture) cadaver(t *testing.T) {
 
 	const no = "failed:"
 	cadaver(t, theirs, folder,
-		"cd box\nput local.bin c.bin\ndelete c.bin\nmove c.bin d.bin\npropset c.bin colour red\nlock c.bin\nget c.bin back.bin\nput local.bin a.bin\n",
+		"cd box\nput local.bin c.bin\ndelete c.bin\nmove c.bin d.bin\npropset c.bin colour red\nlock c.bin\n"+
+			"get c.bin back.bin\nput local.bin a.bin\n",
 		"Uploading", no, "423 Locked", "Deleting", no, "423 Locked", "Moving", no, "423 Locked", "Setting property", no,
 		"423 Locked", "Locking", no, "423 Locked",
 		"Downloading", ok, "Uploading", ok)
 	wantSameFile(t, content, theirs, "back.bin")
 
 	out = cadaver(t, mine, folder,
-		"cd box\nsteal c.bin\nput line.txt c.bin\npropget c.bin colour\nunlock c.bin\nget c.bin back.txt\nget a.bin back.bin\ndelete a.bin\ncd ..\nrmcol box\n",
+		"cd box\nsteal c.bin\nput line.txt c.bin\npropget c.bin colour\nunlock c.bin\nget c.bin back.txt\n"+
+			"get a.bin back.bin\ndelete a.bin\ncd ..\nrmcol box\n",
 		"Stealing locks", "<urn:uuid:", "Uploading", ok, "Value of colour is: green", "Unlocking `c.bin':", ok,
 		"Downloading", ok, "Downloading", ok,
 		"Deleting `a.bin':", ok)

@@ -61,17 +61,21 @@ func TestWire(t *testing.T) {
 		{"a body in chunks", "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 			200},
 		{"two lengths of one body",
-			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				"0\r\n\r\n", 400},
 		{"a body in chunks before HTTP/1.1",
 			"POST /api/auth/logout HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
 		{"headers of more than 64 KB", "GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 72<<10) +
 			"\r\n\r\n", 431},
 		{"an encoded body",
-			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 400},
+			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n" +
+				"Content-Length: 2\r\n\r\n{}", 400},
 		{"JSON of more than 1 MiB", fmt.Sprintf(
-			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"username\":\"%s\"}", 1<<20+15, strings.Repeat("a", 1<<20)), 413},
+			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"+
+				"{\"username\":\"%s\"}", 1<<20+15, strings.Repeat("a", 1<<20)), 413},
 		{"HTTP/2 without TLS is not spoken",
-			"GET /api/public/health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", 200},
+			"GET /api/public/health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n" +
+				"HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", 200},
 		{"profiles are not public", "GET /debug/pprof/ HTTP/1.1\r\nHost: x\r\n\r\n", 401},
 		{"metrics are not public", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 401},
 	} {
@@ -93,11 +97,15 @@ func TestHiddenRequestsAreNotAnswered(t *testing.T) {
 	const hidden = "GET /api/public/health HTTP/1.1\r\nHost: x\r\n\r\n"
 	for name, request := range map[string]string{
 		"behind the chunks": fmt.Sprintf(
-			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", 5+len(hidden), hidden),
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				"0\r\n\r\n%s", 5+len(hidden), hidden),
 		"behind the length": fmt.Sprintf(
-			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
-		"in HTTP/1.0":        "POST /api/auth/logout HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden,
-		"behind a good body": "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + hidden,
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				"%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden),
+		"in HTTP/1.0": "POST /api/auth/logout HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n" + hidden,
+		"behind a good body": "POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" +
+			"Content-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + hidden,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

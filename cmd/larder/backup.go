@@ -36,7 +36,8 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	fmt.Fprintf(out, "Snapshot %s in %s: %d objects with %d bytes, of which %d with %d bytes are new.\n", sum.Snapshot,
 		dir, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
 	if sum.Elsewhere > 0 {
-		fmt.Fprintf(out, "%d objects are in remote stores. The snapshot lists them but has no copy of them.\n", sum.Elsewhere)
+		fmt.Fprintf(out, "%d objects are in remote stores. The snapshot lists them but has no copy of "+
+			"them.\n", sum.Elsewhere)
 	}
 	if sum.Unhashed > 0 {
 		fmt.Fprintf(out, "%d objects have no SHA-256 to compare with yet.\n", sum.Unhashed)
@@ -50,7 +51,8 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	}
 	if sum.Wrong > 0 {
 		fmt.Fprintf(out,
-			"The backup lacks %d objects, which are missing or damaged: `larder fsck --deep` lists the files they belong to.\n", sum.Wrong)
+			"The backup lacks %d objects, which are missing or damaged: `larder fsck --deep` lists the files they "+
+				"belong to.\n", sum.Wrong)
 		return errFindings
 	}
 	return err
@@ -79,7 +81,8 @@ func restore(ctx context.Context, args, environ []string, out, errs io.Writer) e
 		sum.Snapshot, cmp.Or(m.BaseURL, "a service without an address"), m.Larder, sum.Objects, sum.Bytes)
 	if m.Elsewhere > 0 {
 		fmt.Fprintf(out,
-			"%d objects are in remote stores, and the restored service uses them there: read docs/operate.md before you run both services.\n", m.Elsewhere)
+			"%d objects are in remote stores, and the restored service uses them there: read docs/operate.md before "+
+				"you run both services.\n", m.Elsewhere)
 	}
 	fmt.Fprintln(out, "Every session has ended. Now run `larder fsck --deep`, then `larder serve`.")
 	if sum.Wrong > 0 {

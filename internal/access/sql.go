@@ -188,7 +188,8 @@ func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 		moved, err := pattern.moved(from, to)
 		if err != nil {
 			return fault.Newf(fault.Invalid,
-				"The pattern of rule %s would become too long if the folder moved: shorten it or delete the rule first.", r.ID)
+				"The pattern of rule %s would become too long if the folder moved: shorten it or delete the rule "+
+					"first.", r.ID)
 		}
 		_, err = tx.Exec("UPDATE rules SET path_pattern = $1, updated_at = $2 WHERE id = $3 AND path_pattern = $4",
 			moved.String(), s.now().UnixMilli(), r.ID, r.Pattern)

@@ -115,7 +115,8 @@ func TestNewUserIsStoredAsGiven(t *testing.T) {
 		w := newFixture(t, d)
 		before := w.version()
 		u := w.addUser("Ann_1", func(n *account.NewUser) {
-			n.Email, n.Role, n.EmailVerified, n.DefaultPath, n.HomeID, n.Locale = "Ann@Example.org", access.Guest, false, "/home/Ann_1", "entry", "zh-CN"
+			n.Email, n.Role, n.EmailVerified = "Ann@Example.org", access.Guest, false
+			n.DefaultPath, n.HomeID, n.Locale = "/home/Ann_1", "entry", "zh-CN"
 		})
 		if len(u.ID) != 36 || w.version() == before {
 			t.Errorf("id %q, config version %d after %d", u.ID, w.version(), before)

@@ -38,7 +38,8 @@ var phcEncoding = base64.RawStdEncoding.Strict()
 // RateLimited when too many hashes wait.
 func (s *Service) HashPassword(ctx context.Context, source Source, password secret.Text) (string, error) {
 	if password == "" || tooLong(password) {
-		return "", fault.New(fault.Invalid, "A password must not be empty and has at most 128 characters and 512 bytes.")
+		return "", fault.New(fault.Invalid, "A password must not be empty and has at most 128 characters and 512 "+
+			"bytes.")
 	}
 	h := s.newHash()
 	if _, err := io.ReadFull(s.random, h.salt); err != nil {

@@ -23,7 +23,8 @@ func (f *fixture) addResetToken(u account.User, token string) {
 	f.t.Helper()
 	f.mustWrite(func(tx *db.Tx) error {
 		_, err := tx.Exec(
-			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, 'reset', $3, $4, $5)",
+			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) VALUES ($1, $2, "+
+				"'reset', $3, $4, $5)",
 			fmt.Sprintf("%x", sha256.Sum256([]byte(token))), u.ID, strings.ToLower(u.Email), f.now.Load()+60000,
 			f.now.Load())
 		return err

@@ -107,7 +107,8 @@ func TestMountDeletionRacesUploadsToABucket(t *testing.T) {
 		l.Sweep()
 		wantUsed(t, admin, 0, 0)
 		wantJSON(t, "orphans", queryInt(t, l,
-			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
+			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p "+
+				"WHERE p.id = e.parent_id)"), 0)
 		wantJSON(t, "objects", queryInt(t, l, "SELECT COUNT(*) FROM objects"), 0)
 		wantJSON(t, "reserved", queryInt(t, l,
 			"SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)

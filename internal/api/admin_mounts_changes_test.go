@@ -289,7 +289,8 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 		l.Sweep()
 		wantUsed(t, admin, 0, 0)
 		wantJSON(t, "orphans", queryInt(t, l,
-			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.id = e.parent_id)"), 0)
+			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p "+
+				"WHERE p.id = e.parent_id)"), 0)
 		wantJSON(t, "entries: the root of /, its three folders, the graveyard, the staging root",
 			queryInt(t, l, "SELECT COUNT(*) FROM entries"), 6)
 		wantJSON(t, "objects", queryInt(t, l, "SELECT COUNT(*) FROM objects"), 0)

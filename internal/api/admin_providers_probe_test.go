@@ -147,7 +147,9 @@ func TestProviderTestThatFailsMidway(t *testing.T) {
 			setCORS(t, bucket, types.CORSRule{AllowedOrigins: []string{"*"}, AllowedMethods: []string{"GET", "PUT"},
 				AllowedHeaders: []string{"*"}, ExposeHeaders: []string{"ETag"}})
 			proxy := s3test.NewProxy(t, bucket)
-			proxy.SetBefore(func(w http.ResponseWriter, r *http.Request) bool { return row.denied(r) && writeDenied(w) })
+			proxy.SetBefore(func(w http.ResponseWriter, r *http.Request) bool {
+				return row.denied(r) && writeDenied(w)
+			})
 			id := addBucketProvider(admin, proxy.Bucket())
 			l.Clock.SetToNow() // the store's clock continues
 			reply, failed := testProvider(t, admin, id, 9)
@@ -263,13 +265,16 @@ func TestProviderTestTellsNoSecrets(t *testing.T) {
 		message string
 	}{
 		"another secret": {M{"secretAccessKey": "0123456789abcdef0123456789abcdef"},
-			"The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the region."},
+			"The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the " +
+				"region."},
 		"another key": {M{"accessKeyId": "0123456789abcdef"},
-			"The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the region."},
+			"The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the " +
+				"region."},
 		"another bucket": {M{"bucket": "larder-none"},
 			"There is no such bucket. Create it, or check its name and the endpoint."},
 		"nothing there": {M{"endpoint": "http://127.0.0.1:1"},
-			"No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach the endpoint."},
+			"No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach " +
+				"the endpoint."},
 		"unchanged": {M{}, "The store works, but some direct access by clients does not. See the checks."},
 	} {
 		admin.Put(providersPath+"/"+id, row.change).OK(200)

@@ -181,10 +181,12 @@ func (a *API) storeWarning(status provider.StoreStatus) string {
 			status.Provider.Name)
 	case status.Free >= 0 && status.Free < a.MinFree:
 		return fmt.Sprintf(
-			"The disk of the provider %q is full: %d MiB are free. Uploads are refused until %d MiB (LARDER_MIN_FREE) are free.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
+			"The disk of the provider %q is full: %d MiB are free. Uploads are refused until %d MiB "+
+				"(LARDER_MIN_FREE) are free.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	case status.Free >= 0 && status.Free-a.MinFree < a.MinFree:
 		return fmt.Sprintf(
-			"The disk of the provider %q is nearly full: %d MiB are free. Uploads are refused below %d MiB (LARDER_MIN_FREE).", status.Provider.Name, status.Free>>20, a.MinFree>>20)
+			"The disk of the provider %q is nearly full: %d MiB are free. Uploads are refused below %d MiB "+
+				"(LARDER_MIN_FREE).", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	}
 	return ""
 }

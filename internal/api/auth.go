@@ -100,8 +100,10 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 func (c *call) requireCookieTransport() error {
 	if c.a.secure && !c.a.overTLS(c.r) {
 		return fault.New(fault.Forbidden,
-			"This site is set up for https, but the request came over plain http, where the login cookie would be lost. "+
-				"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and make it send X-Forwarded-Proto.")
+			"This site is set up for https, but the request came over plain http, where the login cookie would be "+
+				"lost. "+
+				"If a proxy in front speaks https, name its address in LARDER_TRUSTED_PROXIES and make it send "+
+				"X-Forwarded-Proto.")
 	}
 	return nil
 }

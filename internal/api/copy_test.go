@@ -152,7 +152,8 @@ func TestCopyOfFiveThousandEntries(t *testing.T) {
 				return err
 			}
 			_, err := tx.Exec(
-				"UPDATE quotas SET used_storage = used_storage + 5 * $1, used_files = used_files + $1 WHERE used_files = 1", folders*each)
+				"UPDATE quotas SET used_storage = used_storage + 5 * $1, used_files = used_files + $1 WHERE "+
+					"used_files = 1", folders*each)
 			return err
 		})
 		if err != nil {

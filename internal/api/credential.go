@@ -148,7 +148,8 @@ func (c *call) authenticateBasic() error {
 	}
 	id, secret, found := c.r.BasicAuth()
 	if !found {
-		return fault.New(fault.Unauthorized, "An API key is required: use its id as the user name and its secret as the password.")
+		return fault.New(fault.Unauthorized, "An API key is required: use its id as the user name and its secret as "+
+			"the password.")
 	}
 	return c.authenticateKey(id+"."+secret, "webdav")
 }

@@ -236,7 +236,8 @@ func TestUploadFailsWhenAccountEndsMeanwhile(t *testing.T) {
 						Header: http.Header{"X-File-Name": {"late"}}})
 				}()
 				waitUntil(t, "the upload has begun", func() bool {
-					return queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = $1", id) > 0
+					return queryInt(t, l, "SELECT count(*) FROM upload_sessions WHERE one_shot AND user_id = "+
+						"$1", id) > 0
 				})
 				if state == "deleted" {
 					admin.In(t).Delete("/api/admin/users/" + id).OK(200)

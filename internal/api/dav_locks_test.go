@@ -225,7 +225,8 @@ func TestDAVIf(t *testing.T) {
 			{locked, "(<DAV:no-lock>)", 412},
 			{locked, "</webdav/home/alice/locked> (<TOKEN>)", 204}, // 10.4.9, by path and by URI
 			{locked,
-				"<http://larder.test/webdav/home/alice/locked> (<TOKEN> [ETAG]) <http://larder.test/webdav/home/alice/free> ([\"random\"])", 204},
+				"<http://larder.test/webdav/home/alice/locked> (<TOKEN> [ETAG]) " +
+					"<http://larder.test/webdav/home/alice/free> ([\"random\"])", 204},
 			{locked, "<http://larder.test/webdav/home/alice/free> (<TOKEN>)", 412},
 			{free, "</webdav/home/alice/locked> (<TOKEN>)", 204},
 			{locked, "<http://other.test/webdav/home/alice/locked> (<TOKEN>)", 412},

@@ -73,7 +73,8 @@ var codes = map[fault.Kind]struct {
 	fault.MailFailed:        {"MAIL_ERROR", 500},
 }
 
-const internalMessage = "Something went wrong on the server. Tell the administrator the time of this message: the log has the cause."
+const internalMessage = "Something went wrong on the server. Tell the administrator the time of this message: the " +
+	"log has the cause."
 
 // headOnly reports whether the request is a HEAD. A handler then makes nothing that a GET makes,
 // such as a token, since no page shows it (abuse case C44). The answer has no Content-Length

@@ -250,7 +250,8 @@ func TestDetailsRenameDelete(t *testing.T) {
 			admin.In(t).Put("/api/files/"+root, M{"name": "x"}).Fails(409, "OPERATION_FAILED")
 			admin.In(t).Post("/api/files/"+root+"/move", M{"targetPath": "/home"}).Fails(409, "OPERATION_FAILED")
 		})
-		t.Run("deletion below a name with wildcards", func(t *testing.T) { // abuse case C18: wildcards of SQL in a deleted folder's name
+		t.Run("deletion below a name with "+
+			"wildcards", func(t *testing.T) { // abuse case C18: wildcards of SQL in a deleted folder's name
 			alice := alice.In(t)
 			for _, name := range []string{"a_b", "axb", "a%", "ab"} {
 				mkdir(alice, home, name)

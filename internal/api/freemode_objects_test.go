@@ -206,7 +206,8 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 		}
 		defer conn.Close()
 		fmt.Fprintf(conn,
-			"POST /api/free-mode/upload HTTP/1.1\r\nHost: larder.test\r\nCookie: fm_token=%s\r\nX-CSRF-Token: %s\r\nContent-Length: %d\r\n%s\r\n\r\n%s",
+			"POST /api/free-mode/upload HTTP/1.1\r\nHost: larder.test\r\nCookie: fm_token=%s\r\nX-CSRF-Token: %s\r\n"+
+				"Content-Length: %d\r\n%s\r\n\r\n%s",
 			c.Cookies["fm_token"], c.CSRF, length, header, body)
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
@@ -225,7 +226,8 @@ func TestFreeModeUploadOfMoreThanAGiB(t *testing.T) {
 	if got := told(limit+1, "X-File-Name: long", "x"); got != "413 PAYLOAD_TOO_LARGE" {
 		t.Errorf("a GiB and a byte: %s", got)
 	}
-	const form, kind = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"form\"\r\n\r\n", "multipart/form-data; boundary=b"
+	const form, kind = "--b\r\nContent-Disposition: form-data; name=\"file\"; " +
+		"filename=\"form\"\r\n\r\n", "multipart/form-data; boundary=b"
 	if got := told(limit+2<<20, "Content-Type: "+kind, form); got != "413 PAYLOAD_TOO_LARGE" {
 		t.Errorf("a form: %s", got)
 	}

@@ -227,7 +227,8 @@ func TestFreeModeConnectionTest(t *testing.T) {
 		t.Cleanup(server.Close)
 		return M{"endpoint": server.URL}
 	}
-	const refused, nothing = "The store rejected the access keys or the bucket.", "No S3-compatible store answered at the endpoint within 5 seconds."
+	const refused, nothing = "The store rejected the access keys or the bucket.", "No S3-compatible store answered " +
+		"at the endpoint within 5 seconds."
 	var running sync.WaitGroup
 	for name, c := range map[string]struct {
 		change M

@@ -160,7 +160,8 @@ func FuzzMultipart(f *testing.F) {
 		"../x")
 	f.Add("--b\r\nContent-Disposition: form-data; name=file; filename*=UTF-8''%2e%2e%2fx\r\n\r\nx\r\n--b--\r\n", "b",
 		"")
-	f.Add("--b\r\nContent-Disposition: form-data; name=path\r\n\r\n/elsewhere\r\n--b\r\nContent-Disposition: form-data; name=f; filename=g\r\n\r\n\r\n--b--", "b", "")
+	f.Add("--b\r\nContent-Disposition: form-data; name=path\r\n\r\n/elsewhere\r\n--b\r\n"+
+		"Content-Disposition: form-data; name=f; filename=g\r\n\r\n\r\n--b--", "b", "")
 	f.Add("", "", "")
 	l := startFuzzed(f)
 	key := l.Admin(f).Key(M{"uploadPath": "/uploads/root"})

@@ -71,7 +71,8 @@ func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 	q := l.Apps[0].DB.Read(t.Context())
 	names := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
 	if l.Apps[0].DB.Dialect() == "postgres" {
-		names = "SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+		names = "SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = " +
+			"current_schema() AND table_type = 'BASE TABLE'"
 	}
 	rows, err := q.Query(names)
 	if err != nil {
@@ -177,17 +178,24 @@ func dumpLog(t *testing.T, l *apptest.Larder) string {
 func checkOwnershipAndCharges(t *testing.T, l *apptest.Larder, when string) {
 	t.Helper()
 	for what, query := range map[string]string{
-		"entries without an owner":       "SELECT count(*) FROM entries WHERE owner_id <> '' AND owner_id NOT IN (SELECT id FROM users) AND owner_id NOT IN (SELECT user_id FROM legacies)",
-		"quotas without an account":      "SELECT count(*) FROM quotas WHERE user_id NOT IN (SELECT id FROM users) AND user_id NOT IN (SELECT user_id FROM legacies)",
-		"users without a quota":          "SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM quotas)",
-		"active keys without an owner":   "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL AND user_id NOT IN (SELECT id FROM users)",
-		"active shares without an owner": "SELECT count(*) FROM shares WHERE revoked_at IS NULL AND creator_id NOT IN (SELECT id FROM users)",
-		"open uploads without an owner":  "SELECT count(*) FROM upload_sessions WHERE (status = 'pending' OR kept_until IS NOT NULL) AND user_id NOT IN (SELECT id FROM users)",
-		"copies without an owner":        "SELECT count(*) FROM copies WHERE user_id NOT IN (SELECT id FROM users)",
-		"rules without a subject":        "SELECT count(*) FROM rules WHERE user_id NOT IN (SELECT id FROM users)",
-		"successors that do not exist":   "SELECT count(*) FROM legacies WHERE heir_id NOT IN (SELECT id FROM users)",
-		"homes that are not there":       "SELECT count(*) FROM users WHERE home_id IS NOT NULL AND home_id NOT IN (SELECT id FROM entries)",
-		"one home of two accounts":       "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < b.id",
+		"entries without an owner": "SELECT count(*) FROM entries WHERE owner_id <> '' AND owner_id NOT IN " +
+			"(SELECT id FROM users) AND owner_id NOT IN (SELECT user_id FROM legacies)",
+		"quotas without an account": "SELECT count(*) FROM quotas WHERE user_id NOT IN (SELECT id FROM users) " +
+			"AND user_id NOT IN (SELECT user_id FROM legacies)",
+		"users without a quota": "SELECT count(*) FROM users WHERE id NOT IN (SELECT user_id FROM quotas)",
+		"active keys without an owner": "SELECT count(*) FROM api_keys WHERE revoked_at IS NULL AND user_id NOT IN " +
+			"(SELECT id FROM users)",
+		"active shares without an owner": "SELECT count(*) FROM shares WHERE revoked_at IS NULL AND creator_id NOT " +
+			"IN (SELECT id FROM users)",
+		"open uploads without an owner": "SELECT count(*) FROM upload_sessions WHERE (status = 'pending' OR " +
+			"kept_until IS NOT NULL) AND user_id NOT IN (SELECT id FROM users)",
+		"copies without an owner":      "SELECT count(*) FROM copies WHERE user_id NOT IN (SELECT id FROM users)",
+		"rules without a subject":      "SELECT count(*) FROM rules WHERE user_id NOT IN (SELECT id FROM users)",
+		"successors that do not exist": "SELECT count(*) FROM legacies WHERE heir_id NOT IN (SELECT id FROM users)",
+		"homes that are not there": "SELECT count(*) FROM users WHERE home_id IS NOT NULL AND home_id NOT IN " +
+			"(SELECT id FROM entries)",
+		"one home of two accounts": "SELECT count(*) FROM users a JOIN users b ON a.home_id = b.home_id AND a.id < " +
+			"b.id",
 	} {
 		if n := queryInt(t, l, query); n != 0 {
 			t.Errorf("%s: %d %s", when, n, what)

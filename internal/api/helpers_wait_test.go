@@ -57,14 +57,18 @@ func jobEnded(status string) bool { return status == "completed" || status == "f
 func waitForMails(t *testing.T, l *apptest.Larder) {
 	t.Helper()
 	waitUntil(t, "all mails are sent", func() bool {
-		return queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type IN ('reset-mail', 'verify-mail', 'resend-mail')") == 0
+		return queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type IN ('reset-mail', 'verify-mail', "+
+			"'resend-mail')") == 0
 	})
 }
 
 // waitForHandover waits until no deleted account owns anything.
 func waitForHandover(t *testing.T, l *apptest.Larder) {
 	t.Helper()
-	waitUntil(t, "everything is handed over", func() bool { return queryInt(t, l, "SELECT COUNT(*) FROM legacies") == 0 })
+	waitUntil(t, "everything is handed over", func() bool {
+		return queryInt(t, l, "SELECT COUNT(*) FROM "+
+			"legacies") == 0
+	})
 }
 
 // waitForChecksum waits until the only object of files has a checksum, and compares it with that of

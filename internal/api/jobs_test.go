@@ -172,7 +172,8 @@ func TestListOfJobs(t *testing.T) {
 		owner := callerID(alice)
 		for i, status := range []string{"pending", "running", "completed", "failed"} {
 			execAndRaiseVersion(t, l,
-				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, $4)", "j-"+status, owner, status, i)
+				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, $3, 7, "+
+					"$4)", "j-"+status, owner, status, i)
 		}
 		list := func(c *apptest.Client, query string) string {
 			t.Helper()
@@ -205,7 +206,8 @@ func TestListOfJobs(t *testing.T) {
 		l.Client(t).Get("/api/files/jobs").Fails(401, "UNAUTHORIZED")
 		for i := range 100 {
 			execAndRaiseVersion(t, l,
-				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, 'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
+				"INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ($1, 'kept', $2, "+
+					"'failed', 7, $3)", fmt.Sprint("more", i), owner, 100+i)
 		}
 		if got := strings.Fields(list(alice, "")); len(got) != 100 || got[0] != "more99" || got[99] != "more0" {
 			t.Errorf("%d jobs, %s to %s", len(got), got[0], got[len(got)-1])
@@ -222,7 +224,8 @@ func TestChecksumJob(t *testing.T) {
 		alice.Upload("/home/alice", "f", text)
 		execAndRaiseVersion(t, l, "UPDATE objects SET sha256 = NULL")
 		execAndRaiseVersion(t, l,
-			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', '', 'pending', 0, 1, id FROM objects")
+			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload) SELECT 'sum', 'checksum', "+
+				"'', 'pending', 0, 1, id FROM objects")
 		waitUntil(t, "the end of the job", func() bool { return queryInt(t, l, "SELECT COUNT(*) FROM jobs") == 0 })
 		waitForChecksum(t, l, string(text))
 	})

@@ -283,7 +283,8 @@ func TestKeyTakesPrecedenceOverCookie(t *testing.T) {
 	}
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+created.Text("key.secret")))
 	wantStatus(t, "Basic is ignored", alice.Get("/api/auth/me", "Authorization", basic), 200, "")
-	wantStatus(t, "not accepted as a credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401,
+	wantStatus(t, "not accepted as a "+
+		"credential", l.Client(t).Get("/api/files?path=/uploads", "Authorization", basic), 401,
 		"UNAUTHORIZED")
 
 	// a key has its own permissions, not those of the session

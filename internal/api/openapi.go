@@ -30,7 +30,8 @@ func (a *API) document() ([]byte, error) {
 		func(rc *jsonschema.ReflectContext) { rc.EnvelopNullability = true })
 	reflector.Spec.Info.WithTitle("Larder").WithVersion("1").
 		WithDescription("Image hosting and file storage. Paths are relative to the base address; " +
-			"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the service's specification.")
+			"JSON answers use one success and one error envelope. Operations marked x-addition go beyond the " +
+			"service's specification.")
 	reflector.Spec.SetHTTPBearerTokenSecurity("key", "pk_….sk_…", "An API key: <key id>.<secret>")
 	reflector.Spec.SetAPIKeySecurity("session", SessionCookie, openapi.InCookie,
 		"The login cookie; writes also send X-CSRF-Token.")

@@ -69,7 +69,9 @@ func withoutNull(schema map[string]any, request bool) {
 // accountParameter describes accountHeader.
 var accountParameter = map[string]any{
 	"name": accountHeader, "in": "header", "x-addition": true, "schema": map[string]any{"type": "string"},
-	"description": "The id of the account that the client acts for. If the session cookie is the credential and belongs to another account, the answer is OPERATION_FAILED, this header of the answer names that account, and nothing is done. API keys and requests without a valid session are not checked.",
+	"description": "The id of the account that the client acts for. If the session cookie is the credential and " +
+		"belongs to another account, the answer is OPERATION_FAILED, this header of the answer names that account, " +
+		"and nothing is done. API keys and requests without a valid session are not checked.",
 }
 
 // Bodies other than JSON, by media type.

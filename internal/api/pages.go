@@ -42,7 +42,8 @@ The interface is described in <a href="/api/openapi.json">openapi.json</a>.</p>{
 </html>
 `))
 
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; " +
+	"form-action 'none'"
 
 // home answers `/`.
 func (c *call) home() error {

@@ -64,7 +64,8 @@ func TestChangeEmail(t *testing.T) {
 		alice, bob := l.User(t, "alice"), l.User(t, "bob")
 		execAndRaiseVersion(t, l, "UPDATE users SET email_verified = FALSE")
 		execAndRaiseVersion(t, l,
-			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) SELECT 'h', id, 'verify', email_fold, 9000000000000, 0 FROM users WHERE username = 'alice'")
+			"INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at) SELECT 'h', id, "+
+				"'verify', email_fold, 9000000000000, 0 FROM users WHERE username = 'alice'")
 		reply := sendCode(alice, "New@Example.org").OK(200)
 		wantJSON(t, "data", reply.Object()["data"], M{"success": true, "expiresIn": 300})
 		mail := box.Next("New@Example.org")

@@ -139,7 +139,8 @@ func TestVisitorSearchesWaitForDatabase(t *testing.T) {
 	apart := l.AuditDB(t) // its own connections, because all others may be waiting
 	waiting := func() (n int) {
 		t.Helper()
-		const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+		const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type " +
+			"= 'Lock'"
 		if err := apart.Read(t.Context()).QueryRow(query).Scan(&n); err != nil {
 			t.Fatal(err)
 		}

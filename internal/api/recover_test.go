@@ -244,7 +244,9 @@ func TestResetTokenExpires(t *testing.T) {
 				}
 			}},
 			{"a restored backup", false, func(t *testing.T, _, _ string) {
-				inTransaction(t, l, func(tx *db.Tx) error { return account.AfterRestore(tx, l.Clock.Now().UnixMilli()) })
+				inTransaction(t, l, func(tx *db.Tx) error {
+					return account.AfterRestore(tx, l.Clock.Now().UnixMilli())
+				})
 			}},
 		} {
 			name := fmt.Sprint("user_", i)
@@ -416,7 +418,8 @@ func TestResetMailsRespectQueueLimit(t *testing.T) {
 			return queryInt(t, l, "SELECT COUNT(*) FROM jobs WHERE type = 'reset-mail'") == 999
 		})
 		execAndRaiseVersion(t, l,
-			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ('the last', 'reset-mail', '', 'running', 0, 0, 'nobody@example.org', 9000000000000)")
+			"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ('the last', "+
+				"'reset-mail', '', 'running', 0, 0, 'nobody@example.org', 9000000000000)")
 		// a mail queued nevertheless would stay in the queue
 		l.ChangeSettings(t, func(s *site.Settings) { s.SMTPHost = "mail.invalid" })
 		full := forgotPassword(l.Client(t), "alice@example.org").OK(200)

@@ -67,7 +67,12 @@ func (a *API) routeTable() []route {
 		get("/api/files/{id}/download", streamRoute("application/json", a.fileDownload)).withFind((*call).findEmbedded).
 			withReply(envelope[downloadReply]{}).withAuth(optionalAuth).withLimit(transferLimit).
 			withSummary(
-				"A single-use download address; an image or media element gets the bytes, a visitor is redirected to the public address of the file").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).withRedirect("Redirect of a visitor to the public address of the file, or of an image or media element to the file's store, if the provider has redirect on"),
+				"A single-use download address; an image or media element gets the bytes, a visitor is redirected to "+
+					"the public address of the file").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).
+			withRedirect(
+				"Redirect of a visitor to the public address of the file, or of an image or media element to the " +
+					"file's store, if the provider has redirect on"),
 		get("/api/files/{id}/thumbnail", streamRoute("image/*", a.thumbnail)).withFind((*call).findFile).
 			withInput(thumbnailInput{}).withAuth(optionalAuth).withLimit(transferLimit).
 			withSummary("Thumbnail of an image that the caller may download: WebP, JPEG or PNG").

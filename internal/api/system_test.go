@@ -85,12 +85,14 @@ func TestMalformedHTTP(t *testing.T) {
 	for name, row := range map[string]struct{ request, want string }{
 		"a broken escape": {"GET /api/%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
 		"both lengths": {
-			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				"0\r\n\r\n", "400"},
 		"chunks before HTTP/1.1": {
 			"POST /api/auth/logout HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 			"400"},
 		"chunks": {
-			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n", "200"},
+			"POST /api/auth/logout HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
+				"0\r\n\r\n", "200"},
 		"two lengths": {
 			"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", "400"},
 		"headers over 64 KB": {"GET /api/auth/me HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 70<<10) +

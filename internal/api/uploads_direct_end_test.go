@@ -63,7 +63,8 @@ func TestDirectUploadWithFailingStore(t *testing.T) {
 		id, _, etag = beginAndSend(t, alice, home, "lost", "12345")
 		proxy.SetAfter(func(answer *http.Response) {
 			if isCopy(answer.Request) {
-				answer.StatusCode, answer.Header, answer.Body = http.StatusInternalServerError, http.Header{}, http.NoBody
+				answer.StatusCode = http.StatusInternalServerError
+				answer.Header, answer.Body = http.Header{}, http.NoBody
 			}
 		})
 		if r := completeUpload(alice, id, etag); r.Status != 200 {

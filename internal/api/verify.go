@@ -22,7 +22,8 @@ var (
 	}
 	unverifiedTexts = map[string]verificationText{
 		"en-US": {"en", "This link does not work",
-			"It is incomplete or older than 24 hours, or the e-mail address of the account has changed. You can request a new link when you sign in.", "Sign in"},
+			"It is incomplete or older than 24 hours, or the e-mail address of the account has changed. You can " +
+				"request a new link when you sign in.", "Sign in"},
 		"zh-CN": {"zh-CN", "此链接无效", "链接不完整、已超过 24 小时，或账户的邮箱地址已更改。您可以在登录时重新获取验证邮件。", "前往登录"},
 	}
 )

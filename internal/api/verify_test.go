@@ -58,7 +58,8 @@ func TestVerificationLink(t *testing.T) {
 			for header, want := range map[string]string{
 				"Content-Type": "text/html; charset=utf-8", "Cache-Control": "private, no-store",
 				"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
-				"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'", "Set-Cookie": "",
+				"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
+					"base-uri 'none'; form-action 'none'", "Set-Cookie": "",
 			} {
 				if got := page.Header.Get(header); got != want {
 					t.Errorf("%d: %s is %q, want %q", i, header, got, want)
@@ -117,7 +118,8 @@ func TestBadVerificationLinks(t *testing.T) {
 		execAndRaiseVersion(t, l, "UPDATE users SET status = 'disabled' WHERE username = 'disabled'")
 		// abuse case C40
 		execAndRaiseVersion(t, l,
-			"UPDATE mailed_tokens SET purpose = 'reset' WHERE user_id = (SELECT id FROM users WHERE username = 'other_kind')")
+			"UPDATE mailed_tokens SET purpose = 'reset' WHERE user_id = (SELECT id FROM users WHERE username = "+
+				"'other_kind')")
 		session := l.User(t, "signed_in").Cookies["auth_token"]
 		for name, token := range map[string]string{
 			"none": "", "unknown": strings.Repeat("u", 43), "short": "abc", "long": strings.Repeat("l", 44),

@@ -45,7 +45,8 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 				}
 				defer conns[i].Close()
 				fmt.Fprintf(conns[i],
-					"POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\nX-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
+					"POST /api/upload HTTP/1.1\r\nHost: larder\r\nAuthorization: Bearer %s\r\n"+
+						"X-File-Name: cut.bin\r\nContent-Length: %d\r\n\r\n", token, size)
 				if _, err := conns[i].Write(make([]byte, size/2)); err != nil {
 					t.Fatal(err)
 				}

@@ -155,7 +155,8 @@ func (a *App) seed(ctx context.Context) error {
 	fmt.Fprintf(a.deps.Out, "Larder serves %s\n", a.BaseURL)
 	if first && cfg.AdminPassword == "" {
 		fmt.Fprintf(a.deps.Out,
-			"First start: sign in as %s with the password %s (it is shown only once; `larder admin reset-password %s` sets a new one)\n",
+			"First start: sign in as %s with the password %s (it is shown only once; `larder admin reset-password "+
+				"%s` sets a new one)\n",
 			cfg.AdminUsername, password.Reveal(), cfg.AdminUsername)
 	}
 	a.deps.Log.Info("ready", "address", a.listener.Addr().String(), "base_url", a.BaseURL)

@@ -29,5 +29,6 @@ func (a *App) redisWarning() string {
 	if shared, is := a.counters.(*redis.Store); !is || !shared.State().Down {
 		return ""
 	}
-	return "Redis does not answer, so each replica counts rate limits by itself. They are shared again as soon as it answers."
+	return "Redis does not answer, so each replica counts rate limits by itself. They are shared again as soon as it " +
+		"answers."
 }

@@ -151,7 +151,8 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 		noted = fmt.Errorf("the new backup is complete, but its outcome could not be recorded: %w", noted)
 	}
 	if err := r.prune(ctx); err != nil {
-		return r.summary, fmt.Errorf("the new backup is complete, but old snapshots or objects could not be removed: %w", err)
+		return r.summary, fmt.Errorf("the new backup is complete, but old snapshots or objects could not be removed: "+
+			"%w", err)
 	}
 	crash.Point("backup.pruned")
 	return r.summary, noted
@@ -180,7 +181,8 @@ func (s *Service) checkApart(ctx context.Context, dir string) error {
 		}
 		if inside(here, there) || inside(there, here) {
 			return fmt.Errorf(
-				"the directory of a backup must be neither inside nor around what it copies: choose a directory apart from %s", path)
+				"the directory of a backup must be neither inside nor around what it copies: choose a directory "+
+					"apart from %s", path)
 		}
 	}
 	return nil

@@ -21,7 +21,8 @@ import (
 )
 
 // freeSession is a free-mode session that ends at $1.
-const freeSession = "INSERT INTO free_sessions VALUES ('hash', 'fm_x', 'csrf', 'canary-sealed-place', '192.0.2.1', 0, $1)"
+const freeSession = "INSERT INTO free_sessions VALUES ('hash', 'fm_x', 'csrf', 'canary-sealed-place', '192.0.2.1', " +
+	"0, $1)"
 
 // A restored service has the bytes, links, passwords and quotas of the time of the backup, on
 // either engine. Sessions, open uploads and tokens of the original do not come back.

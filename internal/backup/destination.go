@@ -39,8 +39,10 @@ func readMarker(dataDir string) (*restoreMarker, error) {
 
 // Messages about the master key, with the next step.
 const (
-	needsKey = "the backup does not contain the secret key, since its service got the key as a setting: give the same LARDER_SECRET_KEY"
-	wrongKey = "the secret key is not the one of this backup: give the LARDER_SECRET_KEY of the service that made the backup"
+	needsKey = "the backup does not contain the secret key, since its service got the key as a setting: give the " +
+		"same LARDER_SECRET_KEY"
+	wrongKey = "the secret key is not the one of this backup: give the LARDER_SECRET_KEY of the service that made " +
+		"the backup"
 )
 
 // checkKey checks that the restored service will have the master key of the original.
@@ -76,7 +78,8 @@ func (r *restore) checkKey() error {
 	}
 	if found != want {
 		return errors.New(
-			"the secret key in the backup is not the one that its manifest names: give the LARDER_SECRET_KEY of the service that made the backup")
+			"the secret key in the backup is not the one that its manifest names: give the LARDER_SECRET_KEY of the " +
+				"service that made the backup")
 	}
 	return nil
 }

@@ -91,7 +91,8 @@ func (r *backupRun) describe(ctx context.Context) error {
 		return err
 	}
 	m.Taken = r.taken.UTC().Format(time.RFC3339Nano)
-	m.Objects, m.Bytes, m.Elsewhere, m.Unhashed, m.Wrong = r.summary.Objects, r.summary.Bytes, r.summary.Elsewhere, r.summary.Unhashed, r.summary.Wrong
+	m.Objects, m.Bytes, m.Elsewhere = r.summary.Objects, r.summary.Bytes, r.summary.Elsewhere
+	m.Unhashed, m.Wrong = r.summary.Unhashed, r.summary.Wrong
 	names := []string{databaseName, elsewhereName}
 	audit := filepath.Join(r.DataDir, auditName)
 	if _, err := os.Stat(audit); err == nil {
@@ -152,7 +153,8 @@ func readManifest(dir, snapshot string) (Manifest, error) {
 	newest, err := db.SchemaVersion()
 	if err == nil && m.Schema > newest {
 		err = fmt.Errorf(
-			"the backup was made by a newer Larder (%s, schema version %d, this one knows up to %d): restore it with that version", m.Larder, m.Schema, newest)
+			"the backup was made by a newer Larder (%s, schema version %d, this one knows up to %d): restore it with "+
+				"that version", m.Larder, m.Schema, newest)
 	}
 	return m, err
 }

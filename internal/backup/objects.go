@@ -53,7 +53,8 @@ func (r *backupRun) openStores(ctx context.Context) error {
 			err = r.probeStore(ctx, p.ID)
 		}
 		if err != nil {
-			return fmt.Errorf("the store of provider %s (%s) is not available, so none of its objects were copied: %w", p.ID,
+			return fmt.Errorf("the store of provider %s (%s) is not available, so none of its objects were copied: "+
+				"%w", p.ID,
 				p.Name, err)
 		}
 		marker := "larder-backup-" + r.Fingerprint

@@ -147,7 +147,8 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 					"finish that restore, or empty both directories", begun.Snapshot, r.DataDir, begun.ObjectDir)
 	}
 	if !slices.Contains(names, r.Snapshot) {
-		return false, fmt.Errorf("the backup has no snapshot %q; its snapshots are: %s", r.Snapshot, strings.Join(names, ", "))
+		return false, fmt.Errorf("the backup has no snapshot %q; its snapshots are: "+
+			"%s", r.Snapshot, strings.Join(names, ", "))
 	}
 	if r.manifest, err = readManifest(r.Dir, r.Snapshot); err != nil {
 		return false, err

@@ -418,7 +418,8 @@ func TestRestoredServiceSendsNoMailsThatWaited(t *testing.T) {
 		for i, kind := range []string{"verify-mail", "resend-mail", "reset-mail", "move"} {
 			for _, status := range []string{"pending", "running", "failed"} {
 				s.exec(
-					"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ($1, $2, '', $3, 0, $4, 'nobody@example.org', 9000000000000)",
+					"INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due) VALUES ($1, "+
+						"$2, '', $3, 0, $4, 'nobody@example.org', 9000000000000)",
 					fmt.Sprint(status, i), kind, status, s.l.Clock.Now().UnixMilli())
 			}
 		}
@@ -509,7 +510,8 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 				t.Errorf("version %d: %d users named Alice", version, n)
 			}
 			keys, err := d.HasSortKeys(t.Context())
-			if n := fingerprintNumber(t, d, "SELECT count(*) FROM entries WHERE sort_key = ''"); err != nil || !keys || n != 0 {
+			if n := fingerprintNumber(t, d, "SELECT count(*) FROM entries WHERE sort_key = "+
+				"''"); err != nil || !keys || n != 0 {
 				t.Errorf("version %d: sort keys are complete: %v, %v; %d entries have none", version, keys, err, n)
 			}
 			if err := d.Close(); err != nil {

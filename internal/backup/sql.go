@@ -126,7 +126,8 @@ func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 // recordOrigin records in a restored database the time of its snapshot in ms.
 func recordOrigin(tx *db.Tx, taken int64) error {
 	_, err := tx.Exec(
-		"INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value", taken)
+		"INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = "+
+			"excluded.value", taken)
 	if err != nil {
 		return fmt.Errorf("note where the database comes from: %w", err)
 	}

@@ -38,8 +38,9 @@ var settings = []setting{
 	},
 	{
 		flag: "base-url", defaultText: "`http://` + the listen address",
-		meaning: "address at which people reach the service: scheme, host and port; must be given when it listens on all interfaces, or on port 0 outside loopback",
-		rule:    text(optional(origin), func(c *Config) *string { return &c.BaseURL }),
+		meaning: "address at which people reach the service: scheme, host and port; must be given when it listens on " +
+			"all interfaces, or on port 0 outside loopback",
+		rule: text(optional(origin), func(c *Config) *string { return &c.BaseURL }),
 	},
 	{
 		flag: "trusted-proxies", defaultText: "none",
@@ -86,8 +87,9 @@ var settings = []setting{
 	},
 	{
 		flag: "secret-key", defaultText: "made at the first start, in the data directory", secret: true,
-		meaning: "32 random bytes in base64 that sign sessions and seal stored credentials; must be given with PostgreSQL",
-		rule:    secretText(masterKey, func(c *Config) *secret.Text { return &c.SecretKey }),
+		meaning: "32 random bytes in base64 that sign sessions and seal stored credentials; must be given with " +
+			"PostgreSQL",
+		rule: secretText(masterKey, func(c *Config) *secret.Text { return &c.SecretKey }),
 	},
 
 	{
@@ -178,13 +180,15 @@ var settings = []setting{
 	},
 	{
 		flag: "garbage-grace", def: "1h",
-		meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after, and sooner where an account would have more than twice its quota there",
-		rule:    duration(0, func(c *Config) *time.Duration { return &c.GarbageGrace }),
+		meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after, and " +
+			"sooner where an account would have more than twice its quota there",
+		rule: duration(0, func(c *Config) *time.Duration { return &c.GarbageGrace }),
 	},
 
 	{
 		flag: "thumbnails", group: "Running", def: "auto",
-		meaning: "`auto`: libvips makes thumbnails where `vipsthumbnail` is installed, else Larder alone; `built-in`: Larder alone; `off`: none",
+		meaning: "`auto`: libvips makes thumbnails where `vipsthumbnail` is installed, else Larder alone; " +
+			"`built-in`: Larder alone; `off`: none",
 		rule: choice(map[string]Thumbnails{"auto": ThumbnailsAuto, "built-in": ThumbnailsBuiltIn, "off": ThumbnailsOff},
 			func(c *Config) *Thumbnails { return &c.Thumbnails }),
 	},

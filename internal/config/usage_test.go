@@ -101,7 +101,8 @@ func TestDocument(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString(
-		"\n| variable | flag | default | meaning |\n| --- | --- | --- | --- |\n| `LARDER_CONFIG` | `--config` | none | the TOML file |\n")
+		"\n| variable | flag | default | meaning |\n| --- | --- | --- | --- |\n" +
+			"| `LARDER_CONFIG` | `--config` | none | the TOML file |\n")
 	for _, s := range settings {
 		fmt.Fprintf(&table, "| `%s` | `--%s` | %s | %s |\n", s.env(), s.flag, s.describeDefault(), s.meaning)
 	}

@@ -20,7 +20,8 @@ func (t *Tx) SetCommandResult(command string, o CommandResult) error {
 	for name, value := range map[string]int64{resultPrefix + command + " ended": o.EndedAt,
 		resultPrefix + command + " problems": o.Problems} {
 		_, err := t.Exec(
-			"INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
+			"INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = "+
+				"excluded.value", name, value)
 		if err != nil {
 			return fmt.Errorf("record how %s ended: %w", command, err)
 		}

@@ -158,7 +158,8 @@ var ErrTooOld = errors.New("this Larder is too old for the database")
 func tolerated(tx *Tx, have, oldest, newest int) error {
 	if oldest == 0 || newest < oldest {
 		return fmt.Errorf(
-			"%w: the database has schema version %d, which needs a Larder that knows version %d, and this one knows up to %d: start a newer Larder",
+			"%w: the database has schema version %d, which needs a Larder that knows version %d, and this one knows "+
+				"up to %d: start a newer Larder",
 			ErrTooOld, have, max(oldest, newest+1), newest)
 	}
 	tx.AfterCommit(func() {

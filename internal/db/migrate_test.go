@@ -29,7 +29,11 @@ func TestMigratingIsLogged(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			cfg := dbtest.Config(t, engine)
-			const first, second, third = "CREATE TABLE a (n BIGINT)", "ALTER TABLE a ADD COLUMN m BIGINT", "ALTER TABLE nothing ADD COLUMN m BIGINT"
+			const (
+				first  = "CREATE TABLE a (n BIGINT)"
+				second = "ALTER TABLE a ADD COLUMN m BIGINT"
+				third  = "ALTER TABLE nothing ADD COLUMN m BIGINT"
+			)
 			for i, step := range []struct {
 				texts []string
 				lines int

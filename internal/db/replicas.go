@@ -154,7 +154,8 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 	if !slices.Contains(names, "replicas") {
 		if tx.db.dialect == postgres {
 			tx.db.log.Warn(
-				"replicas of the version that this database comes from do not register in it, so this start can't check whether any is still running: stop them all")
+				"replicas of the version that this database comes from do not register in it, so this start can't " +
+					"check whether any is still running: stop them all")
 		}
 		return nil
 	}
@@ -163,8 +164,10 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 		return err
 	}
 	return fmt.Errorf(
-		"%w: %s (Larder %s) can't work on schema version %d of %s, to which this start would migrate the database. Stop that replica, "+
-			"or upgrade it first to a Larder that knows version %d; one that was killed counts as running for 5 minutes",
+		"%w: %s (Larder %s) can't work on schema version %d of %s, to which this start would migrate the database. "+
+			"Stop that replica, "+
+			"or upgrade it first to a Larder that knows version %d; one that was killed counts as running for 5 "+
+			"minutes",
 		ErrOlderReplica, older.ID, older.Version, next, tx.db.schema.Table, oldest)
 }
 

@@ -205,7 +205,8 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 					_, err := tx.Exec("UPDATE versions SET value = value + 1 WHERE name = 'a'")
 					if err == nil {
 						_, err = tx.Exec(
-							"UPDATE settings SET value = (SELECT CAST(value AS TEXT) FROM versions WHERE name = 'a') WHERE name = 'a'")
+							"UPDATE settings SET value = (SELECT CAST(value AS TEXT) FROM versions WHERE name = 'a') " +
+								"WHERE name = 'a'")
 					}
 					return err
 				})
@@ -222,7 +223,8 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 			}
 			var number, text string
 			err := openSnapshot(t, path).Read(t.Context()).QueryRow(
-				"SELECT CAST(v.value AS TEXT), s.value FROM versions v, settings s WHERE v.name = 'a' AND s.name = 'a'").Scan(&number, &text)
+				"SELECT CAST(v.value AS TEXT), s.value FROM versions v, settings s WHERE v.name = 'a' AND s.name = "+
+					"'a'").Scan(&number, &text)
 			if err != nil || number != text {
 				t.Errorf("snapshot %d: %s and %s, %v", i, number, text, err)
 			}

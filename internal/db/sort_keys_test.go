@@ -116,7 +116,8 @@ func TestSortKeysAfterAnOlderReplica(t *testing.T) {
 			p := upgraded(t, engine)
 			d := p.open(db.Metadata)
 			no(t, p.join(d, "new"))
-			exec(t, d, "INSERT INTO replicas (id, version, schema, audit_schema, seen) SELECT 'old', '1', 13, 2, seen FROM replicas")
+			exec(t, d, "INSERT INTO replicas (id, version, schema, audit_schema, seen) SELECT 'old', '1', 13, 2, "+
+				"seen FROM replicas")
 			p.steps(t.Context(), d, "new", false)
 			p.wantSortKeys(d, false)
 			exec(t, d, "UPDATE entries SET sort_key = 'photo 177' WHERE id = 'p00077'") // as the new replica stores
@@ -196,7 +197,8 @@ func TestSortKeysGoOnAfterAnInterruption(t *testing.T) {
 			p.wantSortKeys(d, false)
 			p.count(d, "SELECT COUNT(*) FROM entries WHERE sort_key <> ''", 500) // the first batch
 			exec(t, d, "DELETE FROM copies")
-			exec(t, d, "UPDATE entries SET name = 'Photo 7000', name_fold = 'photo 7000', sort_key = 'photo 47000' WHERE id = 'p00001'")
+			exec(t, d, "UPDATE entries SET name = 'Photo 7000', name_fold = 'photo 7000', sort_key = 'photo 47000' "+
+				"WHERE id = 'p00001'")
 			p.steps(t.Context(), d, "web-1", true)
 			p.wantKeys(d, manyNames)
 		})
@@ -225,7 +227,8 @@ func TestSortKeysBesideRenames(t *testing.T) {
 						}
 						to := 10_000 + n
 						err := d.Write(t.Context(), func(tx *db.Tx) error {
-							_, err := tx.Exec("UPDATE entries SET name = $1, name_fold = $1, sort_key = $2 WHERE id = $3",
+							_, err := tx.Exec("UPDATE entries SET name = $1, name_fold = $1, sort_key = $2 WHERE id "+
+								"= $3",
 								fmt.Sprint("Photo ", to), keyOf(to), fmt.Sprintf("p%05d", 1+n*37%manyNames))
 							return err
 						})
@@ -254,7 +257,8 @@ func TestSortKeyOfAnEntryRenamedMeanwhile(t *testing.T) {
 	renamed, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	go func() {
 		ended <- d.Write(t.Context(), func(tx *db.Tx) error {
-			_, err := tx.Exec("UPDATE entries SET name = 'Photo 9000', name_fold = 'photo 9000', sort_key = 'photo 49000' WHERE id = 'p00007'")
+			_, err := tx.Exec("UPDATE entries SET name = 'Photo 9000', name_fold = 'photo 9000', sort_key = 'photo " +
+				"49000' WHERE id = 'p00007'")
 			if err != nil {
 				return err
 			}

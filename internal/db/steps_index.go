@@ -104,7 +104,8 @@ func completeBackfill(tx *Tx, s Step) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec("INSERT INTO schema_steps (name, position, held_until, completed_at) VALUES ($1, $2, $3, $3)", s.Name,
+	_, err = tx.Exec("INSERT INTO schema_steps (name, position, held_until, completed_at) VALUES ($1, $2, $3, "+
+		"$3)", s.Name,
 		position, now)
 	return err
 }

@@ -187,7 +187,8 @@ func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
 		p.fill(second)
 		exec(t, second,
 			fmt.Sprintf(
-				"INSERT INTO schema_steps (name, position, holder, held_until) VALUES ('fill settings', '', 'killed', %d)", p.now.Load()+20_000))
+				"INSERT INTO schema_steps (name, position, holder, held_until) VALUES ('fill settings', '', "+
+					"'killed', %d)", p.now.Load()+20_000))
 		p.steps(t.Context(), second, "web-2", false)
 		p.count(second, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%'", 0)
 		p.pass(20*time.Second - time.Millisecond)
@@ -356,7 +357,8 @@ func TestIndexThatIsStillBuilt(t *testing.T) {
 	}()
 	for n := 0; n == 0; {
 		no(t, d.Read(t.Context()).QueryRow(
-			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = to_regclass('settings_filled')").Scan(&n))
+			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = "+
+				"to_regclass('settings_filled')").Scan(&n))
 	}
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second) // dropping it would wait for the build
 	defer cancel()

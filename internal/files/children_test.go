@@ -149,7 +149,8 @@ func TestChildrenReturnETags(t *testing.T) {
 		for _, carried := range []bool{false, true} {
 			if carried {
 				h.exec(
-					"UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE parent_id = $1 AND name = 'a')", dir.ID)
+					"UPDATE objects SET content_id = 'before' WHERE id = (SELECT object_id FROM entries WHERE "+
+						"parent_id = $1 AND name = 'a')", dir.ID)
 			}
 			got, err := h.listChildrenWith(h.ann, "/home/ann/dir", files.MemberFields{ETags: true}, nil)
 			h.must(err)

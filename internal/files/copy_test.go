@@ -131,7 +131,8 @@ func TestCopy(t *testing.T) {
 		for id, color := range map[string]string{w.idAtPath("/uploads/box"): "#112233",
 			w.idAtPath("/uploads/box/sub/c"): "#445566"} {
 			w.exec(
-				"UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = '🐈', manual_position = 7 WHERE id = $2", color, id)
+				"UPDATE entries SET custom_title = 'T', custom_color = $1, cover_url = 'https://x', icon_emoji = "+
+					"'🐈', manual_position = 7 WHERE id = $2", color, id)
 		}
 		link, err := w.tree.Link(t.Context(), w.admin, w.idAtPath("/uploads/box/a.txt"))
 		w.must(err)

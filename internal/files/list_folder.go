@@ -238,7 +238,8 @@ func kindOf(folder bool) int {
 }
 
 func (l *lister) newSelection(f listedFolder, kind int, visible access.ShownEntries) selection {
-	return selection{dialect: l.dialect, names: l.order.names, folder: f.id, kind: kind, visible: visible, userID: l.Actor.UserID}
+	return selection{dialect: l.dialect, names: l.order.names, folder: f.id, kind: kind,
+		visible: visible, userID: l.Actor.UserID}
 }
 
 // folderPortion is the files or the folders in a folder that a query selects.

@@ -18,20 +18,27 @@ func newMillionFixture(b *testing.B, d *db.DB) *fixture {
 	h := newFixture(b, d)
 	f := h.mustUpload(h.admin, "/public/flat/first.jpg", "x")
 	folder := h.createFolder(h.admin, "/public/deep")
-	const columns = "INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, created_at, updated_at, sort_key)\n"
+	const columns = "INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, " +
+		"object_id, manual_position, created_at, updated_at, sort_key)\n"
 	const numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)\n"
 	owner := "CASE WHEN n.i % 2 = 0 THEN 'ann' ELSE 'bob' END"
 	h.write(func(tx *db.Tx) error {
 		for _, insert := range []string{
 			columns + fmt.Sprintf(numbers, 1_000_000) +
-				"SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 'photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
+				"SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', " +
+				"'photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
 				owner +
-				", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003, 'photo ' || length(CAST((CAST(n.i AS BIGINT) * 7919 % 1000003) AS TEXT)) || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg' FROM n CROSS JOIN entries e WHERE e.id = $1",
+				", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003, 'photo ' || " +
+				"length(CAST((CAST(n.i AS BIGINT) * 7919 % 1000003) AS TEXT)) || (CAST(n.i AS BIGINT) * 7919 % " +
+				"1000003) || '.jpg' FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'dir' || n.i, CAST('" + folder.ID +
-				"' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i, 'd' || length(CAST(n.i AS TEXT)) || n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
+				"' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i, 'd' || length(CAST(n.i " +
+				"AS TEXT)) || n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) +
-				"SELECT 'deep' || f.name || '-' || n.i, f.id, 'Photo ' || n.i || f.name, 'photo ' || n.i || f.name, 1, n.i, '', " + owner +
-				", e.object_id, NULL, 0, n.i, 'photo ' || length(CAST(n.i AS TEXT)) || n.i || f.sort_key FROM n CROSS JOIN entries e CROSS JOIN entries f WHERE e.id = $1 AND f.parent_id = '" + folder.ID + "'",
+				"SELECT 'deep' || f.name || '-' || n.i, f.id, 'Photo ' || n.i || f.name, 'photo ' || n.i || f.name, " +
+				"1, n.i, '', " + owner +
+				", e.object_id, NULL, 0, n.i, 'photo ' || length(CAST(n.i AS TEXT)) || n.i || f.sort_key FROM n " +
+				"CROSS JOIN entries e CROSS JOIN entries f WHERE e.id = $1 AND f.parent_id = '" + folder.ID + "'",
 		} {
 			if _, err := tx.Exec(insert, f.ID); err != nil {
 				return err

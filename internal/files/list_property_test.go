@@ -210,7 +210,8 @@ func (rt *randomTree) reachable(a access.Actor) map[vpath.Path]entryAtPath {
 					up = up.Parent()
 					if e, there := all[up]; there && !e.virtual {
 						if top, _ := rt.mounts.Resolve(p); top.ID == e.target.MountID {
-							t.InHome, t.Password, t.PasswordAbove = e.target.InHome, e.target.Password, e.target.Password
+							t.InHome = e.target.InHome
+							t.Password, t.PasswordAbove = e.target.Password, e.target.Password
 						}
 						break
 					}

@@ -68,7 +68,8 @@ func TestListByRules(t *testing.T) {
 			{"search by a visitor", "/", "t", h.visitor, "/wing/way/to/it /wing/way/to /wing/way/to/it/yes.txt"},
 			{"search by a key", "/", "txt", confined, "/wing/drop/mine.txt"},
 			{"an administrator's search", "/wing", "txt", h.admin,
-				"/wing/read/a.txt /wing/read/deep/b.txt /wing/closed/c.txt /wing/drop/box/in.txt /wing/drop/mine.txt /wing/way/no.txt /wing/office/o.txt /wing/drop/others.txt /wing/plan.txt /wing/way/to/it/yes.txt"},
+				"/wing/read/a.txt /wing/read/deep/b.txt /wing/closed/c.txt /wing/drop/box/in.txt /wing/drop/mine.txt " +
+					"/wing/way/no.txt /wing/office/o.txt /wing/drop/others.txt /wing/plan.txt /wing/way/to/it/yes.txt"},
 		} {
 			if got := strings.Join(h.searchPaths(c.who, files.ListQuery{Path: mustParsePath(c.path), Search: c.search}),
 				" "); got != c.want {
@@ -200,7 +201,8 @@ func TestListBehindPasswords(t *testing.T) {
 		key, adminKey := h.ann, h.admin
 		key.Key = &access.Key{ID: "k", Permissions: access.Set(access.Read), Root: vpath.Root}
 		adminKey.Key = key.Key
-		all := "/public/outer/inner/deep /public/outer/inner /public/outer /public/outer/inner/deep/d.txt /public/outer/inner/i.txt /public/outer/o.txt"
+		all := "/public/outer/inner/deep /public/outer/inner /public/outer /public/outer/inner/deep/d.txt " +
+			"/public/outer/inner/i.txt /public/outer/o.txt"
 		for _, c := range []struct {
 			name string
 			who  access.Actor

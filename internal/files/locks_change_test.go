@@ -38,7 +38,8 @@ func (f *fixture) newLockTree(n int) *lockTree {
 			s.ids[joinPath(c.in, c.name)] = id
 			if err == nil {
 				_, err = tx.Exec(
-					"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', $2, 1, '', 1, 0)", id, id)
+					"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ($1, 'local', "+
+						"$2, 1, '', 1, 0)", id, id)
 			}
 			if err == nil {
 				err = f.insertEntry(tx, treeEntry{id: id, parent: s.ids[c.in], name: c.name, owner: "ann", size: 1,

@@ -23,7 +23,8 @@ func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
 		h.write(func(tx *db.Tx) error {
 			for i := range 5000 {
 				_, err := tx.Exec(
-					"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, FALSE, FALSE, $3, '', $4)",
+					"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, "+
+						"FALSE, FALSE, $3, '', $4)",
 					fmt.Sprint("token ", i), deepest.ID, fmt.Sprint("key ", i/100), h.clock().Add(time.Hour).
 						UnixMilli())
 				if err != nil {

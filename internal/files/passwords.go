@@ -182,7 +182,8 @@ func (rs *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) err
 
 func passwordNeeded() error {
 	return fault.New(fault.PasswordRequired,
-		"This is protected by a password. Enter the password before you move or copy it. API keys cannot enter passwords.")
+		"This is protected by a password. Enter the password before you move or copy it. API keys cannot enter "+
+			"passwords.")
 }
 
 // MountPasswords returns by mount the id of the password that covers its content: that of its root,

@@ -276,7 +276,8 @@ func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 		big := w.createFolder(w.ann, "/home/ann/big")
 		w.write(func(tx *db.Tx) error {
 			_, err := tx.Exec(
-				"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ('o', 'local', 'ab/o', 1, '', 1100, 0)")
+				"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) VALUES ('o', 'local', " +
+					"'ab/o', 1, '', 1100, 0)")
 			for i := 0; i < 1100 && err == nil; i++ {
 				id := fmt.Sprint("big", i)
 				if err = w.insertFile(tx, id, big.ID, "o"); err == nil {
@@ -287,7 +288,8 @@ func TestPropertiesOfFailedCopyAreDeleted(t *testing.T) {
 			}
 			if err == nil {
 				_, err = tx.Exec(
-					"UPDATE quotas SET used_storage = used_storage + 1100, used_files = used_files + 1100 WHERE user_id = 'ann'")
+					"UPDATE quotas SET used_storage = used_storage + 1100, used_files = used_files + 1100 WHERE " +
+						"user_id = 'ann'")
 			}
 			return err
 		})

@@ -57,7 +57,8 @@ func widens(before, after access.Verdict) bool {
 // not even by a rule's password, nor any permission that a rule withholds. In a folder the actor
 // needs permissions on everything, whatever the new path is like, since part of it can be like the
 // old one; and permissions that a rule withholds in it must stay withheld.
-func (rs *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target, p access.Permission) error {
+func (rs *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target,
+	p access.Permission) error {
 	if !n.folder {
 		before, after := rs.policy.Decide(a, from, p), rs.policy.Decide(a, to, p)
 		switch {

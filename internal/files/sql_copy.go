@@ -183,7 +183,8 @@ type stagedCopy struct {
 	madeBytes, madeFiles  int64
 }
 
-const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, reserved_folders, made_storage, made_files"
+const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, reserved_folders, made_storage, " +
+	"made_files"
 
 func scanStaged(row db.Row) (s stagedCopy, found bool, err error) {
 	err = row.Scan(&s.job, &s.entry, &s.user, &s.bytes, &s.files, &s.folders, &s.madeBytes, &s.madeFiles)

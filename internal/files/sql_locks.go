@@ -87,7 +87,8 @@ func countLocks(q db.Querier, keyID string, now int64) (n int, err error) {
 
 func insertLock(tx *db.Tx, l WriteLock) error {
 	_, err := tx.Exec(
-		"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, $3, $4, $5, "+
+			"$6, $7)",
 		l.Token, l.EntryID, l.Deep, l.Exclusive, l.KeyID, l.Owner, l.ExpiresAt)
 	if err != nil {
 		return fmt.Errorf("insert lock: %w", err)

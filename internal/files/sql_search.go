@@ -83,7 +83,8 @@ func (sq *searchQuery) where(s *statement, me string) {
 		sq.dialect.Position("e.name_fold", s.arg(sq.text)))
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(sq.except) > 0 {
-		s.WriteString(" AND " + sq.dialect.Position(s.arg(joinDelimited(",", sq.except)), "',' || e.id || ','") + " = 0")
+		s.WriteString(" AND " + sq.dialect.Position(s.arg(joinDelimited(",", sq.except)), "',' || e.id || "+
+			"','") + " = 0")
 	}
 }
 
@@ -105,7 +106,8 @@ func (sq *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, f
 	var s statement
 	me := sq.writeFolderWalk(&s)
 	s.WriteString(
-		",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e WHERE ")
+		",\npage (seed, folder, name) AS MATERIALIZED (SELECT s.seed, s.id, e.name FROM sub s CROSS JOIN entries e " +
+			"WHERE ")
 	sq.where(&s, me)
 	if limit != noLimit {
 		s.WriteString(" ORDER BY " + sq.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
@@ -135,7 +137,8 @@ func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	for rows.Next() {
 		var scan rowScan
 		var m match
-		if err := rows.Scan(append(append([]any{&m.start, &m.path, &m.trail}, scan.columns()...), &scan.sortKey)...); err != nil {
+		columns := append([]any{&m.start, &m.path, &m.trail}, scan.columns()...)
+		if err := rows.Scan(append(columns, &scan.sortKey)...); err != nil {
 			return fmt.Errorf("search: %w", err)
 		}
 		m.row = scan.done()

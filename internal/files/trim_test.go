@@ -197,7 +197,8 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		if n := h.queryInt(
-			"SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM garbage)"); n > 400 || n < 380 {
+			"SELECT (SELECT used_storage FROM quotas WHERE user_id = 'ann') + (SELECT COALESCE(SUM(size), 0) FROM " +
+				"garbage)"); n > 400 || n < 380 {
 			t.Errorf("an account with a quota of 200 bytes has %d bytes of objects", n)
 		}
 	})

@@ -32,7 +32,8 @@ func BenchmarkUsage(b *testing.B) {
 					"INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at)\n" + numbers +
 						"SELECT 'o' || " + mixed + ", 'local', 'aa/0123456789abcdef' || " + mixed +
 						", n.i % 1000, '', 1, n.i FROM n",
-					"INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)\n" + numbers +
+					"INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, " +
+						"object_id, created_at, updated_at, sort_key)\n" + numbers +
 						"SELECT 'e' || " + mixed + ", CASE WHEN n.i % 2 = 0 THEN '" + folders[0] + "' ELSE '" +
 						folders[1] + "' END, 'f' || n.i, 'f' || n.i, 1, n.i % 1000, '', 'ann', 'o' || " + mixed +
 						", n.i, n.i, 'f' || length(CAST(n.i AS TEXT)) || n.i FROM n",

@@ -16,7 +16,8 @@ const PageSize = 1000
 
 const (
 	unavailableMessage = "The store of this session failed or did not answer. Please try again."
-	deniedMessage      = "The store of this session refused the request. Its access keys lack the permission or are no longer valid."
+	deniedMessage      = "The store of this session refused the request. Its access keys lack the permission or are " +
+		"no longer valid."
 )
 
 // Item is an object or folder in a listing.

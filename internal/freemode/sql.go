@@ -82,8 +82,9 @@ func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	}
 	if count >= sessionsPerNetwork {
 		return &fault.Error{Kind: fault.RateLimited,
-			Message: "At most 50 free-mode sessions can be open from one network. Please wait.", RetryAfter: time.UnixMilli(first).
-					Sub(now)}
+			Message: "At most 50 free-mode sessions can be open from one network. Please " +
+				"wait.", RetryAfter: time.UnixMilli(first).
+				Sub(now)}
 	}
 	return nil
 }

@@ -84,7 +84,8 @@ func ParseRepairs(list string) (Repairs, error) {
 		case "sorting":
 			m.Sorting = true
 		default:
-			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs, hashes and sorting", word)
+			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs, hashes and "+
+				"sorting", word)
 		}
 	}
 	return m, nil

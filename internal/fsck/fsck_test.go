@@ -191,7 +191,8 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 				[]fsck.Kind{fsck.WrongRefs}, []fsck.Kind{fsck.WrongRefs}},
 			{"an object to be deleted",
 				sql(
-					"INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects WHERE id = $1", object),
+					"INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, 1 FROM objects WHERE id "+
+						"= $1", object),
 				sql("DELETE FROM garbage WHERE key = $1", s.key), deep, object, []fsck.Kind{fsck.OnGarbageList},
 				[]fsck.Kind{fsck.OnGarbageList}},
 			{"a file of another size", sql("UPDATE entries SET size = size + 1 WHERE id = $1", s.photo),
@@ -214,17 +215,21 @@ func TestCheckFindsInconsistencies(t *testing.T) {
 				[]fsck.Kind{fsck.BrokenLink}, []fsck.Kind{fsck.BrokenLink}},
 			{"an entry below nothing", sql("UPDATE entries SET parent_id = 'nowhere' WHERE name = 'deep'"),
 				sql(
-					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = " +
+						"'deep'"), deep, "deep",
 				[]fsck.Kind{fsck.Unreachable}, []fsck.Kind{fsck.Unreachable}},
 			{"a root that no mount has", sql("UPDATE entries SET parent_id = NULL WHERE name = 'deep'"),
 				sql(
-					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "deep",
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = " +
+						"'deep'"), deep, "deep",
 				[]fsck.Kind{fsck.Unreachable}, []fsck.Kind{fsck.Unreachable}},
 			{"a circle",
 				sql(
-					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'down') WHERE name = 'deep'"),
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'down') WHERE name = " +
+						"'deep'"),
 				sql(
-					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = 'deep'"), deep, "of owner " + alice,
+					"UPDATE entries SET parent_id = (SELECT id FROM entries e WHERE e.name = 'alice') WHERE name = " +
+						"'deep'"), deep, "of owner " + alice,
 				[]fsck.Kind{fsck.Unreachable, fsck.Unreachable}, []fsck.Kind{fsck.Unreachable, fsck.Unreachable}},
 			{"the order of a name", sql("UPDATE entries SET sort_key = 'elsewhere' WHERE id = $1", s.photo),
 				sql("UPDATE entries SET sort_key = 'photo.jpg' WHERE id = $1", s.photo), deep, s.photo,
@@ -263,7 +268,8 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			s.exec("UPDATE objects SET refs = refs + 1 WHERE key = $1", s.key)
 			s.exec("UPDATE quotas SET reserved_storage = 100, reserved_files = 3 WHERE user_id = $1", alice)
 			s.exec(
-				"INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'half', $1, 100, 3, 12, 1)", alice)
+				"INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, "+
+					"made_files) VALUES ('j', 'half', $1, 100, 3, 12, 1)", alice)
 			s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
 				VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
 		}
@@ -299,7 +305,8 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			s.exec("DELETE FROM jobs")
 		}
 		s.exec("UPDATE quotas SET reserved_storage = 100, reserved_files = 3 WHERE user_id = $1", alice)
-		s.exec("INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, made_files) VALUES ('j', 'none', $1, 40, 1, 0, 0)", alice)
+		s.exec("INSERT INTO copies (job_id, entry_id, user_id, reserved_storage, reserved_files, made_storage, "+
+			"made_files) VALUES ('j', 'none', $1, 40, 1, 0, 0)", alice)
 		s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
 			VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
 		s.wantFindings(fsck.Options{Repair: fsck.Repairs{Quota: true}}, "alice", fsck.WrongQuota)
@@ -327,11 +334,13 @@ func TestObjectsOfAStoreThatIsAwayAreNotCalledMissing(t *testing.T) {
 func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
-		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3, used_folders = 8, reserved_folders = 2")
+		s.exec("UPDATE quotas SET used_storage = 1, used_files = 7, reserved_storage = 9, reserved_files = 3, " +
+			"used_folders = 8, reserved_folders = 2")
 		s.exec("UPDATE objects SET refs = 5, sha256 = NULL WHERE id = $1", object)
 		s.exec("INSERT INTO garbage (provider_id, key, after) SELECT provider_id, key, -1 FROM objects WHERE id = $1",
 			object)
-		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, 'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")
+		s.exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at) SELECT 'unused', id, " +
+			"'ab/00000000000000000000000000000001', 5, '', 1, 0 FROM providers")
 		unused, stray := s.putUnreferenced(1, 72*time.Hour), s.putUnreferenced(2, 72*time.Hour)
 		s.exec("UPDATE entries SET sort_key = '' WHERE id = $1", s.photo)
 		everything := []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota, fsck.WrongRefs, fsck.WrongRefs, fsck.OnGarbageList,

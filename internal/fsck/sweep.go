@@ -92,7 +92,8 @@ func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) 
 	}
 	if objects > smallSweep && objects > seen/maxSweepFraction {
 		s.Log.Error(
-			"a large part of a store has no references, so nothing was deleted: check that this is the right database; `larder fsck` lists the objects",
+			"a large part of a store has no references, so nothing was deleted: check that this is the right "+
+				"database; `larder fsck` lists the objects",
 			"place", place.ID, "objects", objects, "of", seen)
 		return nil
 	}

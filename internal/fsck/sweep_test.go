@@ -208,7 +208,8 @@ func TestACheckBesideUploadsFindsNothing(t *testing.T) {
 					alice.Delete("/api/files/" + id)
 					alice.Delete("/api/files/" +
 						s.text(
-							"SELECT id FROM entries WHERE name = 'sub' AND parent_id = (SELECT id FROM entries WHERE name = $1)", "load"+string(rune('0'+i))))
+							"SELECT id FROM entries WHERE name = 'sub' AND parent_id = (SELECT id FROM entries WHERE "+
+								"name = $1)", "load"+string(rune('0'+i))))
 					if err := s.l.Apps[0].Sweep(context.Background()); err != nil {
 						finished <- err
 						return

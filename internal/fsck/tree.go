@@ -66,7 +66,8 @@ func (c *check) checkEntries() error {
 				return err
 			}
 			for _, e := range circles {
-				if err := c.addFinding(Unreachable, nil, "folder %s (%q of owner %s): it is inside itself", e.id, e.name,
+				if err := c.addFinding(Unreachable, nil, "folder %s (%q of owner %s): it is inside "+
+					"itself", e.id, e.name,
 					e.owner); err != nil {
 					return err
 				}
@@ -117,7 +118,8 @@ func (c *check) checkSortKeys() error {
 						return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.CorrectSortKey(tx, e.id) })
 					}
 				}
-				if err := c.addFinding(WrongSortKey, mend, "%s %s (%q of owner %s): listings by name show it in a wrong place",
+				if err := c.addFinding(WrongSortKey, mend, "%s %s (%q of owner %s): listings by name show it in a "+
+					"wrong place",
 					e.kind(), e.id, e.name, e.owner); err != nil {
 					return err
 				}

@@ -675,7 +675,8 @@ func TestListReturnsNewestJobsOfTheOwner(t *testing.T) {
 			f.advance(time.Second)
 		}
 		f.exec("UPDATE jobs SET status = 'failed' WHERE id = 'b'")
-		f.exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('z', 'move', 'bob', 'failed', 0, 1)")
+		f.exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES ('z', 'move', 'bob', " +
+			"'failed', 0, 1)")
 		for _, c := range []struct {
 			status string
 			limit  int

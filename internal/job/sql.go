@@ -206,7 +206,8 @@ func dropChore(tx *db.Tx, run *Run) error {
 func deleteOld(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
 	n, err := tx.Exec(
-		"DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE status IN ('completed', 'failed') AND completed_at < $1 LIMIT $2)", before, piece)
+		"DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE status IN ('completed', 'failed') AND completed_at "+
+			"< $1 LIMIT $2)", before, piece)
 	return n == piece, err
 }
 

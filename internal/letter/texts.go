@@ -39,7 +39,8 @@ var letters = map[string]map[kind]letterText{
 			subject: "{{.Site}}: please verify your e-mail address",
 			before: []string{
 				"Hello {{.Name}},",
-				"somebody, most likely you, uses this address for the account {{.Name}} at {{.Site}}. Please verify that it is yours:",
+				"somebody, most likely you, uses this address for the account {{.Name}} at {{.Site}}. Please verify " +
+					"that it is yours:",
 			},
 			button: "Verify the address",
 			after: []string{
@@ -52,7 +53,8 @@ var letters = map[string]map[kind]letterText{
 			subject: "{{.Site}}: set a new password",
 			before: []string{
 				"Hello {{.Name}},",
-				"somebody, most likely you, asked for a new password for the account {{.Name}} at {{.Site}}. Choose it here:",
+				"somebody, most likely you, asked for a new password for the account {{.Name}} at {{.Site}}. Choose " +
+					"it here:",
 			},
 			button: "Set a new password",
 			after: []string{
@@ -65,7 +67,8 @@ var letters = map[string]map[kind]letterText{
 			subject: "{{.Site}}: your code",
 			before: []string{
 				"Hello {{.Name}},",
-				"you asked to use this address for your account {{.Name}} at {{.Site}}. This is the code that confirms it:",
+				"you asked to use this address for your account {{.Name}} at {{.Site}}. This is the code that " +
+					"confirms it:",
 			},
 			after: []string{
 				"The code works for 5 minutes. Do not share it: {{.Site}} never asks for it in any other place.",

@@ -117,7 +117,8 @@ func TestDeletingAnAccountDuringAnAbort(t *testing.T) {
 		}
 		go func() { left <- r.life.DeleteUser(ctx, boss.UserID, ann.UserID) }()
 		for r.count(
-			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "+
+				"'Lock'") == 0 {
 			runtime.Gosched()
 		}
 		if _, err := tx.Exec("SET LOCAL lock_timeout = 300"); err != nil { // before PostgreSQL looks for a deadlock

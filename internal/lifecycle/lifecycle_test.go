@@ -180,8 +180,10 @@ func TestFirstStartMakesEverything(t *testing.T) {
 			t.Errorf("folders %q", got)
 		}
 		for query, want := range map[string]int{
-			"SELECT count(*) FROM providers WHERE name = 'local' AND type = 'store_a' AND bucket = 'default' AND marker <> ''":                                               1,
-			"SELECT count(*) FROM mounts m JOIN providers p ON p.id = m.provider_id WHERE mount_path = '/' AND m.name = 'Files' AND sort_by = 'name' AND sort_order = 'asc'": 1,
+			"SELECT count(*) FROM providers WHERE name = 'local' AND type = 'store_a' AND bucket = 'default' AND " +
+				"marker <> ''": 1,
+			"SELECT count(*) FROM mounts m JOIN providers p ON p.id = m.provider_id WHERE mount_path = '/' AND " +
+				"m.name = 'Files' AND sort_by = 'name' AND sort_order = 'asc'": 1,
 			"SELECT count(*) FROM rules":  3,
 			"SELECT count(*) FROM users":  1,
 			"SELECT count(*) FROM quotas": 1,

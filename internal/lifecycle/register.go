@@ -43,7 +43,8 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	verify := r.Settings.RequireEmailVerification
 	if verify && !r.Settings.SendsMail() {
 		return account.User{}, fault.New(fault.MailFailed,
-			"Registration requires e-mail verification, but this site cannot send e-mail at the moment. Please try again later.")
+			"Registration requires e-mail verification, but this site cannot send e-mail at the moment. Please try "+
+				"again later.")
 	}
 	if err := r.BotCheck(ctx); err != nil {
 		return account.User{}, err

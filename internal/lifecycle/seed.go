@@ -44,7 +44,8 @@ func (s *Service) Seeded(ctx context.Context) (bool, error) {
 // ErrWrongKey refuses a start with another master key than the one that the database was made with:
 // sealed columns could not be read, and every session would end (abuse case C116).
 var ErrWrongKey = errors.New(
-	"the secret key is not the one of this database: give the former LARDER_SECRET_KEY, or restore the key file in the data directory")
+	"the secret key is not the one of this database: give the former LARDER_SECRET_KEY, or restore the key file in " +
+		"the data directory")
 
 // CheckKey compares the fingerprint of the master key (16 hexadecimal digits) with that of the key
 // that the database was made with; the first start records it. Error: ErrWrongKey.

@@ -237,7 +237,8 @@ func (s *Service) checkUnmounted(q db.Querier, id string) error {
 	}
 	for _, m := range mounts.All() {
 		if m.ProviderID == id {
-			return fault.Newf(fault.Conflict, "The mount %q at %s uses this provider. Delete the mount first.", m.Name, m.Path)
+			return fault.Newf(fault.Conflict, "The mount %q at %s uses this provider. Delete the mount "+
+				"first.", m.Name, m.Path)
 		}
 	}
 	return nil

@@ -121,7 +121,8 @@ func (d *delivery) tls() *tls.Config {
 func (d *delivery) signIn() error {
 	if !d.secure && !d.loopback() {
 		return permanentError(
-			"The mail server does not offer TLS on this port, and the password is not sent to another machine without TLS. " +
+			"The mail server does not offer TLS on this port, and the password is not sent to another machine " +
+				"without TLS. " +
 				"Use a port where the server expects TLS from the start (smtpSecure) or offers STARTTLS.")
 	}
 	offers, ways := d.client.Extension("AUTH")

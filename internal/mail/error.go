@@ -92,7 +92,8 @@ func stepError(at step, server Server, err error) *Error {
 		return &Error{Sentence: "The mail server does not speak TLS on this port. Check smtpPort and smtpSecure.",
 			Temporary: true}
 	case errors.As(err, &malformed), errors.As(err, &reply), errors.Is(err, errTooMuchData):
-		return &Error{Sentence: "The server at that address and port is not a mail server, or expects TLS from the start. Check smtpPort and smtpSecure.",
+		return &Error{Sentence: "The server at that address and port is not a mail server, or expects TLS from the " +
+			"start. Check smtpPort and smtpSecure.",
 			Temporary: true}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE), errors.As(err, &network):

@@ -101,7 +101,8 @@ func goodAnswers(change ...string) answers {
 
 func TestFailingServers(t *testing.T) {
 	t.Parallel()
-	const closing, hanging, unreached = "closed the connection", "in time", "No mail server can be reached at this address."
+	const closing, hanging, unreached = "closed the connection", "in time", "No mail server can be reached at this " +
+		"address."
 	for name, c := range map[string]struct {
 		script    answers
 		temporary bool

@@ -203,7 +203,8 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 		for _, host := range []string{"mail.test", "127.0.0.1", "localhost"} {
 			server := serverOf(box, apptest.NoTLS)
 			server.Host = host
-			wantError(t, remoteSender(box).Send(t.Context(), server, message()), false, 0, "does not offer TLS", "password")
+			wantError(t, remoteSender(box).Send(t.Context(), server, message()), false, 0, "does not offer "+
+				"TLS", "password")
 		}
 		if box.Len() != 0 {
 			t.Error("a message came")

@@ -49,7 +49,8 @@ func (p *Provider) Check() error {
 	}
 	if _, err := blob.NewShard(p.PathPrefix, nil); err != nil {
 		return fault.New(fault.Invalid,
-			"A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a letter or digit, "+
+			"A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a "+
+				"letter or digit, "+
 				"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err)
 	}
 	p.CredentialsUnreadable = false // the credentials that the type needs have been checked
@@ -95,13 +96,15 @@ func (p *Provider) checkRemote() error {
 		slices.ContainsFunc(specialBucketSuffixes,
 			func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
 		return fault.New(fault.Invalid,
-			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: only general-purpose buckets are supported.")
+			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: "+
+				"only general-purpose buckets are supported.")
 	case !s3BucketPattern.MatchString(p.Bucket):
 		return fault.New(fault.Invalid,
 			"A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 	case p.Type == VirtualHost && !hostBucketPattern.MatchString(p.Bucket):
 		return fault.New(fault.Invalid,
-			"A bucket of store_c is part of a host name: lower-case letters and digits, with dots and hyphens between them.")
+			"A bucket of store_c is part of a host name: lower-case letters and digits, with dots and hyphens "+
+				"between them.")
 	case !validCredential(p.AccessKeyID) || !validCredential(p.SecretKey):
 		return fault.New(fault.Invalid,
 			"accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")

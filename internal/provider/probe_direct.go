@@ -101,7 +101,8 @@ func (t *probeTransport) clock() Finding {
 		return Finding{"clock", false, clockMessage}
 	case skew > warnSkew:
 		return Finding{"clock", true,
-			"The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both with a time server."}
+			"The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both with a " +
+				"time server."}
 	}
 	return Finding{"clock", true, worksMessage}
 }

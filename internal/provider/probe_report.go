@@ -14,26 +14,34 @@ import (
 const (
 	worksMessage      = "Works."
 	notTriedMessage   = "Not tried, since an earlier step failed."
-	notReachedMessage = "No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach the endpoint."
+	notReachedMessage = "No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine " +
+		"can reach the endpoint."
 
-	diskMessage    = "The directory of this bucket cannot be used. Check that the disk is mounted, contains the marker file .larder-store and is writable."
+	diskMessage = "The directory of this bucket cannot be used. Check that the disk is mounted, contains the " +
+		"marker file .larder-store and is writable."
 	fullMessage    = "The storage is nearly full and refuses new files. Free some space."
 	lockedMessage  = "The stored credentials cannot be decrypted. Enter accessKeyId and secretAccessKey again."
-	unknownMessage = "The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and check the region."
-	rightsMessage  = "The credentials do not allow this in the bucket. Extend their policy: docs/stores.md lists what is needed."
-	bucketMessage  = "There is no such bucket. Create it, or check its name and the endpoint."
-	regionMessage  = "The bucket is in another region. Check region and endpoint."
-	clockMessage   = "The clocks of this machine and of the store differ by more than 5 minutes. Synchronize both with a time server."
-	busyMessage    = "The store reports an error or is busy. Try again later."
-	lacksMessage   = "The store does not support this."
-	brokenMessage  = "The store did not do this correctly or in time."
+	unknownMessage = "The store does not accept the credentials. Enter accessKeyId and secretAccessKey again, and " +
+		"check the region."
+	rightsMessage = "The credentials do not allow this in the bucket. Extend their policy: docs/stores.md lists what " +
+		"is needed."
+	bucketMessage = "There is no such bucket. Create it, or check its name and the endpoint."
+	regionMessage = "The bucket is in another region. Check region and endpoint."
+	clockMessage  = "The clocks of this machine and of the store differ by more than 5 minutes. Synchronize both " +
+		"with a time server."
+	busyMessage   = "The store reports an error or is busy. Try again later."
+	lacksMessage  = "The store does not support this."
+	brokenMessage = "The store did not do this correctly or in time."
 
-	presignMessage = "Transfers through signed addresses fail. Check uploadDomain: it must lead to the bucket and keep the host name of the request; " +
+	presignMessage = "Transfers through signed addresses fail. Check uploadDomain: it must lead to the bucket and " +
+		"keep the host name of the request; " +
 		"or set uploadMode to worker and redirect to false."
-	corsMessage = "The CORS rules of the bucket do not allow this site. Allow the site's origin, the methods GET, HEAD and PUT and all headers, and expose ETag; docs/stores.md has " +
+	corsMessage = "The CORS rules of the bucket do not allow this site. Allow the site's origin, the methods GET, " +
+		"HEAD and PUT and all headers, and expose ETag; docs/stores.md has " +
 		"rules to copy. Or set uploadMode to worker."
 	corsHeaderMessage = "The CORS rules of the bucket do not allow the header Content-Type. Allow all headers."
-	corsETagMessage   = "The CORS rules of the bucket do not expose the header ETag to pages. Add it to the exposed headers."
+	corsETagMessage   = "The CORS rules of the bucket do not expose the header ETag to pages. Add it to the exposed " +
+		"headers."
 
 	allWorksMessage  = "The store works."
 	mostWorksMessage = "The store works, but some direct access by clients does not. See the checks."

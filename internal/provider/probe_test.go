@@ -127,7 +127,8 @@ func TestProbeGivesOneAnswerForNonStores(t *testing.T) {
 					t.Errorf("took %v", took)
 				}
 				const untried = "Not tried, since an earlier step failed."
-				const message = "No S3 server answers correctly. Check endpoint, region and bucket, and whether this machine can reach the endpoint."
+				const message = "No S3 server answers correctly. Check endpoint, region and bucket, and whether this " +
+					"machine can reach the endpoint."
 				want := Report{Message: message, Findings: []Finding{
 					{"write", false, message}, {"read", false, untried}, {"range", false, untried},
 					{"delete", false, untried}, {"multipart", false, untried},
@@ -158,7 +159,8 @@ func TestProbeReportsTheStoresRefusal(t *testing.T) {
 				body := "<Error><Code>" + code + "</Code><Message>geheim</Message></Error>"
 				r, p := registryTo(fixedAnswer(
 					fmt.Sprintf(
-						"HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
+						"HTTP/1.1 403 Forbidden\r\nDate: %s\r\nContent-Type: application/xml\r\n"+
+							"Content-Length: %d\r\n\r\n%s",
 						time.Now().UTC().Add(-301*time.Second).Format(http.TimeFormat), len(body), body)))
 				began := time.Now()
 				got := r.probe(t.Context(), p, "http://larder.test")
@@ -184,7 +186,8 @@ func TestProbeReportsTheStoresRefusal(t *testing.T) {
 // A difference of more than 5 minutes is a failure, of more than 30 seconds a warning, in either
 // direction.
 func TestProbeComparesClocks(t *testing.T) {
-	const warning = "The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both with a time server."
+	const warning = "The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both " +
+		"with a time server."
 	for _, c := range []struct {
 		apart   time.Duration
 		ok      bool

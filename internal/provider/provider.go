@@ -144,7 +144,8 @@ func (r *Registry) dir(bucket string) (string, error) {
 
 func badBucket() error {
 	return fault.New(fault.Invalid,
-		"A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
+		"A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a "+
+			"letter or digit.")
 }
 
 // Prepare creates the directory of a new built-in store with marker as its id. Call it before the

@@ -197,7 +197,8 @@ func TestAfterRestoreKeepsReservationsOfCopies(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		write(t, d, func(tx *db.Tx) error {
 			_, err := tx.Exec(
-				"INSERT INTO copies VALUES ('j1', 'e1', 'u', 30, 2, 0, 0, 0), ('j2', 'e2', 'u', 7, 1, 0, 0, 0), ('j3', 'e3', 'v', 1, 1, 0, 0, 0)")
+				"INSERT INTO copies VALUES ('j1', 'e1', 'u', 30, 2, 0, 0, 0), ('j2', 'e2', 'u', 7, 1, 0, 0, 0), " +
+					"('j3', 'e3', 'v', 1, 1, 0, 0, 0)")
 			return errors.Join(err, quota.Create(tx, "u", 100, 10), quota.Reserve(tx, "u", 90, 9),
 				quota.Create(tx, "w", 100, 10), quota.Reserve(tx, "w", 90, 9))
 		})

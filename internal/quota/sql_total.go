@@ -10,7 +10,8 @@ import (
 // takes no longer with more files, and it shows a deletion at once.
 func Total(q db.Querier) (bytes, files int64, err error) {
 	err = q.QueryRow(
-		"SELECT CAST(COALESCE(SUM(used_storage), 0) AS BIGINT), CAST(COALESCE(SUM(used_files), 0) AS BIGINT) FROM quotas").Scan(&bytes, &files)
+		"SELECT CAST(COALESCE(SUM(used_storage), 0) AS BIGINT), CAST(COALESCE(SUM(used_files), 0) AS BIGINT) FROM "+
+			"quotas").Scan(&bytes, &files)
 	if err != nil {
 		return 0, 0, fmt.Errorf("sum quotas: %w", err)
 	}

@@ -197,12 +197,14 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	case errors.Is(err, blob.ErrNotFound):
 		return r, s.bytesMissing(ctx, r, err)
 	case errors.Is(err, blob.ErrChanged):
-		return r, fault.New(fault.Unverified, "The content was uploaded again in the meantime. Complete with the new etag.").
+		return r, fault.New(fault.Unverified, "The content was uploaded again in the meantime. Complete with the new "+
+			"etag.").
 			WithCause(err)
 	case err != nil: // the key stays on the list for later: a store that was slow to answer may be slow to copy
 		return r, provider.Fault(err)
 	case copied.Size != r.size:
-		return made, fault.New(fault.Unverified, "The content in the store differs from the received content. Send it again.")
+		return made, fault.New(fault.Unverified, "The content in the store differs from the received content. Send "+
+			"it again.")
 	}
 	crash.Point("direct.copied")
 	made.etag, made.sha256 = copied.ETag, hex.EncodeToString(copied.SHA256)
@@ -245,7 +247,8 @@ func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row,
 // discardCopy makes a copy garbage at once when no file was made of it, because of err.
 func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the replicas", "provider",
+		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the "+
+			"replicas", "provider",
 			made.dest.ProviderID)
 		s.keys.ForgetKeys(made.dest.ProviderID)
 	}

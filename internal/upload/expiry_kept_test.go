@@ -372,7 +372,8 @@ func TestListOfSessions(t *testing.T) {
 			}
 			return b.String()
 		}
-		const open = "parts pending /home/ann p 2500 500 -; sent pending /home/ann  5 5 -; single pending /home/ann s 5 0 -; "
+		const open = "parts pending /home/ann p 2500 500 -; sent pending /home/ann  5 5 -; single pending /home/ann " +
+			"s 5 0 -; "
 		const old = "kept expired /home/ann kept 2500 1500 25; "
 		for _, swept := range []bool{false, true} {
 			if swept {

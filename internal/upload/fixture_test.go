@@ -336,13 +336,21 @@ func (f *fixture) storedKeys() []string {
 func (f *fixture) checkInvariants() {
 	f.t.Helper()
 	for name, query := range map[string]string{
-		"used bytes":     "SELECT count(*) FROM quotas q WHERE used_storage <> (SELECT COALESCE(sum(size), 0) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
-		"used files":     "SELECT count(*) FROM quotas q WHERE used_files <> (SELECT count(*) FROM entries WHERE owner_id = q.user_id AND kind = 1)",
-		"used folders":   "SELECT count(*) FROM quotas q WHERE used_folders <> (SELECT count(*) FROM entries WHERE owner_id = q.user_id AND kind = 0 AND COALESCE(parent_id, '') <> 'graveyard')",
-		"reserved bytes": "SELECT count(*) FROM quotas q WHERE reserved_storage <> (SELECT COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' OR kept_until IS NOT NULL))",
-		"reserved files": "SELECT count(*) FROM quotas q WHERE reserved_files <> (SELECT COALESCE(sum(reserved_files), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' OR kept_until IS NOT NULL))",
-		"parts":          "SELECT count(*) FROM upload_parts WHERE session_id NOT IN (SELECT id FROM upload_sessions)",
-		"live garbage":   "SELECT count(*) FROM garbage g JOIN objects o ON o.provider_id = g.provider_id AND o.key = g.key WHERE o.refs > 0",
+		"used bytes": "SELECT count(*) FROM quotas q WHERE used_storage <> (SELECT COALESCE(sum(size), 0) FROM " +
+			"entries WHERE owner_id = q.user_id AND kind = 1)",
+		"used files": "SELECT count(*) FROM quotas q WHERE used_files <> (SELECT count(*) FROM entries WHERE " +
+			"owner_id = q.user_id AND kind = 1)",
+		"used folders": "SELECT count(*) FROM quotas q WHERE used_folders <> (SELECT count(*) FROM entries WHERE " +
+			"owner_id = q.user_id AND kind = 0 AND COALESCE(parent_id, '') <> 'graveyard')",
+		"reserved bytes": "SELECT count(*) FROM quotas q WHERE reserved_storage <> (SELECT " +
+			"COALESCE(sum(reserved_storage), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = " +
+			"'pending' OR kept_until IS NOT NULL))",
+		"reserved files": "SELECT count(*) FROM quotas q WHERE reserved_files <> (SELECT " +
+			"COALESCE(sum(reserved_files), 0) FROM upload_sessions WHERE user_id = q.user_id AND (status = 'pending' " +
+			"OR kept_until IS NOT NULL))",
+		"parts": "SELECT count(*) FROM upload_parts WHERE session_id NOT IN (SELECT id FROM upload_sessions)",
+		"live garbage": "SELECT count(*) FROM garbage g JOIN objects o ON o.provider_id = g.provider_id AND o.key = " +
+			"g.key WHERE o.refs > 0",
 	} {
 		if n := f.queryInt(query); n != 0 {
 			f.t.Errorf("invariant of %s: broken in %d rows", name, n)

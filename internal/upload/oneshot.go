@@ -143,7 +143,8 @@ func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place
 	body []byte) (Result, error) {
 	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
 	if errors.Is(err, object.ErrCollected) {
-		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the replicas", "provider",
+		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the "+
+			"replicas", "provider",
 			place.ProviderID)
 		s.keys.ForgetKeys(place.ProviderID)
 		result, err = s.putAtDiscardedKey(ctx, a, o, place, body)

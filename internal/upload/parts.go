@@ -134,7 +134,8 @@ func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string,
 		return "", fault.Newf(fault.Invalid, "The parts of this upload are numbered 1 to %d.", r.totalParts)
 	}
 	if length >= 0 && length != want {
-		return "", fault.Newf(fault.Unverified, "Part %d must have %d bytes, but the request has %d.", number, want, length)
+		return "", fault.Newf(fault.Unverified, "Part %d must have %d bytes, but the request has "+
+			"%d.", number, want, length)
 	}
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {

@@ -343,7 +343,8 @@ func TestInvalidPartsAreRefused(t *testing.T) {
 					c.announced)
 				w.wantFault(err, c.want, fmt.Sprintf("%+v", c))
 			}
-			_, err := w.up.PutPart(ctx, w.ann, id, 2, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF)), -1)
+			half := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+			_, err := w.up.PutPart(ctx, w.ann, id, 2, half, -1)
 			w.wantFault(err, fault.Unverified, "a body that breaks off")
 			if before == "" {
 				w.wantParts(w.ann, id, nil, []int{1, 2, 3})
@@ -391,7 +392,8 @@ func TestCompletionNamesMissingParts(t *testing.T) {
 		for _, c := range []struct {
 			send []int
 			want string
-		}{{nil, "been received yet: 1, 3, 5, 6, 7 and 3 more."}, {[]int{1, 3, 5, 8, 9, 10}, "been received yet: 6, 7."}} {
+		}{{nil, "been received yet: 1, 3, 5, 6, 7 and 3 " +
+			"more."}, {[]int{1, 3, 5, 8, 9, 10}, "been received yet: 6, 7."}} {
 			w.putParts(w.ann, id, distinctBytes(9500), append([]int{}, c.send...)...)
 			_, _, err := w.up.Complete(ctx, w.ann, id, "")
 			w.wantFault(err, fault.Unverified, "missing parts")

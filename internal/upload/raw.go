@@ -32,7 +32,8 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 		return "", 0, err
 	}
 	if length >= 0 && length != r.size {
-		return "", 0, fault.Newf(fault.Unverified, "The session was created for %d bytes, but the request has %d.", r.size,
+		return "", 0, fault.Newf(fault.Unverified, "The session was created for %d bytes, but the request has "+
+			"%d.", r.size,
 			length)
 	}
 	if r.key, err = s.keys.NewKey(ctx, r.dest.ProviderID); err != nil {

@@ -207,7 +207,8 @@ func TestReplacementsNeverOvercommitTheQuota(t *testing.T) {
 		}
 		within := func() {
 			if n := w.queryInt(
-				"SELECT count(*) FROM quotas WHERE user_id = $1 AND (used_storage + reserved_storage > 3000 OR used_files + reserved_files > 3)", w.ann.UserID); n != 0 {
+				"SELECT count(*) FROM quotas WHERE user_id = $1 AND (used_storage + reserved_storage > 3000 OR "+
+					"used_files + reserved_files > 3)", w.ann.UserID); n != 0 {
 				t.Error("more is used and reserved than the quota allows")
 			}
 		}

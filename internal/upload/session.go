@@ -258,7 +258,8 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	begun := false
 	switch {
 	case old != nil && old.status == expired:
-		r.key, r.uploadID, r.totalParts, r.begunAt, r.partsRecorded = old.key, old.uploadID, old.totalParts, old.begunAt, old.partsRecorded
+		r.key, r.uploadID, r.totalParts = old.key, old.uploadID, old.totalParts
+		r.begunAt, r.partsRecorded = old.begunAt, old.partsRecorded
 		if r.partsRecorded { // parts in the store that were not acknowledged must not count now
 			r.mode = modeWorker
 		}

@@ -132,7 +132,8 @@ func (m *machine) reset(r *rapid.T) {
 	}
 	err := m.db.Write(ctx, func(tx *db.Tx) error { // after a failure, so that shrinking begins with nothing
 		_, err := tx.Exec(
-			"UPDATE quotas SET used_storage = 0, used_files = 0, reserved_storage = 0, reserved_files = 0 WHERE user_id IN ($1, $2)", m.ann.UserID, m.ben.UserID)
+			"UPDATE quotas SET used_storage = 0, used_files = 0, reserved_storage = 0, reserved_files = 0 WHERE "+
+				"user_id IN ($1, $2)", m.ann.UserID, m.ben.UserID)
 		return err
 	})
 	if err != nil {

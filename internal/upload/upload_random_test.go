@@ -95,7 +95,8 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 			t.Errorf("%d objects in the store, %d known", len(objects), n)
 		}
 		if n := w.queryInt(
-			"SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = o.id)"); n != 0 {
+			"SELECT count(*) FROM objects o WHERE refs <> (SELECT count(*) FROM entries e WHERE e.object_id = " +
+				"o.id)"); n != 0 {
 			t.Errorf("%d objects have a wrong number of references", n)
 		}
 	})
@@ -167,7 +168,8 @@ func (c *randomClient) putOnce(name string, size int) {
 		Body: strings.NewReader(content)}
 	switch c.r.IntN(6) {
 	case 0:
-		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), iotest.ErrReader(io.ErrUnexpectedEOF)) // the client disconnects
+		// the client disconnects
+		o.Body = io.MultiReader(strings.NewReader(content[:size/2]), iotest.ErrReader(io.ErrUnexpectedEOF))
 	case 1:
 		o.Size = -1
 	}

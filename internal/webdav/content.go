@@ -89,7 +89,8 @@ func (req *request) alreadyExists(at *files.Resource) error {
 	if err := at.Authorize(req.Actor, access.Write); err != nil {
 		return err
 	}
-	return fault.New(fault.AlreadyExists, "A file or folder already exists at this path, and this request cannot replace it.")
+	return fault.New(fault.AlreadyExists, "A file or folder already exists at this path, and this request cannot "+
+		"replace it.")
 }
 
 // mkcol creates a folder.
@@ -99,7 +100,8 @@ func (req *request) mkcol() error {
 	}
 	var one [1]byte
 	if n, _ := io.ReadFull(req.R.Body, one[:]); n > 0 {
-		return protocolError{status: http.StatusUnsupportedMediaType, message: "A request that creates a folder must not have a body."}
+		return protocolError{status: http.StatusUnsupportedMediaType, message: "A request that creates a folder must " +
+			"not have a body."}
 	}
 	at, err := req.resource()
 	if err != nil {

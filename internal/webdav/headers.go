@@ -185,7 +185,8 @@ func splitPath(path string) (segments []string, slash bool, err error) {
 	for part := range strings.SplitSeq(path, "/") {
 		segment, err := url.PathUnescape(part)
 		if err != nil {
-			return nil, false, fault.New(fault.Invalid, "The destination has an invalid percent-encoding.").WithCause(err)
+			return nil, false, fault.New(fault.Invalid, "The destination has an invalid "+
+				"percent-encoding.").WithCause(err)
 		}
 		if slash = segment == "" || segment == "."; !slash {
 			segments = append(segments, segment)

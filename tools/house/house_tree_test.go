@@ -37,6 +37,9 @@ func TestTree(t *testing.T) {
 		for _, name := range names {
 			text := texts[name]
 			reportAll(t, Text(name, text))
+			if hasWidth(name) {
+				reportAll(t, Width(name, text))
+			}
 			switch {
 			case path.Ext(name) == ".go":
 				sources++

@@ -105,7 +105,8 @@ func TestCases(t *testing.T) {
 	t.Parallel()
 	shown := Shown{}
 	shown.Collect("internal/a/b_test.go", []byte(
-		"package a\n\n// TestB: abuse case C1.\nfunc TestB() {\n\t// C3 to C5\n\trun(\"C7: a\", \"C8 b\", \"C3x\", \"at C9\")\n}\n"+
+		"package a\n\n// TestB: abuse case C1.\nfunc TestB() {\n\t// C3 to C5\n\trun(\"C7: a\", \"C8 b\", \"C3x\", "+
+			"\"at C9\")\n}\n"+
 			"\n// C1\nfunc TestA() {}\n\n// C1, C6\nfunc some() {}\n"))
 	shown.Collect("internal/a/a.go", []byte("package a // C2\n"))
 	shown.Collect("tools/a/a_test.go", []byte("package a // C2\n"))

@@ -76,7 +76,8 @@ func TestSource(t *testing.T) {
 			[]string{"job.go:3: is code"}},
 		{"a commented-out definition", "internal/job/job.go", "func f() {\n\t//x, err := f(1)\n}", []string{"is code"}},
 		{"a commented-out block", "internal/job/job.go", "func f() {\n\t// if x > 1 {\n\t// }\n}", []string{"is code"}},
-		{"comments", "internal/job/job.go", "// f runs once: see RFC 9562 (section 5).\n// It returns nil.\n//\n//\tx := f()\n//\n//go:noinline\nfunc f() {\n\t// x = 1 holds here\n\t// lint\n}", nil},
+		{"comments", "internal/job/job.go", "// f runs once: see RFC 9562 (section 5).\n// It returns nil.\n//\n" +
+			"//\tx := f()\n//\n//go:noinline\nfunc f() {\n\t// x = 1 holds here\n\t// lint\n}", nil},
 
 		{"a long file", "internal/job/job.go", strings.Repeat("\n", 500), []string{"has 501 lines; 500 are the most"}},
 		{"a file just short enough", "internal/job/job.go", strings.Repeat("\n", 499), nil},

@@ -155,7 +155,8 @@ var rights = []mutation{
 		`if err := v.allow(a, to, access.Write); err != nil && v == nil {`, files, "^TestMove$/^sqlite$"},
 	{"access-download", "downloads need the download permission", files + "/content.go",
 		"target := f.node.existingTarget(a)\n\tif err := f.rules.allow(a, target, access.Download); err != nil {",
-		"target := f.node.existingTarget(a)\n\tif err := f.rules.allow(a, target, access.Download); err != nil && f == nil {",
+		"target := f.node.existingTarget(a)\n\tif err := f.rules.allow(a, target, access.Download); err != nil && f " +
+			"== nil {",
 		"internal/download", "^TestIssueRequiresDownloadPermission$/^sqlite$"},
 	{"access-public-path", "downloads by the path need the download permission", files + "/content.go",
 		"if err := v.allow(a, target, access.Download); err != nil {\n\t\tif a.UserID",

@@ -225,7 +225,8 @@ var features = []mutation{
 
 	// current settings
 	{"settings-exact", "every replica uses the current settings for each request", api + "/route.go",
-		"	version, err := c.configVersion()\n	if err != nil {\n		return site.Settings{}, err\n	}\n	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)",
+		"	version, err := c.configVersion()\n	if err != nil {\n		return site.Settings{}, err\n	}\n" +
+			"	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)",
 		"	return c.a.Site.Recent(context.WithoutCancel(c.ctx()), c.a.Now())", api,
 		"^TestSettingsTakeEffectAtOnce$/^postgres$"},
 	{"settings-limit", "the process that changes the request limit applies it at once",
@@ -295,8 +296,10 @@ var features = []mutation{
 		"\t\tc.actor.Role = \"admin\"\n\t\tswitch link, err := c.linkOf(id); {", api,
 		"^TestManyPermanentLinks$/^sqlite$"},
 	{"links-bound", "a request for links names 100 files at most", api + "/files.go",
-		"type makeManyLinksInput struct {\n\tIDs []string `json:\"ids\" required:\"true\" minItems:\"1\" maxItems:\"100\"`",
-		"type makeManyLinksInput struct {\n\tIDs []string `json:\"ids\" required:\"true\" minItems:\"1\" maxItems:\"101\"`", api, "^TestManyPermanentLinks$/^sqlite$"},
+		"type makeManyLinksInput struct {\n\tIDs []string `json:\"ids\" required:\"true\" minItems:\"1\" " +
+			"maxItems:\"100\"`",
+		"type makeManyLinksInput struct {\n\tIDs []string `json:\"ids\" required:\"true\" minItems:\"1\" " +
+			"maxItems:\"101\"`", api, "^TestManyPermanentLinks$/^sqlite$"},
 	{"links-works", "a permanent link that visitors can't open says so", api + "/files.go",
 		`public.Link != nil}`, `public.Link != nil || link.ID != ""}`, api, "^TestManyPermanentLinks$/^sqlite$"},
 	// thumbnails

@@ -32,8 +32,8 @@ export class Browser {
   }
 
   /**
-   * Opens a page, for somebody. A handle is what the browser has kept of every unfinished file: the IndexedDB of these tests cannot copy one, so it is
-   * put in where that is read.
+   * Opens a page of a user. `handle` is the file handle that the browser keeps for each unfinished
+   * file: the IndexedDB of these tests cannot copy handles, so reads return this one.
    */
   async open(user = "lin", handle?: object): Promise<Page> {
     vi.resetModules();

@@ -1,6 +1,7 @@
 /**
- * The upload endpoints, by the specification and docs/uploads.md, behind fetch and XMLHttpRequest as a browser has them: sessions, parts, raw bodies,
- * completion, folders, a store at another origin. Faults are what a test puts into `fault`.
+ * A fake of the upload endpoints, by the specification and docs/uploads.md, behind fetch and
+ * XMLHttpRequest: sessions, parts, raw bodies, completion, folders, a store at another origin. A
+ * test sets `fault` to make requests fail.
  */
 import { vi } from "vitest";
 
@@ -30,7 +31,10 @@ export interface Call {
   body: unknown;
 }
 
-/** What a fault does with a request: an answer instead, "cut" for none at all, "lost" for one that is carried out but not heard of. */
+/**
+ * How a request fails: with this answer, without any answer ("cut"), or executed without an answer
+ * ("lost").
+ */
 export type Fault =
   { status: number; code?: string; headers?: Record<string, string> } | "cut" | "lost" | "hang" | undefined;
 

@@ -249,7 +249,8 @@ func oneMoreKey(t *testing.T, w *world) {
 			r.Fails(403, "FORBIDDEN")
 		}
 		active := w.count(t,
-			"SELECT COUNT(*) FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)", id, w.Clock.Now().UnixMilli())
+			"SELECT COUNT(*) FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR "+
+				"expires_at > $2)", id, w.Clock.Now().UnixMilli())
 		if made != 1 || active != 20 {
 			t.Errorf("round %d, %s: %d succeeded, %d keys are active", round, what, made, active)
 		}
@@ -324,8 +325,10 @@ func leavingAccount(t *testing.T, w *world) {
 			"live keys":    "SELECT COUNT(*) FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL",
 			"live shares":  "SELECT COUNT(*) FROM shares WHERE creator_id = $1 AND revoked_at IS NULL",
 			"open uploads": "SELECT COUNT(*) FROM upload_sessions WHERE user_id = $1 AND status = 'pending'",
-			"files":        "SELECT COUNT(*) FROM entries WHERE owner_id = $1 AND owner_id NOT IN (SELECT user_id FROM legacies)",
-			"quotas":       "SELECT COUNT(*) FROM quotas WHERE user_id = $1 AND user_id NOT IN (SELECT user_id FROM legacies)",
+			"files": "SELECT COUNT(*) FROM entries WHERE owner_id = $1 AND owner_id NOT IN (SELECT user_id " +
+				"FROM legacies)",
+			"quotas": "SELECT COUNT(*) FROM quotas WHERE user_id = $1 AND user_id NOT IN (SELECT user_id FROM " +
+				"legacies)",
 		} {
 			if n := w.count(t, query, id); n != 0 {
 				t.Errorf("round %d: %d %s are left", round, n, what)

@@ -147,7 +147,8 @@ func revokedShare(t *testing.T, w *world) {
 		}
 		if n := w.count(t, counters, id); failed != nil || n != then || n != given {
 			t.Errorf(
-				"round %d: counted %d, %d when the revocation was answered (%v), given out %d (views, and downloads by the thousand)", round, n, then, failed, given)
+				"round %d: counted %d, %d when the revocation was answered (%v), given out %d (views, and downloads "+
+					"by the thousand)", round, n, then, failed, given)
 		}
 	}
 }
@@ -176,7 +177,8 @@ func changedShare(t *testing.T, w *world) {
 			}
 			r.OK(200)
 		}
-		where := "title = 'a title' AND max_views = 5 AND max_downloads = 6 AND NOT allow_preview AND expires_at IS NOT NULL AND revoked_at IS NULL"
+		where := "title = 'a title' AND max_views = 5 AND max_downloads = 6 AND NOT allow_preview AND expires_at IS " +
+			"NOT NULL AND revoked_at IS NULL"
 		if revoked {
 			where = "revoked_at IS NOT NULL"
 			patch(M{"title": "another"})().Fails(409, "OPERATION_FAILED")

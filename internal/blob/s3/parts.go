@@ -97,7 +97,8 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 			Bucket: &s.bucket, Key: name, UploadId: &u.ID, PartNumber: aws.Int32(int32(number)), Body: body,
 			ContentLength: &length,
 		}, sdk.WithAPIOptions(
-			v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)) // the body is streamed and cannot be hashed before
+			// the body is streamed and cannot be hashed before
+			v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 		if err != nil {
 			return "", err
 		}

@@ -19,8 +19,9 @@ import (
 // pages are answers with status 200 from something in front of a server. The last one is
 // well-formed XML, too.
 var pages = map[string]string{
-	"nothing":       "",
-	"a page":        "<!DOCTYPE html><html><head><meta charset=utf-8><title>Back soon</title></head><p>Back soon<br></html>",
+	"nothing": "",
+	"a page": "<!DOCTYPE html><html><head><meta charset=utf-8><title>Back soon</title></head><p>Back " +
+		"soon<br></html>",
 	"a page of XML": `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>Back soon</p></body></html>`,
 }
 

@@ -29,7 +29,8 @@ func StartServer(t testing.TB) *Server {
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatalf(
-			"redis-server is missing: these tests need a real one; install the package redis-server (make test does): %v", err)
+			"redis-server is missing: these tests need a real one; install the package redis-server (make test "+
+				"does): %v", err)
 	}
 	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be longer than the path of a socket may be
 	if err != nil {

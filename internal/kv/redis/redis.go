@@ -83,7 +83,8 @@ func New(url string, opts Options) (*Store, error) {
 		opts.Prefix = "larder:rate:"
 	}
 	opts.Timeout = cmp.Or(opts.Timeout, defaultTimeout)
-	settings.DialTimeout, settings.ReadTimeout, settings.WriteTimeout, settings.PoolTimeout = opts.Timeout, opts.Timeout, opts.Timeout, opts.Timeout
+	settings.DialTimeout, settings.PoolTimeout = opts.Timeout, opts.Timeout
+	settings.ReadTimeout, settings.WriteTimeout = opts.Timeout, opts.Timeout
 	settings.ContextTimeoutEnabled = true
 	settings.MaxRetries, settings.DialerRetries = -1, 1
 	settings.DisableIdentity = true

@@ -167,7 +167,8 @@ func TestShades(t *testing.T) {
 				got, _ := made(t, thumbtest.PNG(original), edge)
 				for y := range got.Bounds().Dy() {
 					for x := range got.Bounds().Dx() {
-						if have := color.NRGBAModel.Convert(got.At(x, y)).(color.NRGBA); !near(have, color.NRGBA{100, 100, 100, 255}, 4) {
+						have := color.NRGBAModel.Convert(got.At(x, y)).(color.NRGBA)
+						if !near(have, color.NRGBA{100, 100, 100, 255}, 4) {
 							t.Fatalf("at %d, %d: %v", x, y, have)
 						}
 					}
