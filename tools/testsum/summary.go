@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // event is one line of the stream: an event of `go test -json` (see `go doc test2json`), or, when
@@ -57,45 +55,36 @@ type timing struct {
 // slowestTests is the number of slowest tests that are printed.
 const slowestTests = 10
 
-// summary counts tests and prints results as they arrive, from several streams in parallel.
+// summary counts tests and prints results as they arrive.
 type summary struct {
-	mu      sync.Mutex // held while a line is handled
 	out     io.Writer
 	strict  bool // a skipped test is a failure
 	suites  []*suite
+	runs    map[string]*packageRun
 	skipped []string
 	timings []timing
 }
 
-func newSummary(out io.Writer, strict bool) *summary { return &summary{out: out, strict: strict} }
-
-// stream is one sequence of suites, of which one runs at a time.
-type stream struct {
-	*summary
-	running *suite // the last one that began
-	runs    map[string]*packageRun
+func newSummary(out io.Writer, strict bool) *summary {
+	return &summary{out: out, strict: strict, runs: map[string]*packageRun{}}
 }
 
-func (s *summary) newStream() *stream { return &stream{summary: s, runs: map[string]*packageRun{}} }
-
-// readFile reads the stream in the file at path.
-func (s *summary) readFile(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return s.read(file)
-}
-
-// read reads a stream to its end. It prints lines that are not events, such as the output of `go
+// read reads the stream to its end. It prints lines that are not events, such as the output of `go
 // vet` or of a crashing program.
 func (s *summary) read(in io.Reader) error {
 	reader := bufio.NewReader(in) // a Scanner would limit the length of a line
-	from := s.newStream()
 	for {
 		text, err := reader.ReadString('\n')
-		from.handle(text)
+		var e event
+		switch {
+		case text == "":
+		case json.Unmarshal([]byte(text), &e) != nil:
+			fmt.Fprint(s.out, text)
+		case e.Suite != "":
+			s.handleSuite(e)
+		default:
+			s.handleEvent(e)
+		}
 		if err == io.EOF {
 			return nil
 		}
@@ -105,32 +94,10 @@ func (s *summary) read(in io.Reader) error {
 	}
 }
 
-// handle handles one line.
-func (s *stream) handle(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var e event
-	switch {
-	case text == "":
-	case json.Unmarshal([]byte(text), &e) != nil:
-		fmt.Fprint(s.out, text)
-	case e.Suite != "":
-		s.handleSuite(e)
-	default:
-		s.handleEvent(e)
-	}
-}
-
-// begin begins a suite.
-func (s *stream) begin(name string) {
-	s.running = &suite{name: name}
-	s.suites = append(s.suites, s.running)
-}
-
 // handleSuite begins or ends a suite.
-func (s *stream) handleSuite(e event) {
+func (s *summary) handleSuite(e event) {
 	if !e.Ended {
-		s.begin(e.Suite)
+		s.suites = append(s.suites, &suite{name: e.Suite})
 		return
 	}
 	current := s.current()
@@ -148,15 +115,15 @@ func (s *stream) handleSuite(e event) {
 }
 
 // current returns the suite of the current events.
-func (s *stream) current() *suite {
-	if s.running == nil {
-		s.begin("tests")
+func (s *summary) current() *suite {
+	if len(s.suites) == 0 {
+		s.suites = append(s.suites, &suite{name: "tests"})
 	}
-	return s.running
+	return s.suites[len(s.suites)-1]
 }
 
 // handleEvent counts one event of go test.
-func (s *stream) handleEvent(e event) {
+func (s *summary) handleEvent(e event) {
 	current := s.current()
 	current.events = true
 	if e.Package == "" {
@@ -184,7 +151,7 @@ func (s *stream) handleEvent(e event) {
 }
 
 // result counts a test or subtest.
-func (s *stream) result(e event, pkg *packageRun) {
+func (s *summary) result(e event, pkg *packageRun) {
 	delete(pkg.open, e.Test)
 	s.timings = append(s.timings, timing{e.Package + " " + e.Test, e.Elapsed})
 	switch e.Action {
@@ -202,7 +169,7 @@ func (s *stream) result(e event, pkg *packageRun) {
 
 // finish prints the closing line of a package, and for a failed package the output of its failed
 // and unfinished tests.
-func (s *stream) finish(name string, pkg *packageRun, action string) {
+func (s *summary) finish(name string, pkg *packageRun, action string) {
 	delete(s.runs, name)
 	if action == "fail" {
 		lost := len(pkg.open) // a panic or the time limit ended the process during these

@@ -123,57 +123,6 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Two suites run in parallel, both with a package of the same name. Each result counts for the
-// suite of its stream, and the end of one suite ends no package of the other.
-func TestSuitesInParallel(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	summary := newSummary(&out, false)
-	unit, races := summary.newStream(), summary.newStream()
-	feed := func(s *stream, text string) {
-		for line := range strings.Lines(text) {
-			s.handle(line)
-		}
-	}
-	lines := strings.SplitAfter(failing, "\n")
-	feed(unit, begin)
-	feed(races, `{"Suite":"races"}`+"\n"+strings.Join(lines[:5], ""))
-	feed(unit, passing+strings.ReplaceAll(passing, "larder/a", "larder/b")+good)
-	feed(races, strings.Join(lines[5:], "")+passing+`{"Suite":"races","Ended":true,"Seconds":9,"Code":1}`+"\n")
-	if summary.close() {
-		t.Error("passed as a whole")
-	}
-	for _, part := range []string{
-		"unit                  7 s   4 passed, 0 failed\n",
-		"races                 9 s   3 passed, 1 failed\n",
-		"got 1, want 2", "\n7 passed, 1 failed\n",
-	} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("does not say %q", part)
-		}
-	}
-	if t.Failed() {
-		t.Logf("output:\n%s", &out)
-	}
-}
-
-// A suite that did not end in one stream fails the whole, although the other stream is complete.
-func TestStreamThatEndsEarlyBesideACompleteOne(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	summary := newSummary(&out, false)
-	for _, text := range []string{begin + passing, `{"Suite":"races"}` + "\n" + passing +
-		`{"Suite":"races","Ended":true,"Seconds":9,"Code":0}` + "\n"} {
-		if err := summary.read(strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if summary.close() || !strings.Contains(out.String(), "unit did not end") ||
-		strings.Contains(out.String(), "races did not end") {
-		t.Errorf("output:\n%s", &out)
-	}
-}
-
 func TestSlowestTests(t *testing.T) {
 	stream := begin
 	for i := range 12 {
