@@ -34,7 +34,7 @@ function watchWrites(page) {
 async function told(page, config) {
   const say = labels[config.language]
   await enter(page, config, `/home/${config.username}`)
-  await page.getByText(say.emptyFolder).waitFor()
+  await page.getByRole('button', { name: say.newFolder }).waitFor()
   let release
   const released = new Promise((resolve) => (release = resolve))
   await page.route('**/api/files/upload-session', async (route) => {
@@ -64,7 +64,7 @@ async function told(page, config) {
   await notice.getByRole('button', { name: say.continueAs(another(config)) }).click()
   await page.waitForURL((url) => url.pathname === `/app/files/home/${another(config)}`)
   const [language] = Object.entries(config.users).find(([, name]) => name === another(config))
-  await page.getByText(labels[language].emptyFolder).waitFor()
+  await page.getByRole('button', { name: labels[language].newFolder }).waitFor()
   const found = await tab.evaluate(
     async () => (await (await fetch('/api/files?path=/&search=held')).json()).data.items.length,
   )
