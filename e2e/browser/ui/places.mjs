@@ -81,7 +81,11 @@ async function returns(page, config) {
   await leadsTo(page, { ...here, focused: '' }, () => page.reload(), 'the place after a reload')
 
   // a tile that the lower edge cuts off
-  await entry('page 00').waitFor({ state: 'attached' })
+  await until('page 00 in the window', async () => {
+    if ((await entry('page 00').count()) > 0) return true
+    await page.evaluate(() => scrollBy(0, 200))
+    return false
+  })
   const edge = await entry('page 00').evaluate((tile) => tile.getBoundingClientRect().top + scrollY + 30 - innerHeight)
   await page.evaluate((edge) => scrollTo(0, edge), Math.round(edge))
   await entry('page 00')
