@@ -19,7 +19,7 @@ const (
 	stepDropListingIndex  = "drop the index over folded names"
 )
 
-// Listings in any order and searches by name, of a folder's files or folders, whoever's they are:
+// Listings in any order and searches by name, of a folder's files or folders, of any owner:
 // read from the index alone, but for the rows of one page.
 const (
 	sortIndex = "entries_sorted"
