@@ -19,7 +19,7 @@ const uiPatience = 25 * time.Minute
 
 // The web UI as users see it: each flow in each language and theme, an accessibility check of every
 // screen, and no violation of the page's content security policy during the run (browser/ui).
-// LARDER_TEST_UI_ONLY selects scenarios by a part of their names.
+// LARDER_TEST_UI_ONLY selects scenarios by parts of their names, separated by |.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

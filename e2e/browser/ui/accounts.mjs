@@ -1,6 +1,6 @@
 // Two tabs of one browser share a session cookie: one of them signs in with another account.
 import { enter } from './files.mjs'
-import { few, once } from './forms.mjs'
+import { bothLanguages, once } from './forms.mjs'
 import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
@@ -124,7 +124,7 @@ async function same(page, config) {
 }
 
 export const scenarios = [
-  { name: 'says that another tab has changed the account', forms: few, run: told },
+  { name: 'says that another tab has changed the account', forms: bothLanguages, run: told },
   { name: 'says that without a channel between tabs', forms: once, run: refused(['channel']) },
   { name: 'does nothing for another account', forms: once, run: refused(['channel', 'storage']) },
   { name: 'goes on after a sign-in in another tab', forms: once, run: same },

@@ -6,7 +6,7 @@
 //     base: address of the service
 //     users: account by language
 //     password: password of all accounts
-//     only: part of a scenario's name, or ""
+//     only: parts of scenarios' names, separated by |; or ""
 //     full: whether screens are inspected in all forms
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
@@ -75,7 +75,7 @@ const scenarios = [
 for (const { name, forms, run, lan } of config.kit ? kit.scenarios : scenarios) {
   for (const form of forms(config.full)) {
     const whole = `${name}/${Object.values(form).join('-')}`
-    if (!whole.includes(config.only)) continue
+    if (!config.only.split('|').some((part) => whole.includes(part))) continue
     const began = Date.now()
     const base = lan ? config.lan : config.base
     const page = await open(browser, { base, ...form })
