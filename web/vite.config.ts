@@ -108,5 +108,10 @@ export default defineConfig(({ mode }) => ({
   // For work on the UI: `npm run dev` serves the sources and forwards the API to a service at the
   // default address.
   server: { proxy: { "/api": "http://127.0.0.1:8080" } },
-  test: { environment: "node", include: ["test/**/*.test.ts"], testTimeout: 60_000 },
+  test: {
+    environment: "node",
+    // see test/sources.contract.ts
+    include: [mode === "contract" ? "test/**/*.contract.ts" : "test/**/*.test.ts"],
+    testTimeout: 60_000,
+  },
 }));

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Listing, Wanted } from "../src/lib/listing.svelte";
+import type { Listing } from "../src/lib/listing.svelte";
+import type { Wanted } from "../src/lib/source/source";
 
 // A folder as the server tells of it: asked for by kind, page and limit.
 let folders: string[] = [];
@@ -23,16 +24,18 @@ async function answer(url: string): Promise<Response> {
   return Response.json({ success: true, data, timestamp: 0 });
 }
 
-vi.stubGlobal("location", { origin: "http://larder.test" });
+vi.stubGlobal("location", new URL("http://larder.test/app/files"));
+vi.stubGlobal("history", { state: null, replaceState: () => undefined });
 vi.stubGlobal("window", {});
 vi.stubGlobal("fetch", answer);
 const { Listing: Made } = await import("../src/lib/listing.svelte");
+const { account } = await import("../src/lib/source/account");
 
 const settled = () =>
   vi.waitFor(() => expect(asked.length).toBeGreaterThan(0)).then(() => new Promise((r) => setTimeout(r)));
 
 async function open(wanted: Partial<Wanted> = {}): Promise<Listing> {
-  const listing = new Made({ path: "/", search: "", visitor: false, ...wanted });
+  const listing = new Made(account, { path: "/", search: "", ...wanted });
   await vi.waitFor(() => expect(listing.loaded).toBe(true));
   asked = [];
   return listing;

@@ -4,6 +4,8 @@ import type * as Links from "../src/lib/links";
 import type * as Appearance from "../src/lib/appearance";
 import type * as Markdown from "../src/lib/markdown";
 import type * as Preview from "../src/lib/preview";
+import type { Entry } from "../src/lib/entry";
+import type * as Account from "../src/lib/source/account";
 import { decode } from "../src/lib/text";
 import { fit, fitted, within, zoomTo } from "../src/lib/zoom";
 
@@ -12,9 +14,11 @@ let links: typeof Links;
 let appearance: typeof Appearance;
 let markdown: typeof Markdown;
 let preview: typeof Preview;
+let account: typeof Account.account;
 
 beforeAll(async () => {
   vi.stubGlobal("location", new URL("http://larder.test/app/files"));
+  vi.stubGlobal("history", { state: null, replaceState: () => undefined });
   vi.stubGlobal("matchMedia", () => new EventTarget());
   vi.stubGlobal("history", { state: { key: "first", above: false } });
   bulk = await import("../src/lib/bulk");
@@ -22,6 +26,7 @@ beforeAll(async () => {
   appearance = await import("../src/lib/appearance");
   markdown = await import("../src/lib/markdown");
   preview = await import("../src/lib/preview");
+  ({ account } = await import("../src/lib/source/account"));
 });
 
 const bytes = (...values: number[]) => new Uint8Array(values);
@@ -67,8 +72,10 @@ test("a folder is shown as nothing, whatever its name ends in", () => {
 });
 
 test("the bytes of a file have an address of which every segment is encoded", () => {
-  expect(preview.bytesOf({ path: "/照 片/a#b", name: "50%?.png" })).toBe("/%E7%85%A7%20%E7%89%87/a%23b/50%25%3F.png");
-  expect(preview.bytesOf({ path: "/", name: "a.png" })).toBe("/a.png");
+  expect(account.content({ path: "/照 片/a#b", name: "50%?.png" } as Entry)).toBe(
+    "/%E7%85%A7%20%E7%89%87/a%23b/50%25%3F.png",
+  );
+  expect(account.content({ path: "/", name: "a.png" } as Entry)).toBe("/a.png");
 });
 
 // Nothing that a file says makes a link that runs, and none that asks our own interface for something.

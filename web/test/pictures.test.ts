@@ -1,14 +1,16 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import type * as Browser from "../src/routes/files/browser.svelte";
 import type { Entry } from "../src/lib/entry";
-import { fitOf, shownPicture, sizeFor } from "../src/lib/pictures";
+import type * as Pictures from "../src/lib/pictures";
+import type * as Account from "../src/lib/source/account";
 
-let browser: typeof Browser;
+let account: typeof Account.account;
+let { fitOf, pictureOf, shownPicture, sizeFor } = {} as typeof Pictures;
 
 beforeAll(async () => {
   vi.stubGlobal("location", new URL("https://larder.test/app/files"));
-  vi.stubGlobal("matchMedia", () => new EventTarget());
-  browser = await import("../src/routes/files/browser.svelte");
+  vi.stubGlobal("history", { state: null, replaceState: () => undefined });
+  ({ fitOf, pictureOf, shownPicture, sizeFor } = await import("../src/lib/pictures"));
+  ({ account } = await import("../src/lib/source/account"));
 });
 
 const own = [
@@ -41,22 +43,22 @@ test("an entry with a cover of another origin looks as one without a cover", () 
   const image = { id: "1", type: "file", mimeType: "image/png", hasPassword: false } as Entry;
   const folder = { id: "2", type: "folder" } as Entry;
   for (const coverUrl of own) {
-    expect(browser.pictureOf({ ...folder, coverUrl }, 160)).toBe(coverUrl);
-    expect(browser.pictureOf({ ...image, coverUrl }, 160)).toBe(coverUrl);
+    expect(pictureOf(account, { ...folder, coverUrl }, 160)).toBe(coverUrl);
+    expect(pictureOf(account, { ...image, coverUrl }, 160)).toBe(coverUrl);
   }
   for (const coverUrl of foreign) {
-    expect(browser.pictureOf({ ...folder, coverUrl }, 160)).toBe("");
-    expect(browser.pictureOf({ ...image, coverUrl }, 320)).toBe("/api/files/1/thumbnail?size=320");
+    expect(pictureOf(account, { ...folder, coverUrl }, 160)).toBe("");
+    expect(pictureOf(account, { ...image, coverUrl }, 320)).toBe("/api/files/1/thumbnail?size=320");
   }
 });
 
 test("a drawing is its own thumbnail up to 256 KiB, for those who may download it", () => {
   const drawing = { id: "1", type: "file", mimeType: "image/svg+xml", path: "/a", name: "b.svg", hasPassword: false };
   const entry = { ...drawing, permissions: ["read", "download"] } as Entry;
-  expect(browser.pictureOf({ ...entry, size: 256 << 10 }, 320)).toBe("/a/b.svg");
-  expect(browser.pictureOf({ ...entry, size: (256 << 10) + 1 }, 320)).toBe("");
-  expect(browser.pictureOf({ ...entry, size: 1, permissions: ["read"] }, 320)).toBe("");
-  expect(browser.pictureOf({ ...entry, size: 1, hasPassword: true }, 320)).toBe("");
+  expect(pictureOf(account, { ...entry, size: 256 << 10 }, 320)).toBe("/a/b.svg");
+  expect(pictureOf(account, { ...entry, size: (256 << 10) + 1 }, 320)).toBe("");
+  expect(pictureOf(account, { ...entry, size: 1, permissions: ["read"] }, 320)).toBe("");
+  expect(pictureOf(account, { ...entry, size: 1, hasPassword: true }, 320)).toBe("");
 });
 
 test("a thumbnail has the pixels that a tile of its width covers", () => {

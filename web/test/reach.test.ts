@@ -1,5 +1,6 @@
 /** What the page reaches of the interface, and what it says of its messages. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { messages as chinese } from "../src/messages/zh-CN";
 
@@ -7,6 +8,19 @@ const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
   .filter((name) => /\.(svelte|ts|js)$/.test(name) && !name.startsWith("messages") && !name.endsWith("schema.d.ts"))
   .map((name) => readFileSync(`src/${name}`, "utf8"))
   .join("\n");
+
+/** The modules that a page may load: all that imports lead to. */
+const loaded = new Map<string, string>();
+function load(name: string): void {
+  const path = [name, `${name}.ts`, `${name}/index.ts`].find((one) => /\.(svelte|ts|js)$/.test(one) && existsSync(one));
+  if (!path || loaded.has(path) || path.includes("messages")) return;
+  loaded.set(path, readFileSync(path, "utf8"));
+  for (const [, to] of loaded.get(path)!.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g))
+    load(join(dirname(path), to!));
+}
+load("src/main.ts");
+load("src/boot.js");
+const page = [...loaded.values()].join("\n");
 
 /** For other clients alone, or done by the page in another way. */
 const elsewhere = [
@@ -52,10 +66,10 @@ const escape = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&")
 /** Whether the page calls an endpoint: by the client, or by its address where it is the only one there. */
 function called({ path, method }: { path: string; method: string }): boolean {
   const quoted = escape(path);
-  if (new RegExp(`client\\.${method}\\(\\s*"${quoted}"`).test(sources)) return true;
+  if (new RegExp(`client\\.${method}\\(\\s*"${quoted}"`).test(page)) return true;
   if (Object.keys(paths[path]!).length > 1) return false;
   const address = path.split(/\{\w+\}/).map((part) => escape(part));
-  return new RegExp(`["\`]${address.join("\\$\\{[^}]+\\}")}["\`?]`).test(sources);
+  return new RegExp(`["\`]${address.join("\\$\\{[^}]+\\}")}["\`?]`).test(page);
 }
 
 test("each endpoint is called by the page, or is known not to be", () => {

@@ -2,7 +2,11 @@
 import { Failure, type Schemas } from "./api";
 import { locale, t } from "./i18n.svelte";
 
-export type Entry = Schemas["ApiEntryReply"];
+export type Entry = Omit<Schemas["ApiEntryReply"], "createdAt" | "updatedAt"> & {
+  /** ms; null where the source does not say it. */
+  createdAt: number | null;
+  updatedAt: number | null;
+};
 export type Permission = "read" | "write" | "update" | "delete" | "share" | "download";
 
 /** The path of an entry itself; its `path` is that of its folder. */

@@ -78,14 +78,14 @@ export function size(bytes: number): string {
   return `${numbers({ maximumFractionDigits: digits }).format(value)} ${units[unit]}`;
 }
 
-/** A time in ms as date and time of day. */
-export function dateTime(ms: number): string {
-  return times({ dateStyle: "medium", timeStyle: "short" }).format(ms);
+/** A time in ms as date and time of day, "" for null. */
+export function dateTime(ms: number | null): string {
+  return ms === null ? "" : times({ dateStyle: "medium", timeStyle: "short" }).format(ms);
 }
 
-/** A time in ms as a date. */
-export function date(ms: number): string {
-  return times({ dateStyle: "medium" }).format(ms);
+/** A time in ms as a date, "" for null. */
+export function date(ms: number | null): string {
+  return ms === null ? "" : times({ dateStyle: "medium" }).format(ms);
 }
 
 /** A duration in ms, in its largest whole unit: "3 min". */

@@ -1,29 +1,13 @@
 /**
- * The entries of a folder, or the results of a search: folders, then files, as one list of known
- * length. Only the visible pages are fetched. `at` is reactive.
+ * The entries of a folder, or the results of a search, as one list: folders, then files, where the
+ * source tells them apart. Only the visible pages are fetched. `at` is reactive. The length grows
+ * while the source does not know it.
  */
-import { client, Failure, take, type Schemas } from "./api";
+import { Failure } from "./api";
 import type { Entry } from "./entry";
 import { each, type Ranges } from "./ranges";
+import type { Kind, Page, Reader, Source, Wanted } from "./source/source";
 
-export type Sort = "name" | "time" | "size" | "manual";
-export type Order = "asc" | "desc";
-
-export interface Wanted {
-  path: string;
-  /** Without it, the order of the mount applies. */
-  sort?: Sort | undefined;
-  order?: Order | undefined;
-  /** Part of a name; "" for the entries directly in the folder. */
-  search: string;
-  /** As a visitor without an account sees it. */
-  visitor: boolean;
-}
-
-type Kind = "folder" | "file";
-type Answer = Schemas["ApiListFilesReply"];
-
-const pageSize = 200;
 const inFlight = 3;
 /** Number of cached pages; pages farthest from the visible range are dropped first. */
 const keptPages = 100;
@@ -33,6 +17,7 @@ const heldPages = 12;
 const moved = 50;
 
 export class Listing {
+  readonly source: Source;
   readonly wanted: Wanted;
   /** Resolves when the first pages have loaded or failed. */
   readonly ready: Promise<void>;
@@ -44,7 +29,7 @@ export class Listing {
   folders = $state(0);
   files = $state(0);
   folder = $state.raw<Entry | null>(null);
-  mount = $state.raw<Answer["mount"]>(null);
+  mount = $state.raw<Page["mount"]>(null);
   readonly total = $derived(this.folders + this.files);
   /** The entries that a refresh keeps loaded although they are out of sight. */
   held: () => Ranges = () => [];
@@ -52,6 +37,8 @@ export class Listing {
   around: (apply: () => void) => void = (apply) => apply();
   #version = $state(0);
 
+  readonly #size: number; // entries on a page
+  #reader: Reader;
   #pages: Record<Kind, Map<number, readonly Entry[]>> = { folder: new Map(), file: new Map() };
   #asked = new Set<string>();
   #queue: [Kind, number][] = [];
@@ -61,8 +48,11 @@ export class Listing {
   #next: Promise<void> | undefined;
   #stop = new AbortController();
 
-  constructor(wanted: Wanted) {
+  constructor(source: Source, wanted: Wanted) {
+    this.source = source;
     this.wanted = wanted;
+    this.#size = Math.min(200, source.most);
+    this.#reader = source.read(wanted);
     this.ready = this.#begin();
   }
 
@@ -75,7 +65,7 @@ export class Listing {
   at(index: number): Entry | undefined {
     void this.#version;
     const [kind, nth] = this.#place(index);
-    return this.#pages[kind].get(Math.floor(nth / pageSize))?.[nth % pageSize];
+    return this.#pages[kind].get(Math.floor(nth / this.#size))?.[nth % this.#size];
   }
 
   /** The index of an entry, -1 when it is not among the loaded ones. */
@@ -83,7 +73,7 @@ export class Listing {
     for (const kind of ["folder", "file"] as const) {
       for (const [page, entries] of this.#pages[kind]) {
         const nth = entries.findIndex((entry) => entry.id === id);
-        if (nth >= 0) return (kind === "file" ? this.folders : 0) + page * pageSize + nth;
+        if (nth >= 0) return (kind === "file" ? this.folders : 0) + page * this.#size + nth;
       }
     }
     return -1;
@@ -129,6 +119,7 @@ export class Listing {
 
   async #renew(): Promise<void> {
     this.#generation++; // responses under way belong to the old state
+    this.#reader = this.source.read(this.wanted);
     const fresh: Record<Kind, Map<number, readonly Entry[]>> = { folder: new Map(), file: new Map() };
     const wanted = this.#pagesOf(...this.#window);
     const visible = wanted.length;
@@ -137,9 +128,10 @@ export class Listing {
         if (wanted.length < visible + heldPages && !wanted.some((one) => one[0] === kind && one[1] === page))
           wanted.push([kind, page]);
     }
-    for (const kind of ["folder", "file"] as const) if (!wanted.some(([one]) => one === kind)) wanted.push([kind, 0]);
+    const kinds: Kind[] = this.#reader.split ? ["folder", "file"] : ["file"];
+    for (const kind of kinds) if (!wanted.some(([one]) => one === kind)) wanted.push([kind, 0]);
     const answers = await Promise.all(
-      wanted.map(async ([kind, page]) => [kind, page, await this.#fetch(kind, page + 1, pageSize)] as const),
+      wanted.map(async ([kind, page]) => [kind, page, await this.#fetch(kind, page)] as const),
     );
     this.#asked.clear();
     this.around(() => {
@@ -151,13 +143,13 @@ export class Listing {
   }
 
   /**
-   * All entries at some indices. Entries that are not loaded are fetched in pages of 1,000. Throws
+   * All entries at some indices. Entries that are not loaded are fetched in large pages. Throws
    * Failure.
    */
   async collect(chosen: Ranges): Promise<Entry[]> {
     const found: Entry[] = [];
     const blocks = new Map<string, Promise<readonly Entry[]>>();
-    const size = 1000;
+    const size = this.source.most;
     for (const index of each(chosen)) {
       const known = this.at(index);
       if (known) {
@@ -170,7 +162,7 @@ export class Listing {
       if (!blocks.has(key))
         blocks.set(
           key,
-          this.#fetch(kind, block + 1, size).then(({ items }) => items),
+          this.#fetch(kind, block, size).then(({ items }) => items),
         );
       const entry = (await blocks.get(key)!)[nth % size];
       if (entry) found.push(entry);
@@ -190,10 +182,10 @@ export class Listing {
       const index = (from + step) % this.total;
       if (fits(this.at(index))) return index;
     }
-    if ((this.wanted.sort ?? this.mount?.sortBy) !== "name" || this.files <= pageSize) return -1;
+    if ((this.wanted.sort ?? this.mount?.sortBy) !== "name" || this.files <= this.#size) return -1;
     const down = (this.wanted.order ?? this.mount?.sortOrder) === "desc";
     let low = 0;
-    let high = Math.ceil(this.files / pageSize) - 1;
+    let high = Math.ceil(this.files / this.#size) - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
       const last = (await this.#page("file", middle)).at(-1)?.name.toLowerCase() ?? "";
@@ -201,13 +193,13 @@ export class Listing {
       else high = middle;
     }
     const nth = (await this.#page("file", low)).findIndex(fits);
-    return nth < 0 ? -1 : this.folders + low * pageSize + nth;
+    return nth < 0 ? -1 : this.folders + low * this.#size + nth;
   }
 
   async #page(kind: Kind, page: number): Promise<readonly Entry[]> {
     const known = this.#pages[kind].get(page);
     if (known) return known;
-    const answer = await this.#fetch(kind, page + 1, pageSize);
+    const answer = await this.#fetch(kind, page);
     this.#keep(kind, page, answer);
     return answer.items;
   }
@@ -228,7 +220,7 @@ export class Listing {
   #pagesOf(from: number, to: number): [Kind, number][] {
     const pages: [Kind, number][] = [];
     const span = (kind: Kind, first: number, last: number) => {
-      for (let page = Math.floor(first / pageSize); page * pageSize < last; page++) pages.push([kind, page]);
+      for (let page = Math.floor(first / this.#size); page * this.#size < last; page++) pages.push([kind, page]);
     };
     span("folder", from, Math.min(to, this.folders));
     span("file", Math.max(0, from - this.folders), to - this.folders);
@@ -248,7 +240,7 @@ export class Listing {
     const key = `${kind}${page}`;
     this.#asked.add(key);
     try {
-      const answer = await this.#fetch(kind, page + 1, pageSize);
+      const answer = await this.#fetch(kind, page);
       if (generation !== this.#generation) return;
       this.problem = undefined;
       this.#keep(kind, page, answer);
@@ -261,24 +253,21 @@ export class Listing {
     this.#pump();
   }
 
-  #keep(kind: Kind, page: number, answer: Answer): void {
+  #keep(kind: Kind, page: number, answer: Page): void {
     const pages = this.#pages[kind];
     pages.set(page, answer.items);
     if (pages.size > keptPages) {
       const here = this.#pagesOf(...this.#window)[0]?.[1] ?? 0;
       pages.delete([...pages.keys()].reduce((a, b) => (Math.abs(a - here) > Math.abs(b - here) ? a : b)));
     }
-    if (kind === "folder") this.folders = answer.pagination.total;
-    else this.files = answer.pagination.total;
-    this.folder = answer.folder ?? null;
+    if (kind === "folder") this.folders = answer.total;
+    else this.files = answer.total;
+    this.folder = answer.folder;
     this.mount = answer.mount;
     this.#version++;
   }
 
-  #fetch(kind: Kind, page: number, limit: number): Promise<Answer> {
-    const { path, sort, order, search, visitor } = this.wanted;
-    const query = { path, page, limit, type: kind, ...(sort && { sort, order }), ...(search && { search }) };
-    const how = { params: { query }, signal: this.#stop.signal };
-    return take(visitor ? client.GET("/api/public/files", how) : client.GET("/api/files", how));
+  #fetch(kind: Kind, page: number, limit = this.#size): Promise<Page> {
+    return this.#reader.page(kind, page, limit, this.#stop.signal);
   }
 }

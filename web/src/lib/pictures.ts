@@ -1,4 +1,6 @@
-import type { PictureSize } from "./preview";
+import { isImage, may, type Entry } from "./entry";
+import { isDrawing, mostDrawingTile } from "./preview";
+import type { PictureSize, Source } from "./source/source";
 
 const sizes: PictureSize[] = [160, 320, 640, 1280, 2048];
 /** A photo of 3 : 2 or 2 : 3 that covers a tile of 4 : 3 is so much longer than the tile is wide. */
@@ -42,4 +44,13 @@ export function shownPicture(address: string | null | undefined): string {
     return "";
   }
   return /^https?:$/.test(url.protocol) && url.origin === location.origin ? address : "";
+}
+
+/** The address of an entry's picture: its cover, its thumbnail, or a small drawing itself; "" for none. */
+export function pictureOf(source: Source, entry: Entry, size: PictureSize): string {
+  const cover = shownPicture(entry.coverUrl);
+  if (cover) return cover;
+  if (!isImage(entry) || entry.hasPassword) return "";
+  if (!isDrawing(entry)) return source.thumbnail(entry, size);
+  return entry.size <= mostDrawingTile && may(entry, "download") ? source.content(entry) : "";
 }

@@ -1,8 +1,7 @@
-/** How the viewer shows files: the kind of each, and the addresses of its bytes and pictures. */
-import { client, failure, take } from "./api";
-import { pathOf, type Entry } from "./entry";
-import { address } from "./router.svelte";
-import { session } from "./session.svelte";
+/** How the viewer shows files: the kind of each, and whether its bytes can be had. */
+import { failure } from "./api";
+import type { Entry } from "./entry";
+import type { Source } from "./source/source";
 
 export type Kind = "image" | "video" | "audio" | "pdf" | "markdown" | "code" | "text" | "none";
 
@@ -89,21 +88,6 @@ export function kindOf(entry: Pick<Entry, "type" | "name" | "mimeType" | "size">
   return "none";
 }
 
-/** The address of a file's bytes, for callers that may download it. */
-export function bytesOf(entry: Pick<Entry, "path" | "name">): string {
-  return address("", pathOf(entry));
-}
-
-export type PictureSize = 160 | 320 | 640 | 1280 | 2048;
-
-/**
- * The address of a thumbnail whose longest edge has at most this many pixels. The server answers
- * 404 where it cannot make one.
- */
-export function picture(entry: Pick<Entry, "id" | "updatedAt">, longest: PictureSize): string {
-  return `/api/files/${encodeURIComponent(entry.id)}/thumbnail?size=${longest}`;
-}
-
 /** Reports whether an image is a drawing, which has no pixels and no thumbnail. */
 export function isDrawing(entry: Pick<Entry, "mimeType">): boolean {
   return (entry.mimeType ?? "").split(";")[0]!.trim().toLowerCase() === "image/svg+xml";
@@ -128,12 +112,10 @@ export async function refusal(url: string): Promise<string> {
   }
 }
 
-/** Makes the browser save a file. Throws Failure. */
-export async function save(entry: Entry, from?: string): Promise<void> {
+/** Makes the browser save a file: from an address, or else as its source offers it. Throws Failure. */
+export async function save(source: Source, entry: Entry, from?: string): Promise<void> {
   const link = document.createElement("a");
-  if (from) link.href = from;
-  else if (!session.me) link.href = bytesOf(entry);
-  else link.href = (await take(client.GET("/api/files/{id}/download", { params: { path: { id: entry.id } } }))).url;
+  link.href = from ?? (await source.download(entry));
   link.download = entry.name;
   link.rel = "noopener";
   link.click();

@@ -1,5 +1,5 @@
 /** The view of each folder, and a default for folders without one. Stored in this browser. */
-import type { Order, Sort } from "./listing.svelte";
+import type { Order, Sort } from "./source/source";
 
 export interface View {
   shape: "grid" | "list";

@@ -2,16 +2,16 @@
 import { tick } from "svelte";
 import { client, Failure, take } from "../../lib/api";
 import { moveAll } from "../../lib/bulk";
-import { explain, isImage, may, nameOf, pathOf, type Entry, type Permission } from "../../lib/entry";
+import { explain, may, nameOf, pathOf, type Entry, type Permission } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { copyLinks } from "../../lib/copying.svelte";
-import { Listing, type Order, type Sort } from "../../lib/listing.svelte";
+import { Listing } from "../../lib/listing.svelte";
 import { reposition } from "../../lib/order";
-import { shownPicture } from "../../lib/pictures";
-import { bytesOf, isDrawing, mostDrawingTile, type PictureSize } from "../../lib/preview";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
+import { account, guests } from "../../lib/source/account";
+import type { Order, Sort, Source } from "../../lib/source/source";
 import { show } from "../../lib/activities.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
@@ -35,6 +35,7 @@ const ended = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
 export class Browser {
   readonly path: string;
   readonly visitor: boolean;
+  readonly source: Source;
   readonly selection = new Selection();
   listing = $state.raw() as Listing;
   /** The search whose results the listing holds; without a text, the folder itself. */
@@ -90,6 +91,7 @@ export class Browser {
   constructor(path: string, visitor: boolean, search: Search) {
     this.path = path;
     this.visitor = visitor;
+    this.source = visitor ? guests : account;
     this.search = search;
     this.#wanted = search;
     this.listing = this.#ask(search);
@@ -103,7 +105,7 @@ export class Browser {
   #ask(search: Search): Listing {
     const { sort, order } = views.of(this.path);
     const path = search.everywhere && search.text !== "" ? "/" : this.path;
-    const listing = new Listing({ path, sort, order, search: search.text, visitor: this.visitor });
+    const listing = new Listing(this.source, { path, sort, order, search: search.text });
     const { selection } = this;
     listing.held = () =>
       selection.count <= fewEnough ? [...selection.chosen, [selection.active, selection.active + 1]] : [];
@@ -321,7 +323,7 @@ export class Browser {
     const [one] = entries;
     if (!one) return;
     if (this.visitor) {
-      for (const entry of entries) if (entry.type === "file") save(address("", pathOf(entry)), entry.name);
+      for (const entry of entries) if (entry.type === "file") save(await this.source.download(entry), entry.name);
     } else if (entries.length === 1 && one.type === "file") {
       await this.downloadOne(one);
     } else {
@@ -336,8 +338,7 @@ export class Browser {
 
   async downloadOne(entry: Entry): Promise<void> {
     try {
-      const { url } = await take(client.GET("/api/files/{id}/download", { params: { path: { id: entry.id } } }));
-      save(url);
+      save(await this.source.download(entry));
     } catch (cause) {
       if (cause instanceof Failure && cause.code === "PASSWORD_REQUIRED") this.locked = entry;
       else this.complain(cause, () => void this.downloadOne(entry), { FORBIDDEN: t.common.lacks.download });
@@ -362,13 +363,4 @@ export function save(url: string, name = ""): void {
   document.body.append(link);
   link.click();
   link.remove();
-}
-
-/** The address of an entry's picture, "" for none. */
-export function pictureOf(entry: Entry, size: PictureSize): string {
-  const cover = shownPicture(entry.coverUrl);
-  if (cover) return cover;
-  if (!isImage(entry) || entry.hasPassword) return "";
-  if (!isDrawing(entry)) return `/api/files/${entry.id}/thumbnail?size=${size}`;
-  return entry.size <= mostDrawingTile && may(entry, "download") ? bytesOf(entry) : "";
 }

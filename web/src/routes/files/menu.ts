@@ -21,7 +21,7 @@ import squareCheck from "lucide:square-check";
 import trash2 from "lucide:trash-2";
 import upload from "lucide:upload";
 import { t } from "../../lib/i18n.svelte";
-import type { Sort } from "../../lib/listing.svelte";
+import type { Sort } from "../../lib/source/source";
 import type { MenuItem } from "../../lib/ui/menu";
 import { views } from "../../lib/views.svelte";
 import type { Browser } from "./browser.svelte";

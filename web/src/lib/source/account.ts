@@ -1,0 +1,44 @@
+/** The tree of the signed-in account. */
+import { client, take } from "../api";
+import { isImage, pathOf, type Entry } from "../entry";
+import { address } from "../router.svelte";
+import { onFolderChange } from "../upload/changes";
+import type { Kind, PictureSize, Reader, Source, Wanted } from "./source";
+
+/** The query of a page of a tree. src/boot.js requests the first pages by the same address. */
+function query({ path, sort, order, search }: Wanted, nth: number, limit: number, type: Kind) {
+  return { path, page: nth + 1, limit, type, ...(sort && { sort, order }), ...(search && { search }) };
+}
+
+export const account: Source = {
+  can: { search: true, sort: true, edit: true },
+  most: 1000,
+  read: (wanted) => tree(wanted, "/api/files"),
+  thumbnail,
+  content: (entry) => address("", pathOf(entry)),
+  download: async ({ id }) => (await take(client.GET("/api/files/{id}/download", { params: { path: { id } } }))).url,
+  watch: onFolderChange,
+};
+
+/** The part of the tree that visitors without an account may see. */
+export const guests: Source = {
+  ...account,
+  can: { search: true, sort: true, edit: false },
+  read: (wanted) => tree(wanted, "/api/public/files"),
+  download: async (entry) => address("", pathOf(entry)),
+};
+
+function tree(wanted: Wanted, at: "/api/files" | "/api/public/files"): Reader {
+  return {
+    split: true,
+    async page(kind, nth, limit, signal) {
+      const params = { query: query(wanted, nth, limit, kind) };
+      const { items, pagination, folder, mount } = await take(client.GET(at, { params, signal }));
+      return { items, total: pagination.total, folder, mount };
+    },
+  };
+}
+
+function thumbnail(entry: Entry, size: PictureSize): string {
+  return isImage(entry) && !entry.hasPassword ? `/api/files/${entry.id}/thumbnail?size=${size}` : "";
+}

@@ -1,0 +1,39 @@
+/** The folder of a share, as a visitor with its address sees it. Paths are relative to it. */
+import { client, take } from "../api";
+import { isImage, type Permission } from "../entry";
+import type { Source } from "./source";
+
+export interface Visit {
+  id: string;
+  allowPreview: boolean;
+  allowDownload: boolean;
+}
+
+export function shared({ id, allowPreview, allowDownload }: Visit): Source {
+  const base = `/api/shares/${encodeURIComponent(id)}`;
+  const permissions: Permission[] = [
+    ...(allowPreview ? (["read"] as const) : []),
+    ...(allowDownload ? (["download"] as const) : []),
+  ];
+  return {
+    can: { search: false, sort: true, edit: false },
+    most: 1000,
+    read: ({ path, sort, order }) => ({
+      split: false,
+      async page(_, nth, limit, signal) {
+        const params = { path: { id }, query: { path, page: nth + 1, limit, ...(sort && { sort, order }) } };
+        const { items, pagination } = await take(client.GET("/api/shares/{id}/files", { params, signal }));
+        const entries = items.map((item) => ({ ...item, hasPassword: false, permissions }));
+        return { items: entries, total: pagination.total, folder: null, mount: null };
+      },
+    }),
+    thumbnail: (entry, size) =>
+      allowPreview && isImage(entry) ? `${base}/thumbnail?file=${encodeURIComponent(entry.id)}&size=${size}` : "",
+    content: (entry) => (allowPreview ? `${base}/preview?file=${encodeURIComponent(entry.id)}` : ""),
+    async download(entry) {
+      const params = { path: { id }, query: { file: entry.id } };
+      return (await take(client.GET("/api/shares/{id}/download", { params }))).url;
+    },
+    watch: () => () => undefined, // the visitor changes nothing
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * Where entries come from. The account's tree, the guests' tree, a share, a free-mode bucket and the
+ * administration's view are one implementation each; listings, tiles and the viewer know this
+ * interface only.
+ */
+import type { Schemas } from "../api";
+import type { Entry } from "../entry";
+
+export type Sort = "name" | "time" | "size" | "manual";
+export type Order = "asc" | "desc";
+
+export interface Wanted {
+  path: string;
+  /** Without it, the order of the mount applies. */
+  sort?: Sort | undefined;
+  order?: Order | undefined;
+  /** Part of a name; "" for the entries directly in the folder. */
+  search: string;
+}
+
+/** Entries with pages of their own. */
+export type Kind = "folder" | "file";
+
+/** Part of a listing. */
+export interface Page {
+  items: readonly Entry[];
+  /** Entries of this kind; while `open`, those known so far and one more. */
+  total: number;
+  /** Entries follow whose number is not known. */
+  open?: boolean;
+  /** The folder itself; null for one that exists only because a mount is below it. */
+  folder: Entry | null;
+  mount: Schemas["ApiMountReply"] | null;
+}
+
+/** Reads one state of a listing. A refresh begins with a new reader. */
+export interface Reader {
+  /** Folders have pages of their own; otherwise they are among the files. */
+  readonly split: boolean;
+  /** A page, from 0, of `limit` entries. Throws Failure. */
+  page(kind: Kind, nth: number, limit: number, signal: AbortSignal): Promise<Page>;
+}
+
+/** What a source can do; what a user may do with an entry is in its permissions. */
+export interface Abilities {
+  readonly search: boolean;
+  /** The user can choose the order. */
+  readonly sort: boolean;
+  /** Entries can be created, changed, moved and shared, as in an account. */
+  readonly edit: boolean;
+}
+
+export type PictureSize = 160 | 320 | 640 | 1280 | 2048;
+
+export interface Source {
+  readonly can: Abilities;
+  /** The most entries of a page. */
+  readonly most: number;
+  read(wanted: Wanted): Reader;
+  /**
+   * The address of a thumbnail whose longest edge has at most `size` pixels, "" if there is none.
+   * The server answers 404 where it cannot make one.
+   */
+  thumbnail(entry: Entry, size: PictureSize): string;
+  /** The address of a file's bytes, to be shown in the page. It can be used many times. */
+  content(entry: Entry): string;
+  /** The address at which the browser saves a file; it may work once. Throws Failure. */
+  download(entry: Entry): Promise<string>;
+  /**
+   * Calls the listener with the path of each folder that has changed in the background. Returns a
+   * function that removes the listener.
+   */
+  watch(listener: (folder: string) => void): () => void;
+}
