@@ -5,11 +5,11 @@
  */
 import { mount } from "svelte";
 import "../src/app.css";
-import { setLocale } from "../src/lib/i18n.svelte";
+import { setLocale, withTexts } from "../src/lib/i18n.svelte";
 import { setLook } from "../src/lib/look.svelte";
-import Kit from "./Kit.svelte";
 
 const query = new URLSearchParams(location.search);
 await setLocale(query.get("lang") === "zh-CN" ? "zh-CN" : "en-US");
 await setLook({ theme: query.get("theme") ?? "system" });
+const { default: Kit } = await withTexts(import("./Kit.svelte"), "ui");
 mount(Kit, { target: document.getElementById("app")! });

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { messages as en } from "../src/messages/en-US";
-import { messages as zh } from "../src/messages/zh-CN";
+import { files as enFiles } from "../src/messages/en-US/files";
+import { panels as enPanels } from "../src/messages/en-US/panels";
+import { files as zhFiles } from "../src/messages/zh-CN/files";
+import { panels as zhPanels } from "../src/messages/zh-CN/panels";
+
+const en = { files: enFiles, panels: enPanels };
+const zh = { files: zhFiles, panels: zhPanels };
 
 test("large numbers are written as readers write them, and one is one", () => {
   expect([1, 3000].map(en.panels.items)).toEqual(["1 item", "3,000 items"]);

@@ -111,7 +111,7 @@ export function copyName({ name, type }: Pick<Entry, "name" | "type">): string {
 
 /** The message for the failure of one entry. */
 function reason(cause: unknown): string {
-  return explain(cause, { OPERATION_FAILED: t.panels.conflict });
+  return explain(cause, { OPERATION_FAILED: t.files.conflict });
 }
 
 interface Counter {

@@ -2,14 +2,34 @@
  * The messages of the UI. Their type comes from the Chinese messages, so a missing or superfluous
  * English message breaks the build.
  */
-import type { Messages } from "../messages/zh-CN";
+import type { FirstMessages } from "../messages/zh-CN";
+import type { keys } from "../messages/zh-CN/keys";
+import type { panels } from "../messages/zh-CN/panels";
+import type { ui } from "../messages/zh-CN/ui";
+import type { viewer } from "../messages/zh-CN/viewer";
 
 export const locales = ["zh-CN", "en-US"] as const;
 export type Locale = (typeof locales)[number];
 
-const load: Record<Locale, () => Promise<{ messages: Messages }>> = {
+/** Texts that are loaded with the screens and panels that show them. */
+interface LaterMessages {
+  keys: typeof keys;
+  panels: typeof panels;
+  ui: typeof ui;
+  viewer: typeof viewer;
+}
+export type Area = keyof LaterMessages;
+type Messages = FirstMessages & LaterMessages;
+
+const first: Record<Locale, () => Promise<{ messages: FirstMessages }>> = {
   "zh-CN": () => import("../messages/zh-CN"),
   "en-US": () => import("../messages/en-US"),
+};
+const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>> } = {
+  keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },
+  panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
+  ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
+  viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },
 };
 
 class Language {
@@ -29,12 +49,39 @@ export function locale(): Locale {
   return language.locale;
 }
 
+let wanted: Locale = "en-US";
+const areas = new Set<Area>();
+
 /** Sets the language of the page. */
 export async function setLocale(to: Locale): Promise<void> {
-  const { messages } = await load[to]();
+  wanted = to;
+  await load();
+}
+
+/** Loads the texts of all areas in the wanted language, and shows them when they are complete. */
+async function load(): Promise<void> {
+  const to = wanted;
+  const parts = await Promise.all([
+    first[to]().then(({ messages }) => messages),
+    ...[...areas].map((area): Promise<Partial<LaterMessages>> => later[area][to]()),
+  ]);
+  if (to !== wanted) return; // the later call shows the texts
   language.locale = to;
-  language.messages = messages;
+  language.messages = Object.assign({}, language.messages, ...(parts as object[])) as Messages;
   document.documentElement.lang = to;
+}
+
+/**
+ * Loads a module together with the texts that it and the modules it imports show. A module that
+ * shows texts of such an area is imported in this way only (test/areas.test.ts).
+ */
+export async function withTexts<Module>(module: Promise<Module>, ...of: Area[]): Promise<Module> {
+  const texts = async () => {
+    for (const area of of) areas.add(area);
+    while (of.some((area) => !language.messages[area])) await load();
+  };
+  const [loaded] = await Promise.all([module, texts()]);
+  return loaded;
 }
 
 /** The language that src/boot.js has set. */

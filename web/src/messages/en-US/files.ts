@@ -69,6 +69,7 @@ export const files: typeof zh = {
       : from === ""
         ? `With the extension “.${to}” the file may not open any more.`
         : `If “.${from}” becomes “.${to}”, the file may not open any more.`,
+  conflict: "There is something of that name already, or that cannot be done to it.",
   change: "Change",
   appearance: "Appearance…",
   password: "Password…",

@@ -3,7 +3,6 @@ import type { panels as zh } from "../zh-CN/panels";
 const plural = (n: number, one: string, more: string) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
 
 export const panels: typeof zh = {
-  conflict: "There is something of that name already, or that cannot be done to it.",
   items: (n) => plural(n, "item", "items"),
   failed: (n) => `${plural(n, "item", "items")} failed`,
   retryFailed: "Try again",

@@ -66,6 +66,7 @@ export const files = {
       : from === ""
         ? `加上扩展名“.${to}”后，文件可能无法正常打开。`
         : `将扩展名从“.${from}”改为“.${to}”后，文件可能无法正常打开。`,
+  conflict: "目标位置已有同名项目，或者该项目不能这样处理。",
   change: "更改",
   appearance: "外观…",
   password: "访问密码…",

@@ -1,13 +1,10 @@
 import { common, failures } from "./common";
 import { files } from "./files";
-import { keys } from "./keys";
 import { links } from "./links";
 import { login } from "./login";
-import { panels } from "./panels";
 import { gone, shell } from "./shell";
-import { ui } from "./ui";
 import { upload } from "./upload";
-import { viewer } from "./viewer";
 
-export const messages = { common, failures, files, gone, keys, links, login, panels, shell, ui, upload, viewer };
-export type Messages = typeof messages;
+/** The texts of the frame around every screen and of the screen of files. */
+export const messages = { common, failures, files, gone, links, login, shell, upload };
+export type FirstMessages = typeof messages;
