@@ -60,16 +60,16 @@ export const files: typeof zh = {
   links: "Link formats…",
   rename: "Rename",
   badName:
-    "This name cannot be used: it must not contain /, \\ or control characters, nor be “.” or “..” or a name of the system.",
+    "You can't use this name. It can't contain /, \\ or control characters, and it can't be “.”, “..” or a name that the system uses.",
   newName: "New name",
   changeExtension: "Change the extension?",
   extensionText: (from, to) =>
     to === ""
-      ? `Without the extension “.${from}” the file may not open any more.`
+      ? `Without “.${from}”, the file may not open.`
       : from === ""
-        ? `With the extension “.${to}” the file may not open any more.`
-        : `If “.${from}” becomes “.${to}”, the file may not open any more.`,
-  conflict: "There is something of that name already, or that cannot be done to it.",
+        ? `With “.${to}”, the file may not open.`
+        : `If you change “.${from}” to “.${to}”, the file may not open.`,
+  conflict: "Something with that name already exists, or this can't be done here.",
   change: "Change",
   appearance: "Appearance…",
   password: "Password…",
@@ -86,21 +86,21 @@ export const files: typeof zh = {
   moving: (to) => `Moving to “${to}”`,
   copying: (to) => `Copying to “${to}”`,
   moved: (n, to) => `${items(n)} moved to “${to}”.`,
-  notMoved: (n, reason) => `${items(n)} could not be moved: ${reason}`,
+  notMoved: (n, reason) => `${items(n)} couldn't be moved: ${reason}`,
   copied: (n, to) => `${items(n)} copied to “${to}”.`,
-  notCopied: (n, reason) => `${items(n)} could not be copied: ${reason}`,
-  lockedInZip: (n) => `${items(n)} with a password: in the archive only if it was entered in the last 15 minutes.`,
+  notCopied: (n, reason) => `${items(n)} couldn't be copied: ${reason}`,
+  lockedInZip: (n) => `${items(n)} with a password: included only if you entered it in the last 15 minutes.`,
 
   empty: "This folder is empty",
   emptyText: "Drop files here, paste an image, or use Upload.",
   noMounts: "There are no files here yet",
   askAdmin: "No storage is available yet. Ask your administrator.",
-  noPublic: "Nothing is public at the moment. Sign in to see your own files.",
-  noFolder: "There is no such folder",
+  noPublic: "Nothing is public right now. Sign in to see your own files.",
+  noFolder: "This folder doesn't exist",
   toParent: "Up one level",
   noRead: "You don't have permission to read this folder. Ask your administrator if you need it.",
   lockedFolder: "This folder is protected by a password",
-  lockedText: "Enter the password to see what is in it.",
+  lockedText: "Enter the password to see what's inside.",
   unlock: "Enter password",
 
   keys: {

@@ -23,18 +23,18 @@ export const panels: typeof zh = {
     here: "Move here",
     copyHere: "Copy here",
     chosen: (path) => `Target: ${path}`,
-    readOnly: "You cannot add anything to this folder.",
-    inside: "A folder cannot be moved into itself.",
-    same: "It is in this folder already.",
+    readOnly: "You can't add to this folder.",
+    inside: "You can't move a folder into itself.",
+    same: "It's already in this folder.",
     moving: "Moving…",
     copying: "Copying…",
-    hide: "Go on in the background",
-    hideHint: "Large folders take a while between two storages. The server goes on when this is closed.",
+    hide: "Continue in the background",
+    hideHint: "A large folder takes a while between two storages. You can close this; the server continues.",
   },
 
   remove: {
     title: (what) => `Delete ${what}?`,
-    text: "This cannot be undone.",
+    text: "You can't undo this.",
     count: (files, folders) =>
       [files && plural(files, "file", "files"), folders && plural(folders, "folder", "folders")]
         .filter(Boolean)
@@ -58,7 +58,7 @@ export const panels: typeof zh = {
     suggestions: "Suggested emoji",
     noEmoji: "No icon",
     name: "Title",
-    nameHint: "Shown in place of the name, which stays as it is.",
+    nameHint: "Shown instead of the name. The name doesn't change.",
     cover: "Cover",
     noCover: "No cover",
     noImages: "There are no images in this folder.",
@@ -109,10 +109,10 @@ export const panels: typeof zh = {
     size: "Picture size",
     sizes: { 0: "Original", 1280: "1280 px", 640: "640 px" },
     linked: "Picture leads to the original",
-    noSizes: "This server makes no smaller pictures of this file. The links lead to the original.",
-    makeHint: "Makes the file public to everyone who has the link. If there is one already, it is shown again.",
+    noSizes: "This server can't make smaller pictures of this file. The links lead to the original.",
+    makeHint: "Anyone with the link can open the file. If a link already exists, you get that one.",
     revoke: "Revoke permanent link",
-    revoked: "The permanent link is revoked and no longer works.",
+    revoked: "Permanent link revoked. It no longer works.",
     skipped: (n) => `${plural(n, "item has", "items have")} no link`,
   },
 

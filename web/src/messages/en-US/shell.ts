@@ -10,11 +10,11 @@ export const shell: typeof zh = {
   signIn: "Sign in",
   used: (used, most) => `${used} of ${most} used`,
   quota: "Storage",
-  offline: "You are offline. Uploads wait and go on by themselves.",
-  silent: "The server does not answer. Uploads wait and go on by themselves.",
-  paused: (seconds) => `The server asks for a pause. It goes on by itself in ${seconds} s.`,
+  offline: "You're offline. Uploads continue when you're back online.",
+  silent: "The server isn't answering. Uploads continue when it does.",
+  paused: (seconds) => `The server is busy. Trying again in ${seconds} s.`,
   starting: "The service is starting…",
-  unreachable: "The server cannot be reached",
+  unreachable: "Can't reach the server",
   dismiss: "Don't show again",
   announcements: "Announcements",
   more: "Show all",
@@ -23,9 +23,9 @@ export const shell: typeof zh = {
 };
 
 export const gone: typeof zhGone = {
-  notFound: "There is nothing here",
-  notFoundText: "The link may be wrong, or what was here has been moved or deleted.",
-  forbidden: "You may not see this",
+  notFound: "Nothing here",
+  notFoundText: "The link may be wrong, or the file was moved or deleted.",
+  forbidden: "You can't see this",
   forbiddenText: "Your account doesn't have permission to read this. Ask your administrator if you need it.",
   unauthorized: "Sign in to see this",
   unauthorizedText: "This is not public.",
@@ -34,6 +34,6 @@ export const gone: typeof zhGone = {
   password: "Password",
   open: "Open",
   failed: "Something went wrong",
-  id: (time) => `When you report this, quote the time ${time}`,
+  id: (time) => `If you report this, include this time: ${time}`,
   home: "Go to files",
 };

@@ -38,7 +38,7 @@ export const failures: Record<string, string> = {
   QUOTA_EXCEEDED: "存储空间不足。",
   PAYLOAD_TOO_LARGE: "文件太大。",
   RATE_LIMIT_EXCEEDED: "请求过于频繁，请稍候。",
-  OPERATION_FAILED: "操作未能完成。",
+  OPERATION_FAILED: "操作失败，请重试。",
   PASSWORD_REQUIRED: "需要访问密码。",
   INVALID_PASSWORD: "密码不正确。",
   UPLOAD_SESSION_EXPIRED: "上传会话已过期。",

@@ -1,7 +1,6 @@
 const digits = (n: number) => n.toLocaleString("zh-CN");
 
 export const panels = {
-  /** 冲突原因很多，服务器只用英文说明。 */
   items: (n: number) => `${digits(n)} 个项目`,
   failed: (n: number) => `${digits(n)} 个项目未能完成`,
   retryFailed: "重试失败的项目",

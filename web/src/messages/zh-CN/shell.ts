@@ -10,7 +10,7 @@ export const shell = {
   quota: "存储空间",
   offline: "网络已断开。上传已暂停，恢复连接后会自动继续。",
   silent: "服务器没有响应。上传已暂停，恢复后会自动继续。",
-  paused: (seconds: number) => `服务器请求稍候，${seconds} 秒后自动继续。`,
+  paused: (seconds: number) => `服务器繁忙，${seconds} 秒后自动重试。`,
   starting: "服务正在启动…",
   unreachable: "无法连接到服务器",
   dismiss: "不再显示",
