@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { files as enFiles } from "../src/messages/en-US/files";
+import { links as enLinks } from "../src/messages/en-US/links";
 import { panels as enPanels } from "../src/messages/en-US/panels";
 import { files as zhFiles } from "../src/messages/zh-CN/files";
+import { links as zhLinks } from "../src/messages/zh-CN/links";
 import { panels as zhPanels } from "../src/messages/zh-CN/panels";
 
-const en = { files: enFiles, panels: enPanels };
-const zh = { files: zhFiles, panels: zhPanels };
+const en = { files: enFiles, links: enLinks, panels: enPanels };
+const zh = { files: zhFiles, links: zhLinks, panels: zhPanels };
 
 test("large numbers are written as readers write them, and one is one", () => {
   expect([1, 3000].map(en.panels.items)).toEqual(["1 item", "3,000 items"]);

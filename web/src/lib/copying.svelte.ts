@@ -89,6 +89,6 @@ function outcome({ lines, asChosen, obstacle, missing, until }: Made, kind: Kind
     sentences.push(copied[kind](n, until ? dateTime(until) : ""));
     if (asChosen < n) sentences.push(t.links.someNotChosen(n - asChosen, obstacle));
   }
-  if (missing > 0) sentences.push(t.panels.links.skipped(missing));
+  if (missing > 0) sentences.push(t.links.skipped(missing));
   return sentences.join(t.links.joint);
 }

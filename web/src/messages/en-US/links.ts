@@ -40,6 +40,7 @@ export const links: typeof zh = {
     guests: "this site is closed to visitors",
     closed: "a rule or setting keeps visitors out",
   },
+  skipped: (n) => `${n === 1 ? "1 item has" : `${n.toLocaleString("en-US")} items have`} no link`,
   blocked: "The browser wants a click before it copies.",
   joint: " ",
 };

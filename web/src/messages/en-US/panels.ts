@@ -113,7 +113,6 @@ export const panels: typeof zh = {
     makeHint: "Anyone with the link can open the file. If a link already exists, you get that one.",
     revoke: "Revoke permanent link",
     revoked: "Permanent link revoked. It no longer works.",
-    skipped: (n) => `${plural(n, "item has", "items have")} no link`,
   },
 
   details: {

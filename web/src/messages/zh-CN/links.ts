@@ -30,6 +30,7 @@ export const links = {
     guests: "本站不对访客开放",
     closed: "规则或设置不允许访客打开",
   },
+  skipped: (n: number) => `${n.toLocaleString("zh-CN")} 个项目没有链接`,
   blocked: "浏览器需要您点击一下才能复制。",
   joint: "",
 };

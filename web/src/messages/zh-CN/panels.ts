@@ -110,7 +110,6 @@ export const panels = {
     makeHint: "拿到链接的人都能打开文件，相当于公开。如果已有永久链接，将显示现有的链接。",
     revoke: "撤销永久链接",
     revoked: "永久链接已撤销，不再可用。",
-    skipped: (n: number) => `${digits(n)} 个项目没有链接`,
   },
 
   details: {
