@@ -8,7 +8,10 @@ const load = () => import("../../lib/uploads.svelte").then(({ uploads }) => uplo
 
 /** Lets the user choose files, or a folder, and uploads them. */
 export function pickUploads(path: string, how: { folder: boolean }): void {
-  void load().then((uploads) => uploads.pick(path, how));
+  void load().then(
+    (uploads) => uploads.pick(path, how),
+    () => undefined, // the listener of vite:preloadError tells the user
+  );
 }
 
 /** Uploads files and empty folders to a folder. */
