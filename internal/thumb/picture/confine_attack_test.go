@@ -339,7 +339,11 @@ func TestForeignCalls(t *testing.T) {
 		orders.ForeignCall = foreign
 		_, err := s.runAttack(t, orders)
 		var ended *exec.ExitError
-		if !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
+		if !errors.As(err, &ended) {
+			t.Errorf("%s: %v", foreign, err)
+		} else if foreign == "i386" && !thumbtest.KernelHasForeignCalls() {
+			t.Logf("%s: this kernel has no such calls: %.40s", foreign, err)
+		} else if ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
 			t.Errorf("%s: %v", foreign, err)
 		}
 	}

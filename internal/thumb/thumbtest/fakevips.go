@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -75,9 +76,22 @@ func init() {
 	case filepath.Base(os.Args[0]) == fakeVipsName:
 		runFakeVips()
 		os.Exit(0)
+	case len(os.Args) > 1 && os.Args[1] == withForeignCall:
+		foreignCall()
+		os.Exit(0)
 	case len(os.Args) > 4 && os.Args[1] == withoutCall:
 		must(hideCall(os.Args[2], os.Args[3], os.Args[4:]))
 	}
+}
+
+const withForeignCall = "with-foreign-call"
+
+// KernelHasForeignCalls reports whether a process that is not confined can make a system call of a
+// 32-bit program; a kernel without such calls kills it (Linux, CONFIG_IA32_EMULATION).
+func KernelHasForeignCalls() bool {
+	self, err := os.Executable()
+	must(err)
+	return exec.Command(self, withForeignCall).Run() == nil
 }
 
 func runFakeVips() {
