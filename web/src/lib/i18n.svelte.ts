@@ -2,6 +2,7 @@
  * The messages of the UI. Their type comes from the Chinese messages, so a missing or superfluous
  * English message breaks the build.
  */
+import { untrack } from "svelte";
 import type { FirstMessages } from "../messages/zh-CN";
 import type { keys } from "../messages/zh-CN/keys";
 import type { panels } from "../messages/zh-CN/panels";
@@ -78,7 +79,9 @@ async function load(): Promise<void> {
 export async function withTexts<Module>(module: Promise<Module>, ...of: Area[]): Promise<Module> {
   const texts = async () => {
     for (const area of of) areas.add(area);
-    while (of.some((area) => !language.messages[area])) await load();
+    // untracked: a caller within {#await} must not load the module anew with the texts of another
+    const missing = () => of.some((area) => !untrack(() => language.messages[area]));
+    while (missing()) await load();
   };
   const [loaded] = await Promise.all([module, texts()]);
   return loaded;
