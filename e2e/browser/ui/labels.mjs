@@ -148,7 +148,7 @@ export const labels = {
     cancelAll: 'Cancel all uploads',
     stopUploads: 'Cancel uploads',
     full: 'Not enough storage left',
-    needs: (size) => `The rest needs ${size} more.`,
+    needs: (size) => `You need ${size} more for the rest.`,
     stopped: 'Stopped',
     storage: 'Storage',
     silent: "The server isn't answering. Uploads continue when it does.",
