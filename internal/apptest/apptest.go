@@ -105,11 +105,14 @@ func start(
 	}
 	replicas := 1
 	if engine == "postgres" {
-		cfg.DatabaseURL = secret.Text(dbtest.URL(t))
+		cfg.DatabaseURL = secret.Text(dbtest.MigratedURL(t))
 		replicas = 2
 	}
 	for _, fn := range change {
 		fn(&cfg)
+	}
+	if engine == "sqlite" {
+		dbtest.WriteMigrated(t, cfg.DatabaseFile())
 	}
 	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &LogBuffer{}, Resolver: &Resolver{}, cfg: cfg, t: t,
 		hashMemory: hashMemory, onHash: onHash}

@@ -7,6 +7,7 @@ package dbtest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -37,7 +38,13 @@ func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 // Open returns a new migrated database on engine. It is closed at the end of the test.
 func Open(t testing.TB, engine string) *db.DB {
 	t.Helper()
-	cfg := Config(t, engine)
+	cfg := db.Config{Log: slog.New(slog.DiscardHandler)}
+	if engine == "postgres" {
+		cfg.URL = MigratedURL(t)
+	} else {
+		cfg.Path = filepath.Join(t.TempDir(), "larder.db")
+		WriteMigrated(t, cfg.Path)
+	}
 	d, err := db.Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -47,10 +54,67 @@ func Open(t testing.TB, engine string) *db.DB {
 			t.Errorf("close the database: %v", err)
 		}
 	})
-	if err := d.Migrate(context.Background()); err != nil {
+	return d
+}
+
+// WriteMigrated writes a migrated SQLite database to a new file. It is a copy of one that is
+// migrated once in this process, which saves most of the time.
+func WriteMigrated(t testing.TB, path string) {
+	t.Helper()
+	content, err := migratedFile()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	directory, err := os.MkdirTemp("", "larder-migrated")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(directory)
+	path := filepath.Join(directory, "larder.db")
+	if err := migrate(db.Config{Path: path}); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) // whole: closing the database has emptied its log into it
+})
+
+// MigratedURL is URL for a migrated database, a copy of one that is migrated once in this process.
+func MigratedURL(t testing.TB) string {
+	t.Helper()
+	connect(t)
+	if err := migratedTemplate(); err != nil {
+		t.Fatal(err)
+	}
+	return newDatabase(t, " TEMPLATE "+templateName())
+}
+
+// migratedTemplate creates the database that others are copies of. It stays until the server ends.
+var migratedTemplate = sync.OnceValue(func() error {
+	if _, err := server.Exec("CREATE DATABASE " + templateName()); err != nil {
+		return fmt.Errorf("create the template of the test databases: %w", err)
+	}
+	address, err := addressOf(templateName())
+	if err != nil {
+		return err
+	}
+	return migrate(db.Config{URL: address})
+})
+
+func templateName() string { return fmt.Sprintf("larder_%d_template", os.Getpid()) }
+
+func migrate(cfg db.Config) (err error) {
+	cfg.Log = slog.New(slog.DiscardHandler)
+	d, err := db.Open(context.Background(), cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return d.Migrate(context.Background())
 }
 
 // Config returns the configuration of a new empty database on engine.
@@ -76,15 +140,21 @@ var (
 // end of the test.
 func URL(t testing.TB) string {
 	t.Helper()
+	connect(t)
+	return newDatabase(t, "")
+}
+
+// connect opens the connections to the server once.
+func connect(t testing.TB) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("short tests run on SQLite alone")
 	}
-	base := os.Getenv("LARDER_TEST_POSTGRES")
-	if base == "" {
+	if base() == "" {
 		t.Fatal("LARDER_TEST_POSTGRES is not set: run `make test`, or `eval \"$(scripts/services start)\"` first")
 	}
 	serverOnce.Do(func() {
-		server, serverErr = sql.Open("pgx", base)
+		server, serverErr = sql.Open("pgx", base())
 		if serverErr == nil {
 			server.SetMaxOpenConns(4)
 		}
@@ -92,8 +162,25 @@ func URL(t testing.TB) string {
 	if serverErr != nil {
 		t.Fatal(serverErr)
 	}
+}
+
+func base() string { return os.Getenv("LARDER_TEST_POSTGRES") }
+
+// addressOf returns the address of a database on the server.
+func addressOf(name string) (string, error) {
+	u, err := url.Parse(base())
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// newDatabase creates a database, with more clauses of CREATE DATABASE, and returns its address.
+func newDatabase(t testing.TB, more string) string {
+	t.Helper()
 	name := fmt.Sprintf("larder_%d_%d", os.Getpid(), serial.Add(1))
-	if _, err := server.Exec("CREATE DATABASE " + name); err != nil {
+	if _, err := server.Exec("CREATE DATABASE " + name + more); err != nil {
 		t.Fatalf("make a test database: %v", err)
 	}
 	t.Cleanup(func() {
@@ -101,12 +188,11 @@ func URL(t testing.TB) string {
 			t.Errorf("drop the test database: %v", err)
 		}
 	})
-	u, err := url.Parse(base)
+	address, err := addressOf(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Path = "/" + strings.TrimPrefix(name, "/")
-	return u.String()
+	return address
 }
 
 // Disconnect closes every connection to the PostgreSQL database at address, like a restart of the
