@@ -72,7 +72,7 @@ func TestCSRFOnEveryWrite(t *testing.T) {
 			if row.auth == adminAuth {
 				client = f.admin
 			}
-			path, body := row.request(f.newItems("csrf"))
+			path, body := row.request(f.newItems("csrf", row))
 			look := watchTables(t, l)
 			for name, token := range map[string]string{"none": "", "empty": "", "foreign": foreign,
 				"wrong": strings.Repeat("a", 32), "short": "a", "long": strings.Repeat("a", 100000)[:60000]} {

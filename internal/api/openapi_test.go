@@ -126,9 +126,9 @@ func TestOpenAPIHoldsForRealReplies(t *testing.T) {
 		operation := document.Paths.Find(row.pattern).GetOperation(row.method)
 		for _, who := range []string{"owner", "administrator", "another user", "anonymous", "key write", "key read"} {
 			f.serial++
-			o := ownedItems{name: fmt.Sprint("o", f.serial)}
+			o := ownedItems{name: fmt.Sprint("o", f.serial), bucket: f.bucket}
 			if row.needsItems() {
-				o = f.newItems("o")
+				o = f.newItems("o", row)
 			}
 			path, body := row.request(o)
 			var header []string

@@ -98,7 +98,7 @@ func TestInvalidIDs(t *testing.T) {
 	parameter := regexp.MustCompile(`\{\w+\}`)
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		f := newMatrixFixture(t, l)
-		f.newItems("none")
+		items := f.newItems("none")
 		look := watchTables(t, l)
 		ids := []string{
 			unknownID, "x", "0", "-1", "null", "%00", "a%00b", "%0a", "%ff", "%ed%a0%80",
@@ -111,7 +111,7 @@ func TestInvalidIDs(t *testing.T) {
 			if !strings.Contains(row.pattern, "{") {
 				continue
 			}
-			_, body := row.request(f.last)
+			_, body := row.request(items)
 			asking := []*apptest.Client{f.owner}
 			switch row.auth {
 			case adminAuth:

@@ -315,10 +315,10 @@ var matrix = []routeRow{
 		true},
 
 	// The endpoint is private.
-	{"POST", "/api/free-mode/init", noAuth, fixedRequest("/api/free-mode/init", M{
-		"type": "store_b", "endpoint": "http://127.0.0.1:9000", "bucket": "bucket", "accessKeyId": "key",
-		"secretAccessKey": "secret",
-	}), strings.ReplaceAll(statusesForAll, "200", "400"), false},
+	// a store that refuses the key at once; where no store answers, the reply takes 5 seconds
+	{"POST", "/api/free-mode/init", noAuth, func(o ownedItems) (string, any) {
+		return "/api/free-mode/init", freeFields(o.bucket, M{"accessKeyId": "unknown"})
+	}, strings.ReplaceAll(statusesForAll, "200", "400"), false},
 	{"GET", "/api/free-mode/session", freeModeAuth, fixedRequest("/api/free-mode/session", nil), statusesForFreeSession,
 		true},
 	{"GET", "/api/free-mode/files", freeModeAuth, fixedRequest("/api/free-mode/files?path=/a", nil),
@@ -362,14 +362,17 @@ type matrixFixture struct {
 	clients                 map[string]*apptest.Client
 	protected               string // a file of the owner's with a password; another is public
 	album, picture          string // see ownedItems
+	bucket                  s3test.Bucket
+	store                   string
 	serial                  int
-	last                    ownedItems
+	last                    ownedItems // of each kind, the last one
 }
 
 func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	t.Helper()
-	f := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t)}
+	f := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t), bucket: s3test.New(t)}
 	setAllowRegistration(t, l, true)
+	f.store = f.admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 	f.owner = l.User(t, "owner")
 	setVerificationToken(t, l, "owner", ownersVerificationToken, l.Clock.Now().Add(24*time.Hour))
 	key := func(c *apptest.Client, more M) *apptest.Client {
@@ -401,7 +404,7 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 		"key webdav":    key(f.owner, M{"protocols": []string{"webdav"}}), "revoked key": revoked,
 		"expired key":          expired,
 		"disabled owner's key": victimKey,
-		"disabled account":     disabled, "free mode": openFreeSession(t, l, s3test.New(t), M{"sessionHours": 8}),
+		"disabled account":     disabled, "free mode": openFreeSession(t, l, f.bucket, M{"sessionHours": 8}),
 	}
 	return f
 }
@@ -420,53 +423,115 @@ type ownedItems struct {
 	store, provider, mount string
 	user                   string // the same account in all of them, until it is deleted
 	announcement           string
+	bucket                 s3test.Bucket // the same in all of them
 }
 
-func (f *matrixFixture) newItems(name string) ownedItems {
+// newItems creates items: those that the requests of the rows name, or all of them without rows.
+// Each replaces the one of its kind from the last call where their number is limited.
+func (f *matrixFixture) newItems(name string, rows ...routeRow) ownedItems {
 	f.t.Helper()
 	f.serial++
-	o := ownedItems{name: fmt.Sprint(name, f.serial), protected: f.protected, album: f.album, picture: f.picture}
-	o.file = f.owner.Upload("/home/owner", o.name+".png", []byte("x"))
-	moved := f.owner.Upload("/home/owner", o.name+" to move", []byte("x"))
-	o.job = f.owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": o.name + " moved"}).
-		OK(200).Text("jobId")
-	o.session = f.owner.Post("/api/files/upload-session",
-		M{"path": "/home/owner", "fileName": o.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
-	o.etag = f.owner.Put("/api/files/upload/raw/"+o.session, "x").OK(200).Text("etag")
-	o.multipart = f.owner.Post("/api/files/upload-session",
-		M{"path": "/home/owner", "fileName": o.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).
-		Text("sessionId")
-	created := f.owner.Post("/api/keys/", M{"name": "of " + o.name, "permissions": []string{"read"},
-		"protocols": []string{"webdav"}}).OK(201)
-	o.key = created.Text("key.id")
-	if f.last.name != "" { // at most 20 keys are active and 100 sessions are open
-		f.owner.Delete("/api/keys/" + f.last.key)
-		f.owner.Delete("/api/files/upload/multipart/" + f.last.session)
-		f.owner.Delete("/api/files/upload/multipart/" + f.last.multipart)
+	requests := ""
+	for _, row := range rows {
+		path, body := row.request(markerItems)
+		requests += fmt.Sprintf("%s %s ", path, body)
 	}
-	o.store = f.admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
-	if f.last.name != "" {
-		f.admin.Delete("/api/admin/storage/providers/" + f.last.provider)
-		f.admin.Delete("/api/admin/mounts/" + f.last.mount)
-		f.admin.Delete("/api/admin/announcements/" + f.last.announcement)
+	needs := func(markers ...string) bool {
+		return len(rows) == 0 ||
+			slices.ContainsFunc(markers, func(marker string) bool { return strings.Contains(requests, marker) })
 	}
-	o.provider = addProvider(f.admin, "matrix")
-	o.mount = addMount(f.admin, o.store, "/mounts/"+o.name)
-	// creating one costs a password hash
-	if o.user = f.last.user; o.user == "" || f.admin.Put("/api/admin/users/"+o.user, M{}).Status != 200 {
-		o.user = f.admin.Post("/api/admin/users",
-			M{"username": fmt.Sprint("spare", f.serial), "email": o.name + "@spare.example.org",
-				"password": "a good password"}).OK(201).Text("user.id")
+	owner, admin, last := f.owner, f.admin, &f.last
+	o := ownedItems{name: fmt.Sprint(name, f.serial), protected: f.protected, album: f.album, picture: f.picture,
+		bucket: f.bucket, store: f.store}
+	if needs(markerItems.file, markerItems.gateway, markerItems.share, markerItems.link) {
+		o.file = owner.Upload("/home/owner", o.name+".png", []byte("x"))
 	}
-	o.rule = addRule(f.admin, M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"})
-	o.invite = f.admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
-	o.announcement = f.admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
-		Text("announcement.id")
-	o.gateway = downloadURL(f.owner, o.file)
-	o.share = shareEntry(f.owner, o.file, M{"password": "open sesame"})
-	o.link = f.owner.Post("/api/files/"+o.file+"/link", nil).OK(200).Text("link.url")
-	f.last = o
+	if needs(markerItems.job) {
+		moved := owner.Upload("/home/owner", o.name+" to move", []byte("x"))
+		o.job = owner.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/owner", "newName": o.name + " moved"}).
+			OK(200).Text("jobId")
+	}
+	if needs(markerItems.session, markerItems.etag) {
+		if last.session != "" { // at most 100 are open
+			owner.Delete("/api/files/upload/multipart/" + last.session)
+		}
+		o.session = owner.Post("/api/files/upload-session",
+			M{"path": "/home/owner", "fileName": o.name + " session", "fileSize": 1}).OK(200).Text("sessionId")
+		o.etag = owner.Put("/api/files/upload/raw/"+o.session, "x").OK(200).Text("etag")
+		last.session = o.session
+	}
+	if needs(markerItems.multipart) {
+		if last.multipart != "" {
+			owner.Delete("/api/files/upload/multipart/" + last.multipart)
+		}
+		o.multipart = owner.Post("/api/files/upload-session",
+			M{"path": "/home/owner", "fileName": o.name + " multipart", "fileSize": 1, "partCount": 2}).OK(200).
+			Text("sessionId")
+		last.multipart = o.multipart
+	}
+	if needs(markerItems.key) {
+		o.key = owner.Post("/api/keys/", M{"name": "of " + o.name, "permissions": []string{"read"},
+			"protocols": []string{"webdav"}}).OK(201).Text("key.id")
+		if last.key != "" { // at most 20 are active
+			owner.Delete("/api/keys/" + last.key)
+		}
+		last.key = o.key
+	}
+	if needs(markerItems.provider) {
+		if last.provider != "" {
+			admin.Delete("/api/admin/storage/providers/" + last.provider)
+		}
+		o.provider = addProvider(admin, "matrix")
+		last.provider = o.provider
+	}
+	if needs(markerItems.mount) {
+		if last.mount != "" {
+			admin.Delete("/api/admin/mounts/" + last.mount)
+		}
+		o.mount = addMount(admin, o.store, "/mounts/"+o.name)
+		last.mount = o.mount
+	}
+	if needs(markerItems.announcement) {
+		if last.announcement != "" {
+			admin.Delete("/api/admin/announcements/" + last.announcement)
+		}
+		o.announcement = admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}).OK(201).
+			Text("announcement.id")
+		last.announcement = o.announcement
+	}
+	if needs(markerItems.user) {
+		// creating one costs a password hash
+		if last.user == "" || admin.Put("/api/admin/users/"+last.user, M{}).Status != 200 {
+			last.user = admin.Post("/api/admin/users",
+				M{"username": fmt.Sprint("spare", f.serial), "email": o.name + "@spare.example.org",
+					"password": "a good password"}).OK(201).Text("user.id")
+		}
+		o.user = last.user
+	}
+	if needs(markerItems.rule) {
+		o.rule = addRule(admin, M{"pathPattern": "/nowhere/**", "effect": "deny", "role": "guest"})
+	}
+	if needs(markerItems.invite) {
+		o.invite = admin.Post("/api/admin/invites", M{}).OK(201).Text("invite.id")
+	}
+	if needs(markerItems.gateway) {
+		o.gateway = downloadURL(owner, o.file)
+	}
+	if needs(markerItems.share) {
+		o.share = shareEntry(owner, o.file, M{"password": "open sesame"})
+	}
+	if needs(markerItems.link) {
+		o.link = owner.Post("/api/files/"+o.file+"/link", nil).OK(200).Text("link.url")
+	}
 	return o
+}
+
+// markerItems show which items a request names.
+var markerItems = ownedItems{
+	name: "marker-name", file: "marker-file", job: "marker-job", session: "marker-session", etag: "marker-etag",
+	key: "marker-key", rule: "marker-rule", gateway: "marker-gateway", link: "marker-link",
+	multipart: "marker-multipart", invite: "marker-invite", share: "marker-share", provider: "marker-provider",
+	mount: "marker-mount", user: "marker-user", announcement: "marker-announcement",
 }
 
 func TestEveryRouteIsInTheMatrix(t *testing.T) {
@@ -502,12 +567,12 @@ func TestAuthorisation(t *testing.T) {
 		if len(wants) != len(principals) {
 			t.Fatalf("%s %s: %d expectations", row.method, row.pattern, len(wants))
 		}
-		shared := ownedItems{}
+		shared := ownedItems{bucket: f.bucket}
 		for i, who := range principals {
 			// makes new items where an earlier request may have changed them
 			if row.needsItems() && (shared.name == "" || row.method != "GET" ||
 				strings.Contains(row.pattern, "{token}")) {
-				shared = f.newItems("m")
+				shared = f.newItems("m", row)
 			}
 			if !row.needsItems() || row.pattern == "/api/admin/users" || row.pattern == "/api/files/folder" ||
 				row.pattern == "/api/files/upload-session" {
