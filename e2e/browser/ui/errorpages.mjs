@@ -1,6 +1,6 @@
 // The pages that a browser gets for addresses that it may not have, with the same status as other
 // clients.
-import { bothLanguages, every } from './forms.mjs'
+import { bothLanguages, everyWith } from './forms.mjs'
 import { equal, inspect } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
@@ -104,7 +104,7 @@ async function tellsOfTheLimit(page, config) {
 }
 
 export const scenarios = [
-  { name: 'what cannot be shown looks right', forms: every, run: looks },
+  { name: 'what cannot be shown looks right', forms: everyWith('wide'), run: looks },
   { name: 'leads through the sign-in to a file', forms: bothLanguages, run: leadsThrough },
   { name: 'unlocks a file', forms: bothLanguages, run: unlocks },
   { name: 'tells of the limit of wrong passwords', forms: bothLanguages, run: tellsOfTheLimit },

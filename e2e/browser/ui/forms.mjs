@@ -11,6 +11,19 @@ export const every = (full) =>
     ? all
     : all.filter(({ language, theme, size }) => (language === 'en-US') === ((theme === 'light') === (size === 'desk')))
 
+// everyWith adds windows of other widths: narrow (820 px), medium (1024), wide (2560).
+export const everyWith =
+  (...sizes) =>
+  (full) => [...every(full), ...windows(full, sizes)]
+
+// windows: one form for each width; all combinations in a full run.
+export const windows = (full, sizes) =>
+  sizes.flatMap((size) =>
+    full
+      ? languages.flatMap((language) => themes.map((theme) => ({ language, theme, size })))
+      : [{ language: size === 'medium' ? 'zh-CN' : 'en-US', theme: size === 'narrow' ? 'light' : 'dark', size }],
+  )
+
 // few, for slow scenarios: two forms that have nothing in common; all combinations in a full run.
 export const few = (full) =>
   full

@@ -3,15 +3,21 @@
 // accessibility.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 
+const fonts = fileURLToPath(new URL('../fonts.conf', import.meta.url))
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export const sizes = {
   desk: { width: 1440, height: 900 },
   phone: { width: 390, height: 844 },
   small: { width: 320, height: 640 },
+  narrow: { width: 820, height: 1180 },
+  medium: { width: 1024, height: 768 },
+  wide: { width: 2560, height: 1440 },
 }
+export const isPhone = (size) => size === 'phone' || size === 'small'
 export const languages = ['en-US', 'zh-CN']
 export const themes = ['light', 'dark']
 
@@ -20,6 +26,7 @@ export const themes = ['light', 'dark']
 export const launch = (...more) =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
+    env: { ...process.env, FONTCONFIG_FILE: fonts },
     ignoreDefaultArgs: more.includes('--show-scrollbars') ? ['--hide-scrollbars'] : [],
     args: [
       '--no-sandbox',
@@ -42,8 +49,8 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
     locale: language,
     baseURL: base,
     bypassCSP: false,
-    hasTouch: size !== 'desk',
-    isMobile: size !== 'desk',
+    hasTouch: isPhone(size),
+    isMobile: isPhone(size),
     reducedMotion: 'reduce',
     ...more,
   })

@@ -1,7 +1,7 @@
 // Opens all panels of a folder, one after the other. The caller decides which checks run on each.
-import { few } from './forms.mjs'
+import { few, windows } from './forms.mjs'
 import { createFolder, enter } from './files.mjs'
-import { equal, inspect } from './harness.mjs'
+import { equal, inspect, isPhone } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -179,7 +179,7 @@ async function notices(page, say, look, phone) {
 // walk opens one panel after the other and calls look with the name of each.
 export async function walk(page, config, look) {
   const say = labels[config.language]
-  const phone = config.size !== 'desk'
+  const phone = isPhone(config.size)
   await enter(page, config, '')
   const folder = await createFolder(page, config, 'Panels', contents)
   await createFolder(page, config, 'Inner', [], folder)
@@ -201,4 +201,4 @@ async function looks(page, config) {
   equal('faults', found, [])
 }
 
-export const scenarios = [{ name: 'every panel looks right', forms: few, run: looks }]
+export const scenarios = [{ name: 'every panel looks right', forms: (full) => [...few(full), ...windows(full, ['narrow', 'wide'])], run: looks }]

@@ -2,18 +2,18 @@
 // off or covered.
 import { small } from './forms.mjs'
 import { enter } from './files.mjs'
-import { equal } from './harness.mjs'
+import { equal, isPhone } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { walk } from './panels.mjs'
 
-// cramped returns the targets of a touch screen that are too small or out of reach: 24 px for every
-// target of the topmost layer, 44 px for buttons and fields.
+// cramped returns whether the page scrolls sideways, and the targets of a touch screen that are too
+// small or out of reach: 24 px for every target of the topmost layer, 44 px for buttons and fields.
 export async function cramped(page, { size }) {
-  if (size === 'desk') return []
-  return page.evaluate(() => {
+  return page.evaluate((touch) => {
     const found = []
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth
     if (wide > 0) found.push(`the page scrolls sideways by ${wide} px`)
+    if (!touch) return found
     const top = [...document.querySelectorAll('dialog:modal, :popover-open')].at(-1) ?? document
     const name = (element) =>
       `${element.tagName.toLowerCase()} "${(element.getAttribute('aria-label') ?? element.title) || element.textContent.trim().slice(0, 40) || element.id}"`
@@ -68,7 +68,7 @@ export async function cramped(page, { size }) {
         found.push(`the lines of ${name(element)} are cut off`)
     }
     return found
-  })
+  }, isPhone(size))
 }
 
 // enlarge doubles the size of all text and nothing else, as browsers do that enlarge text only;

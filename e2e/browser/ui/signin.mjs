@@ -1,6 +1,6 @@
 // Signing in: wrong and right passwords, the redirect afterwards, and a session that ends while the
 // page is open.
-import { bothLanguages, every, few, once } from './forms.mjs'
+import { bothLanguages, everyWith, few, once } from './forms.mjs'
 import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
@@ -146,7 +146,7 @@ async function chooses(page, config) {
 }
 
 export const scenarios = [
-  { name: 'the sign-in looks right', forms: every, run: looks },
+  { name: 'the sign-in looks right', forms: everyWith('narrow', 'wide'), run: looks },
   { name: 'signs in and out', forms: bothLanguages, run: signsIn },
   { name: 'waits for the service', forms: once, run: starts },
   { name: 'signs in by the keyboard', forms: once, run: byKeyboard },

@@ -6,7 +6,7 @@ import { equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { folders } from './places.mjs'
 
-const widths = [820, 1024, 1100, 1280]
+const widths = [820, 1024, 1100, 1280, 2560]
 const leastName = 160 // px
 
 // crowded returns controls of the toolbar that touch each other, lie outside of the window or under
