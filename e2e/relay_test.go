@@ -95,8 +95,8 @@ func (r *relay) forget(conn net.Conn) {
 	conn.Close()
 }
 
-// newProxy returns an HTTP proxy that forwards consecutive requests to the targets in turn. The Host
-// header stays, since it is part of signatures and addresses.
+// newProxy returns an HTTP proxy that forwards consecutive requests to the targets in turn. The
+// Host header stays, since it is part of signatures and addresses.
 func newProxy(targets ...*url.URL) *httputil.ReverseProxy {
 	var turn atomic.Int64
 	transport := http.DefaultTransport.(*http.Transport).Clone()

@@ -22,8 +22,8 @@ var compressedRoutes = []string{
 	"GET /api/admin/rules", "GET /api/admin/storage/providers", "GET /api/openapi.json",
 }
 
-// decompress returns the text of a compressed answer. It fails the test if the answer isn't compressed or
-// its length is wrong.
+// decompress returns the text of a compressed answer. It fails the test if the answer isn't
+// compressed or its length is wrong.
 func decompress(t *testing.T, r *apptest.Reply) string {
 	t.Helper()
 	wantHeader(t, r, "Content-Encoding", "gzip")

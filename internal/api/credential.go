@@ -90,8 +90,8 @@ func (c *call) identify() error {
 const accountHeader = "X-Larder-Account"
 
 // checkAccount refuses a request with the session of another account than the one in its
-// accountHeader. The answer's accountHeader then names the account of the session. A request without
-// the header is never refused. Fault: Conflict.
+// accountHeader. The answer's accountHeader then names the account of the session. A request
+// without the header is never refused. Fault: Conflict.
 func (c *call) checkAccount() error {
 	for _, id := range c.r.Header.Values(accountHeader) {
 		if id != c.user.ID {

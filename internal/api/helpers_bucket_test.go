@@ -100,8 +100,8 @@ func bucketObjects(t *testing.T, l *apptest.Larder, bucket string) []string {
 	return found
 }
 
-// keysBelow lists the keys of a bucket below a prefix, sorted. Keys of a prefix that only begins with
-// the same text are left out.
+// keysBelow lists the keys of a bucket below a prefix, sorted. Keys of a prefix that only begins
+// with the same text are left out.
 func keysBelow(t *testing.T, b s3test.Bucket, prefix string) (keys []string) {
 	t.Helper()
 	for _, name := range b.Keys(t) {

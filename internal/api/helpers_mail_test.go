@@ -13,8 +13,8 @@ const (
 	resetPath  = "/app/reset"
 )
 
-// mailLink returns the address in a mail that leads to path, with its token. It fails the test if the
-// mail links to another host.
+// mailLink returns the address in a mail that leads to path, with its token. It fails the test if
+// the mail links to another host.
 func mailLink(t *testing.T, path string, mail apptest.Mail) (address, token string) {
 	t.Helper()
 	before := apptest.BaseURL + path + "?token="

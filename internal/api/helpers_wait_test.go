@@ -21,8 +21,8 @@ func waitUntil(t testing.TB, what string, met func() bool) {
 	}
 }
 
-// waitForJob waits until a job has ended, whose progress must never fall. It returns the answer that
-// shows the end.
+// waitForJob waits until a job has ended, whose progress must never fall. It returns the answer
+// that shows the end.
 func waitForJob(t *testing.T, c *apptest.Client, id string) (end *apptest.Reply) {
 	t.Helper()
 	progress := int64(0)

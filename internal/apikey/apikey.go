@@ -175,8 +175,8 @@ func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	return nil
 }
 
-// List returns all keys of a user, newest first, including expired and revoked ones. Their last uses
-// include those of this replica that are not in the database yet.
+// List returns all keys of a user, newest first, including expired and revoked ones. Their last
+// uses include those of this replica that are not in the database yet.
 func (s *Service) List(ctx context.Context, userID string) ([]Key, error) {
 	keys, err := list(s.db.Read(ctx), userID)
 	if err != nil {

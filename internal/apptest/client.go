@@ -114,7 +114,8 @@ func (c *Client) Key(body M) *Client {
 // M is a JSON object.
 type M map[string]any
 
-// With returns a copy of m with the fields of more. A later value of a field replaces an earlier one.
+// With returns a copy of m with the fields of more. A later value of a field replaces an earlier
+// one.
 func (m M) With(more ...M) M {
 	all := maps.Clone(m)
 	for _, fields := range more {

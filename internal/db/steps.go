@@ -19,8 +19,8 @@ const (
 
 // Step is a part of a schema change that takes too long for the transaction of its migration: one
 // replica at a time works on it while all serve. A kill may interrupt it at any point; another run
-// resumes it. Code that depends on it asks Completed. Exactly one of Index, Batch and Drop is set. A
-// new database gets all steps within its first migration.
+// resumes it. Code that depends on it asks Completed. Exactly one of Index, Batch and Drop is set.
+// A new database gets all steps within its first migration.
 type Step struct {
 	Name   string  // unique; never changed after its release
 	After  int     // the schema version that introduces the step

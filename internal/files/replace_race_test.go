@@ -63,8 +63,8 @@ func TestOverwriteOfAFileLeavesTheTreeShared(t *testing.T) {
 	})
 }
 
-// waitForWaitingLock waits until some transaction of this database waits for the tree, and fails when
-// the change ends without waiting.
+// waitForWaitingLock waits until some transaction of this database waits for the tree, and fails
+// when the change ends without waiting.
 func (f *storesFixture) waitForWaitingLock(ended <-chan error) {
 	f.t.Helper()
 	for waiting := 0; waiting == 0; {

@@ -113,7 +113,8 @@ func TestSortKeyIgnoresFormAndCase(t *testing.T) {
 	}
 }
 
-// Every decimal digit of Unicode counts by its value. Its rows of ten are the ground for digitValue.
+// Every decimal digit of Unicode counts by its value. Its rows of ten are the ground for
+// digitValue.
 func TestSortKeyOfEveryDigit(t *testing.T) {
 	t.Parallel()
 	rows := 0

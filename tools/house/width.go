@@ -10,18 +10,29 @@ import (
 	"unicode/utf8"
 )
 
-// maxCodeColumns is how many columns a line of code may have. A tab takes four.
-const maxCodeColumns = 120
+// maxCodeColumns and maxCommentColumns are how many columns a line of code, and a line that is a
+// comment, may have. A tab takes four.
+const (
+	maxCodeColumns    = 120
+	maxCommentColumns = 100
+)
+
+// unbreakable matches comments that cannot be wrapped: addresses, and directives to other tools.
+var unbreakable = regexp.MustCompile(`\S{50}|svelte-ignore|eslint-disable`)
+
+// commentLine matches a line that is a comment and nothing else: // in Go, JavaScript and
+// TypeScript, the lines of a block, # in scripts.
+var commentLine = regexp.MustCompile(`^\s*(// |/\*|\* |# |<!-- )`)
 
 // quotedPart matches a string, a template or a word list within a line of a script or of the web
 // UI.
 var quotedPart = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`.*`")
 
-// Width finds lines of code that are too long. A line may be longer if it would fit with its longest
-// unbreakable literal left out. In Go these are raw strings, such as SQL, struct tags and regular
-// expressions, and other strings without a space, such as addresses; a string with spaces is
-// wrapped by `+`. In scripts and the sources of the web UI these are all literals, which Prettier
-// does not wrap either.
+// Width finds lines of code and of comments that are too long. A comment may be longer if it cannot
+// be wrapped. A line of code may be longer if it would fit with its longest unbreakable literal left
+// out. In Go these are raw strings, such as SQL, struct tags and regular expressions, and other
+// strings without a space, such as addresses; a string with spaces is wrapped by `+`. In scripts and
+// the sources of the web UI these are all literals, which Prettier does not wrap either.
 func Width(name string, text []byte) []Finding {
 	lines := strings.Split(string(text), "\n")
 	var literals map[int][]string
@@ -31,6 +42,13 @@ func Width(name string, text []byte) []Finding {
 	var found []Finding
 	for i, l := range lines {
 		total := columns(l)
+		if commentLine.MatchString(l) {
+			if total > maxCommentColumns && !unbreakable.MatchString(l) {
+				found = append(found, Finding{File: name, Line: i + 1,
+					Text: fmt.Sprintf("has %d columns of a comment; %d are the most", total, maxCommentColumns)})
+			}
+			continue
+		}
 		if total <= maxCodeColumns {
 			continue
 		}

@@ -29,6 +29,22 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+func TestWidthOfComments(t *testing.T) {
+	t.Parallel()
+	for begin, name := range map[string]string{"// ": "a.go", "\t// ": "web/src/a.ts", " * ": "web/src/a.svelte",
+		"/* ": "e2e/a.mjs", "# ": "scripts/run", "<!-- ": "web/src/a.svelte"} {
+		words := strings.Repeat("a ", 50)
+		fits := begin + words[:100-columns(begin)]
+		expect(t, Width(name, []byte(fits+"\n")))
+		expect(t, Width(name, []byte(fits+"b\n")), ":1: has 101 columns of a comment")
+		expect(t, Width(name, []byte(begin+"https://"+strings.Repeat("a", 100)+"\n")))
+	}
+	// code with a comment behind it, and directives
+	long := strings.Repeat("a ", 50)
+	expect(t, Width("a.go", []byte("f() // "+long+"\n//go:generate "+long+"\n")))
+	expect(t, Width("web/src/a.svelte", []byte("<!-- svelte-ignore "+long+"\n")))
+}
+
 func TestWidthAppliesToCode(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a.go", "web/src/a.ts", "web/src/A.svelte", "e2e/browser/a.mjs", "scripts/web",

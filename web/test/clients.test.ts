@@ -133,7 +133,8 @@ describe("commands", () => {
 
   test("Windows, in its own line ends", () => {
     expect(commands.netUse(key)).toBe(`net use Z: https://files.example.org/webdav /user:${keyId} *\r\n`);
-    // learn.microsoft.com, "Folder copy error message when downloading a file that is larger than 50000000 bytes"
+    // learn.microsoft.com, "Folder copy error message when downloading a file that is larger than
+    // 50000000 bytes"
     expect(commands.largeFilesReg).toBe(
       "Windows Registry Editor Version 5.00\r\n\r\n" +
         "[HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\WebClient\\Parameters]\r\n" +

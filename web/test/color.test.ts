@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { accent, chosen, contrast, parse, surfaces, type Scheme } from "../src/lib/color";
 
-// Every accent is readable in both themes: words 4.5:1 and more, what is not words 3:1 (WCAG 2.2, 1.4.3 and 1.4.11).
+// Every accent is readable in both themes: words 4.5:1 and more, what is not words 3:1 (WCAG 2.2,
+// 1.4.3 and 1.4.11).
 test.each(["light", "dark"] as Scheme[])("accents in the %s theme", (scheme) => {
   const behind = surfaces[scheme].map(parse);
   const second = parse({ light: "#565d6b", dark: "#a9b0bd" }[scheme]); // --text-2 of app.css

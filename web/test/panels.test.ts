@@ -78,7 +78,8 @@ test("the bytes of a file have an address of which every segment is encoded", ()
   expect(account.content({ path: "/", name: "a.png" } as Entry)).toBe("/a.png");
 });
 
-// Nothing that a file says makes a link that runs, and none that asks our own interface for something.
+// Nothing that a file says makes a link that runs, and none that asks our own interface for
+// something.
 test.each([
   ["javascript:alert(1)", undefined],
   ["JaVaScRiPt:alert(1)", undefined],

@@ -53,7 +53,10 @@ const endpoints = Object.entries(paths).flatMap(([path, methods]) =>
 
 const escape = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
-/** Whether the page calls an endpoint: by the client, or by its address where it is the only one there. */
+/**
+ * Whether the page calls an endpoint: by the client, or by its address where it is the only one
+ * there.
+ */
 function called({ path, method }: { path: string; method: string }): boolean {
   const quoted = escape(path);
   if (new RegExp(`client\\.${method}\\(\\s*"${quoted}"`).test(page)) return true;

@@ -1,4 +1,6 @@
-/** A page with an upload queue, on a clock that a test moves, before the server of uploadserver.ts. */
+/**
+ * A page with an upload queue, on a clock that a test moves, before the server of uploadserver.ts.
+ */
 import { IDBFactory } from "fake-indexeddb";
 import { vi } from "vitest";
 import { origin, Server } from "./uploadserver";
@@ -65,7 +67,10 @@ export class Browser {
     vi.clearAllTimers();
   }
 
-  /** Moves the clock until something is so: by 50 ms at a time, by 500 ms once only a long wait can be meant. */
+  /**
+   * Moves the clock until something is so: by 50 ms at a time, by 500 ms once only a long wait can
+   * be meant.
+   */
   async until(what: () => boolean, most = 600_000): Promise<void> {
     for (let passed = 0, step = 50; !what(); passed += step) {
       if (passed > most) throw new Error(`never so: ${what.toString()}`);

@@ -14,7 +14,10 @@ afterEach(() => {
 
 const part = /\/part\/\d+$/;
 
-/** A page that was closed in the middle of a file of ten parts. Resolves to how many the server had by then. */
+/**
+ * A page that was closed in the middle of a file of ten parts. Resolves to how many the server had
+ * by then.
+ */
 async function half(killed = false, offered: Offered = file("trip/film.mov", 80 * MiB)): Promise<number> {
   const page = await browser.open();
   await page.engine.add([offered], "/photos");

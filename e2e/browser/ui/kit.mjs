@@ -139,7 +139,8 @@ const scripts = {
     await k.at('Name')
     const seen = []
     for (let n = 0; n < 12; n++) {
-      // the browser's own controls are between the last and the first element: there the body has it
+      // the browser's own controls are between the last and the first element: there the body has
+      // it
       await k.page.keyboard.press('Tab')
       seen.push(
         await k.page.evaluate(

@@ -8,8 +8,8 @@ import { png } from './pictures.mjs'
 
 const image = (name, width, height) => ({ name, bytes: png(width, height, 0.6).toString('base64') })
 
-// A thumbnail has the pixels that its tile covers. Small pictures keep their size, and panoramas are
-// shown whole.
+// A thumbnail has the pixels that its tile covers. Small pictures keep their size, and panoramas
+// are shown whole.
 async function fills(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -55,8 +55,8 @@ function noise(width, height) {
   return png(width, height, 0.5, (x, y) => grain[y * width + x] / 255)
 }
 
-// On a slow line the names of a folder come before the thumbnails of the folder that was left: a few
-// of these are under way at a time, and they are dropped.
+// On a slow line the names of a folder come before the thumbnails of the folder that was left: a
+// few of these are under way at a time, and they are dropped.
 async function waits(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')

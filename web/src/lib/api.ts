@@ -77,8 +77,8 @@ export function accountHeaders(): Record<string, string> {
 }
 
 /**
- * Stops all requests of this page for good, because it shows an account that is no longer signed in.
- * Requests then never settle: the page is about to be reloaded.
+ * Stops all requests of this page for good, because it shows an account that is no longer signed
+ * in. Requests then never settle: the page is about to be reloaded.
  */
 export function halt(): void {
   halted = true;
@@ -206,8 +206,8 @@ class Call {
 }
 
 /**
- * Sends a request with token, pauses and retries; see above. `named` requests are for the account of
- * the page only.
+ * Sends a request with token, pauses and retries; see above. `named` requests are for the account
+ * of the page only.
  */
 async function send({ url, method, headers, body, signal }: Call, named = true): Promise<Response> {
   const { pathname: path, search } = new URL(url);

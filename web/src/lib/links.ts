@@ -139,8 +139,8 @@ export interface Made {
 }
 
 /**
- * Makes the links of entries. An entry that can't have a link of the chosen kind gets the address of
- * its path. Throws Failure, also if no entry has a link.
+ * Makes the links of entries. An entry that can't have a link of the chosen kind gets the address
+ * of its path. Throws Failure, also if no entry has a link.
  */
 export async function makeLinks(entries: readonly Entry[], choice: Choice): Promise<Made> {
   const texts = new Map<string, string>();

@@ -103,9 +103,9 @@ export class Listing {
   }
 
   /**
-   * Fetches the visible and the held pages again and drops the others. The old entries stay visible until the
-   * new ones arrive. Calls during a refresh, for example by uploads while the server asks for a
-   * pause, lead to one more refresh after it. Throws Failure.
+   * Fetches the visible and the held pages again and drops the others. The old entries stay visible
+   * until the new ones arrive. Calls during a refresh, for example by uploads while the server asks
+   * for a pause, lead to one more refresh after it. Throws Failure.
    */
   refresh(): Promise<void> {
     if (!this.#refreshing) return (this.#refreshing = this.#renew().finally(() => (this.#refreshing = undefined)));

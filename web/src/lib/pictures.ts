@@ -3,7 +3,9 @@ import { isDrawing, mostDrawingTile } from "./preview";
 import type { PictureSize, Source } from "./source/source";
 
 const sizes: PictureSize[] = [160, 320, 640, 1280, 2048];
-/** A photo of 3 : 2 or 2 : 3 that covers a tile of 4 : 3 is so much longer than the tile is wide. */
+/**
+ * A photo of 3 : 2 or 2 : 3 that covers a tile of 4 : 3 is so much longer than the tile is wide.
+ */
 const cropped = 1.5;
 /** A picture may be enlarged by a tenth. */
 const nearEnough = 0.9;
@@ -46,7 +48,10 @@ export function shownPicture(address: string | null | undefined): string {
   return /^https?:$/.test(url.protocol) && url.origin === location.origin ? address : "";
 }
 
-/** The address of an entry's picture: its cover, its thumbnail, or a small drawing itself; "" for none. */
+/**
+ * The address of an entry's picture: its cover, its thumbnail, or a small drawing itself; "" for
+ * none.
+ */
 export function pictureOf(source: Source, entry: Entry, size: PictureSize): string {
   const cover = shownPicture(entry.coverUrl);
   if (cover) return cover;

@@ -112,7 +112,9 @@ export async function refusal(url: string): Promise<string> {
   }
 }
 
-/** Makes the browser save a file: from an address, or else as its source offers it. Throws Failure. */
+/**
+ * Makes the browser save a file: from an address, or else as its source offers it. Throws Failure.
+ */
 export async function save(source: Source, entry: Entry, from?: string): Promise<void> {
   const link = document.createElement("a");
   link.href = from ?? (await source.download(entry));

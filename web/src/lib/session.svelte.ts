@@ -26,8 +26,8 @@ class Session {
    */
   lost = $state("");
   /**
-   * The name of the account that another tab has signed in, "" if it is unknown, undefined while the
-   * account of the page is signed in. The page does nothing more then, and must be reloaded.
+   * The name of the account that another tab has signed in, "" if it is unknown, undefined while
+   * the account of the page is signed in. The page does nothing more then, and must be reloaded.
    */
   other = $state<string>();
   /** The last request did not reach the server. */

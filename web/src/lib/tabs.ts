@@ -1,6 +1,6 @@
 /**
- * Tells the other tabs of this browser which account is signed in. All tabs share one session cookie,
- * so a sign-in in one of them changes the account of all.
+ * Tells the other tabs of this browser which account is signed in. All tabs share one session
+ * cookie, so a sign-in in one of them changes the account of all.
  */
 const name = "larder.account";
 

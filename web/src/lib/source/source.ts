@@ -1,6 +1,6 @@
 /**
- * Where entries come from. The account's tree, the guests' tree, a share, a free-mode bucket and the
- * administration's view are one implementation each; listings, tiles and the viewer know this
+ * Where entries come from. The account's tree, the guests' tree, a share, a free-mode bucket and
+ * the administration's view are one implementation each; listings, tiles and the viewer know this
  * interface only.
  */
 import type { Schemas } from "../api";
