@@ -29,10 +29,11 @@ var commentLine = regexp.MustCompile(`^\s*(// |/\*|\* |# |<!-- )`)
 var quotedPart = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`.*`")
 
 // Width finds lines of code and of comments that are too long. A comment may be longer if it cannot
-// be wrapped. A line of code may be longer if it would fit with its longest unbreakable literal left
-// out. In Go these are raw strings, such as SQL, struct tags and regular expressions, and other
-// strings without a space, such as addresses; a string with spaces is wrapped by `+`. In scripts and
-// the sources of the web UI these are all literals, which Prettier does not wrap either.
+// be wrapped. A line of code may be longer if it would fit with its longest unbreakable literal
+// left out. In Go these are raw strings, such as SQL, struct tags and regular expressions, and
+// other strings without a space, such as addresses; a string with spaces is wrapped by `+`. In
+// scripts and the sources of the web UI these are all literals, which Prettier does not wrap
+// either.
 func Width(name string, text []byte) []Finding {
 	lines := strings.Split(string(text), "\n")
 	var literals map[int][]string
