@@ -19,13 +19,13 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/ident"
+	"larder/internal/lastuse"
 	"larder/internal/secret"
 )
 
@@ -113,20 +113,17 @@ type Service struct {
 	// it before the Service is used.
 	OnRevoke func(tx *db.Tx, id string) error
 
-	mu            sync.Mutex
-	unwrittenUses map[string]int64 // last uses that are not written yet, ms
-	writtenUses   map[string]int64 // last uses written less than a minute ago, ms
+	uses *lastuse.Recorder
 }
 
 // New returns the Service for the keys in d.
 func New(d *db.DB, ids *ident.Source, now func() time.Time) *Service {
 	return &Service{
-		db:            d,
-		ids:           ids,
-		now:           now,
-		keys:          db.NewVersionedMap[string, storedKey](maxCachedKeys),
-		unwrittenUses: map[string]int64{},
-		writtenUses:   map[string]int64{},
+		db:   d,
+		ids:  ids,
+		now:  now,
+		keys: db.NewVersionedMap[string, storedKey](maxCachedKeys),
+		uses: lastuse.New(now),
 	}
 }
 

@@ -110,25 +110,13 @@ func hasTokenForm(s, prefix string, n int) bool {
 	})
 }
 
-// touchInterval is the shortest time between two written last uses of a key, ms.
-const touchInterval = 60_000
-
 // Touch records in memory that the key is used now, at most once a minute. Sweep writes it to the
 // database. It never raises the config version.
-func (s *Service) Touch(id string) {
-	now := s.now().UnixMilli()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last, ok := s.writtenUses[id]; !ok || now-last >= touchInterval {
-		s.unwrittenUses[id] = now
-	}
-}
+func (s *Service) Touch(id string) { s.uses.Touch(id) }
 
 // addUse sets the last use of a key to a later one that only Touch knows.
 func (s *Service) addUse(k *Key) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.unwrittenUses[k.ID]; ok && (k.LastUsedAt == nil || *k.LastUsedAt < at) {
+	if at, found := s.uses.Unwritten(k.ID); found && (k.LastUsedAt == nil || *k.LastUsedAt < at) {
 		k.LastUsedAt = &at
 	}
 }
@@ -136,29 +124,9 @@ func (s *Service) addUse(k *Key) {
 // Sweep writes the last uses that Touch has recorded since the previous Sweep. Call it once more
 // before the database closes. Uses that could not be written are tried again.
 func (s *Service) Sweep(ctx context.Context) error {
-	now := s.now().UnixMilli()
-	s.mu.Lock()
-	uses := s.unwrittenUses
-	s.unwrittenUses = map[string]int64{}
-	for id, at := range s.writtenUses {
-		if now-at >= touchInterval {
-			delete(s.writtenUses, id)
-		}
-	}
-	s.mu.Unlock()
-	if len(uses) == 0 {
-		return nil
-	}
-	err := s.db.Write(ctx, func(tx *db.Tx) error { return writeUses(tx, uses) })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, at := range uses {
-		if err == nil {
-			s.writtenUses[id] = max(at, s.writtenUses[id])
-		} else {
-			s.unwrittenUses[id] = max(at, s.unwrittenUses[id])
-		}
-	}
+	err := s.uses.Write(func(uses map[string]int64) error {
+		return s.db.Write(ctx, func(tx *db.Tx) error { return writeUses(tx, uses) })
+	})
 	if err != nil {
 		return fmt.Errorf("write the last uses of API keys: %w", err)
 	}
