@@ -225,7 +225,10 @@ INSERT INTO request_minutes VALUES (28333333, 7);
 const sample = `
 INSERT INTO settings VALUES ('siteTitle', '"Larder"');
 INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',
-    'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000);
+    'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000, 1700000000000);
+INSERT INTO sessions VALUES ('jti1', 'u1', 1, 1, 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0', '192.0.2.1', 1700000000000, 1700000060000,
+    1700604800000, NULL);
+INSERT INTO sessions VALUES ('jti2', 'u1', 1, 1, '', '', 1700000000000, 1700000000000, 1700604800000, 1700000060000);
 INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
 INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2);
 INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '/uploads', '', 'images', FALSE, NULL, NULL, NULL, 1700000000000, 1700000000000);
@@ -248,9 +251,9 @@ INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, ba
     'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000, TRUE);
 INSERT INTO upload_parts VALUES ('s2', 1, 'b6579723102f9c0a77d5069aafd0c000');
 INSERT INTO guesses VALUES ('username:u1', 1700000000000000);
-INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL, NULL, NULL);
-INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl', NULL, NULL);
-INSERT INTO download_tokens VALUES ('hash3', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, NULL, 2, 1);
+INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl', NULL, NULL, NULL);
+INSERT INTO download_tokens VALUES ('hash3', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, NULL, 2, 1, 'jti1');
 INSERT INTO mailed_tokens VALUES ('hash', 'u1', 'verify', 'alice@example.org', 1700086400000, NULL, 1700000000000);
 INSERT INTO email_codes VALUES ('c1', 'u1', 'Alice@example.com', 'alice@example.com', 'mac', 2, 1700000300000, NULL, 1700000000000);
 INSERT INTO wrong_codes VALUES ('w1', 'u1', 1700000000000);
@@ -266,7 +269,7 @@ INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, T
 INSERT INTO properties VALUES ('e1', 'http://example.org/ns', 'author', 'en', '<b xmlns="">Alice</b>');
 INSERT INTO properties VALUES ('e1', '', 'Straße', '', '');
 INSERT INTO free_sessions VALUES ('hash', 'fm_0123456789', 'token', 'v1.sealed', '192.0.2.1', 1700000000000, 1700003600000);
-INSERT INTO replicas VALUES ('web-1-0123456789', '1.2.3', 14, 2, 1700000000000);
+INSERT INTO replicas VALUES ('web-1-0123456789', '1.2.3', 15, 2, 1700000000000);
 INSERT INTO schema_steps VALUES ('backfill', 'e1', 'web-1-0123456789', 1700000020000, NULL);
 INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');
 `
