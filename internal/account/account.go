@@ -5,7 +5,8 @@
 // under which it was issued. Raising one of these versions ends every session of the user: logout,
 // a new password, disabling and banning raise the session version, a change of role raises the role
 // version. Every change of a user also raises the config version. Users are cached under the config
-// version, so all replicas learn of the change at once.
+// version, so all replicas learn of the change at once. Each session also has a row, by which it
+// can be ended by itself.
 //
 // An account has a home and a quota, which belong to other packages. Package lifecycle combines
 // them.
@@ -24,6 +25,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/ident"
+	"larder/internal/lastuse"
 	"larder/internal/letter"
 	"larder/internal/secret"
 )
@@ -89,6 +91,8 @@ type Service struct {
 	letters    *letter.Service
 	wake       func()
 	users      *db.VersionedMap[string, User]
+	sessions   *db.VersionedMap[string, bool] // by id: whether the session was ended by itself
+	uses       *lastuse.Recorder              // of sessions
 	hashing    *hashQueue
 
 	hashMemory uint32
@@ -112,6 +116,8 @@ func New(cfg Config) *Service {
 		letters:    cfg.Letters,
 		wake:       cfg.Wake,
 		users:      db.NewVersionedMap[string, User](maxCachedUsers),
+		sessions:   db.NewVersionedMap[string, bool](maxCachedSessions),
+		uses:       lastuse.New(cfg.Now),
 		hashing:    newHashQueue(),
 
 		hashMemory: cmp.Or(cfg.HashMemory, hashMemory),
@@ -169,7 +175,7 @@ func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 	if _, err := parseHash(passwordHash); err != nil {
 		return fmt.Errorf("set password: %w", err)
 	}
-	if err := finishChange(tx, updatePassword(tx, userID, passwordHash, s.now().UnixMilli())); err != nil {
+	if err := endByVersion(tx, userID, updatePassword(tx, userID, passwordHash, s.now().UnixMilli())); err != nil {
 		return err
 	}
 	return s.VoidResetsAndCodes(tx, userID)
@@ -178,7 +184,8 @@ func (s *Service) SetPassword(tx *db.Tx, userID, passwordHash string) error {
 // SetStatus changes the status. Every status but Active ends all sessions of the user and voids
 // mailed reset links and codes. Fault: NotFound.
 func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
-	if err := finishChange(tx, updateStatus(tx, userID, status, s.now().UnixMilli())); err != nil || status == Active {
+	err := endByVersion(tx, userID, updateStatus(tx, userID, status, s.now().UnixMilli()))
+	if err != nil || status == Active {
 		return err
 	}
 	return s.VoidResetsAndCodes(tx, userID)
@@ -187,7 +194,16 @@ func (s *Service) SetStatus(tx *db.Tx, userID string, status Status) error {
 // SetRole changes the role. A role other than the present one ends all sessions of the user. Fault:
 // NotFound.
 func (s *Service) SetRole(tx *db.Tx, userID string, role access.Role) error {
-	return finishChange(tx, updateRole(tx, userID, role, s.now().UnixMilli()))
+	return endByVersion(tx, userID, updateRole(tx, userID, role, s.now().UnixMilli()))
+}
+
+// endByVersion deletes the rows of the sessions that a change of a user has ended, and raises the
+// config version, if the change succeeded. It returns err otherwise.
+func endByVersion(tx *db.Tx, userID string, err error) error {
+	if err == nil {
+		err = deleteStaleSessions(tx, userID)
+	}
+	return finishChange(tx, err)
 }
 
 // finishChange raises the config version after a change that succeeded. It returns err otherwise.

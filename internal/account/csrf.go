@@ -54,10 +54,10 @@ func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) 
 	return fault.New(fault.InvalidCSRF, "The CSRF token is missing, wrong or expired. Get a new one and try again.")
 }
 
-// Sweep deletes expired CSRF tokens, expired mailed tokens and codes, and counts of wrong codes
-// that no limit needs any more.
+// Sweep writes the last uses of sessions, and deletes expired sessions, expired CSRF tokens,
+// expired mailed tokens and codes, and counts of wrong codes that no limit needs any more.
 func (s *Service) Sweep(ctx context.Context) error {
-	return errors.Join(s.sweepCSRF(ctx), s.sweepMailed(ctx))
+	return errors.Join(s.WriteUses(ctx), s.sweepSessions(ctx), s.sweepCSRF(ctx), s.sweepMailed(ctx))
 }
 
 // sweepMailed deletes mailed tokens and codes, and the counts of wrong codes, once no limit counts

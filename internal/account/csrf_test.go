@@ -15,7 +15,7 @@ import (
 
 func (f *fixture) session(u account.User) account.Session {
 	f.t.Helper()
-	_, s, err := f.Issue(u)
+	_, s, err := f.Issue(context.Background(), u, account.Origin{})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 		if !replaced {
 			return sessionEnded()
 		}
-		return finishChange(tx, s.VoidResetsAndCodes(tx, u.ID))
+		return endByVersion(tx, u.ID, s.VoidResetsAndCodes(tx, u.ID))
 	})
 }
 

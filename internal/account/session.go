@@ -68,8 +68,9 @@ func (s *Service) Login(ctx context.Context, source Source, name string, passwor
 	return u, nil
 }
 
-// Issue starts a session of SessionLifetime for u and returns its token, a JWT signed with HS256.
-func (s *Service) Issue(u User) (token string, session Session, err error) {
+// Issue starts a session of SessionLifetime for u, who signs in from the origin, and lists it. It
+// returns its token, a JWT signed with HS256.
+func (s *Service) Issue(ctx context.Context, u User, from Origin) (token string, session Session, err error) {
 	issued := s.now().Truncate(time.Second) // JWT times are whole seconds
 	session = Session{ID: s.ids.UUID(), User: u, ExpiresAt: issued.Add(SessionLifetime)}
 	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
@@ -85,15 +86,20 @@ func (s *Service) Issue(u User) (token string, session Session, err error) {
 	if err != nil {
 		return "", Session{}, fmt.Errorf("sign a session: %w", err)
 	}
+	if err := s.listIssued(ctx, session, s.now(), from); err != nil {
+		return "", Session{}, err
+	}
 	return token, session, nil
 }
 
-// Authenticate checks a token against the user cached under version, the config version that the
-// caller has read in this request. It checks in this order: signature and lifetime (fault
-// InvalidToken); whether the account exists and its sessions were not ended (SessionRevoked:
+// Authenticate checks a token against the user and the session cached under version, the config
+// version that the caller has read in this request. It checks in this order: signature and lifetime
+// (fault InvalidToken); whether the account exists and its sessions were not ended (SessionRevoked:
 // logout, a new password, disabled, banned); whether the role has changed since, even if it changed
-// back (RoleChanged); the status of the account (UserDisabled).
-func (s *Service) Authenticate(ctx context.Context, version int64, token string) (Session, error) {
+// back (RoleChanged); the status of the account (UserDisabled); whether this session was ended by
+// itself (SessionRevoked). A session that is not listed yet is listed with the origin of this
+// request.
+func (s *Service) Authenticate(ctx context.Context, version int64, token string, from Origin) (Session, error) {
 	c, err := s.parse(token)
 	if err != nil {
 		return Session{}, err
@@ -104,30 +110,30 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 		return Session{}, fault.New(fault.SessionRevoked, "This account does not exist any more.")
 	case err != nil:
 		return Session{}, fmt.Errorf("load the user of a session: %w", err)
-	case u.SessionVersion != c.sessionVersion:
-		return Session{}, fault.New(fault.SessionRevoked, "This session has ended. Sign in again.")
-	case u.RoleVersion != c.roleVersion:
-		return Session{}, fault.New(fault.RoleChanged, "Your role has changed. Sign in again.")
-	case u.Status != Active:
-		return Session{}, fault.New(fault.UserDisabled, "This account is not active.")
+	}
+	if err := c.checkOwner(u.SessionVersion, u.RoleVersion, u.Status == Active); err != nil {
+		return Session{}, err
+	}
+	if err := s.checkListed(ctx, version, c, from); err != nil {
+		return Session{}, err
 	}
 	return Session{ID: c.sessionID, User: u, ExpiresAt: c.expiresAt}, nil
 }
 
 // Logout ends every session of the user that the token names. It does nothing, without an error,
 // for a token that is forged, expired, or older than the last logout, new password or change of
-// role.
+// role, and for one whose session was ended by itself.
 func (s *Service) Logout(ctx context.Context, token string) error {
 	c, err := s.parse(token)
 	if err != nil {
 		return nil // the token names no user
 	}
 	return s.db.Write(ctx, func(tx *db.Tx) error {
-		ended, err := endSessions(tx, c.userID, c.sessionVersion, c.roleVersion, s.now().UnixMilli())
+		ended, err := endSessions(tx, c, s.now().UnixMilli())
 		if err != nil || !ended {
 			return err
 		}
-		return tx.BumpConfig()
+		return finishChange(tx, deleteStaleSessions(tx, c.userID))
 	})
 }
 
@@ -135,7 +141,21 @@ func (s *Service) Logout(ctx context.Context, token string) error {
 type claims struct {
 	userID, sessionID           string
 	roleVersion, sessionVersion int64
-	expiresAt                   time.Time
+	issuedAt, expiresAt         time.Time
+}
+
+// checkOwner compares the claims with the present versions and status of their user. Faults:
+// SessionRevoked, RoleChanged, UserDisabled.
+func (c claims) checkOwner(sessionVersion, roleVersion int64, active bool) error {
+	switch {
+	case sessionVersion != c.sessionVersion:
+		return sessionEnded()
+	case roleVersion != c.roleVersion:
+		return fault.New(fault.RoleChanged, "Your role has changed. Sign in again.")
+	case !active:
+		return fault.New(fault.UserDisabled, "This account is not active.")
+	}
+	return nil
 }
 
 // parse checks signature, audience and lifetime. Fault: InvalidToken.
@@ -175,9 +195,11 @@ func (s *Service) parse(token string) (claims, error) {
 		return claims{}, invalidToken(err)
 	}
 	c.expiresAt = exp.Time
-	if issued, err := claimMap.GetIssuedAt(); err != nil || issued == nil || issued.After(s.now().Add(clockSlack)) {
+	issued, err := claimMap.GetIssuedAt()
+	if err != nil || issued == nil || issued.After(s.now().Add(clockSlack)) {
 		return claims{}, invalidToken(errors.New("issued in the future"))
 	}
+	c.issuedAt = issued.Time
 	return c, nil
 }
 

@@ -23,7 +23,7 @@ const week = 7 * 24 * time.Hour
 
 func (f *fixture) issue(u account.User) string {
 	f.t.Helper()
-	token, _, err := f.Issue(u)
+	token, _, err := f.Issue(context.Background(), u, account.Origin{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func (f *fixture) issue(u account.User) string {
 // authenticate checks a token as a request at the present time does.
 func (f *fixture) authenticate(token string) (account.Session, error) {
 	f.t.Helper()
-	return f.Authenticate(context.Background(), f.version(), token)
+	return f.Authenticate(context.Background(), f.version(), token, account.Origin{})
 }
 
 func (f *fixture) user(id string) account.User {
@@ -130,7 +130,7 @@ func TestSessionLastsSevenDays(t *testing.T) {
 		w := newFixture(t, d)
 		u := w.addUser("ann")
 		w.advance(300 * time.Millisecond)
-		token, issued, err := w.Issue(u)
+		token, issued, err := w.Issue(context.Background(), u, account.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestTokenHasTheClaimsOfTheSpecification(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newFixture(t, d)
 		u := w.addUser("ann")
-		token, session, err := w.Issue(u)
+		token, session, err := w.Issue(context.Background(), u, account.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -123,12 +123,16 @@ func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
 		WHERE id = $1`, userID, string(role), now))
 }
 
-// endSessions raises the session version if it is still the given one, and reports whether it was.
-func endSessions(tx *db.Tx, userID string, sessionVersion, roleVersion, now int64) (bool, error) {
+// endSessions raises the session version of the user of a token, if the token's session still
+// lasts, and reports whether it did.
+func endSessions(tx *db.Tx, c claims, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
 		SET session_version = session_version + 1, updated_at = $4
-		WHERE id = $1 AND session_version = $2 AND role_version = $3`, userID, sessionVersion, roleVersion, now)
+		WHERE id = $1 AND session_version = $2 AND role_version = $3
+			AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = $5 AND ended_at IS NOT NULL)
+			AND (unlisted_ended_at IS NULL OR EXISTS (SELECT 1 FROM sessions WHERE id = $5))`,
+		c.userID, c.sessionVersion, c.roleVersion, now, c.sessionID)
 	if err != nil {
 		return false, fmt.Errorf("end sessions: %w", err)
 	}
@@ -196,7 +200,7 @@ func orNull(s string) *string {
 // session versions become at least the time of the restore (ms), since the original database may
 // have issued sessions under any of the following numbers.
 func AfterRestore(tx *db.Tx, now int64) error {
-	for _, table := range []string{"csrf_tokens", "mailed_tokens", "email_codes"} {
+	for _, table := range []string{"sessions", "csrf_tokens", "mailed_tokens", "email_codes"} {
 		if _, err := tx.Exec("DELETE FROM " + table); err != nil {
 			return fmt.Errorf("empty %s: %w", table, err)
 		}

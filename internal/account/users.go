@@ -66,8 +66,8 @@ func (s *Service) SetDefaultPath(tx *db.Tx, userID, path string) error {
 	return finishChange(tx, updateDefaultPath(tx, userID, path, s.now().UnixMilli()))
 }
 
-// Delete deletes a user and frees the name and the address. The caller deletes what belongs to the
-// account. Fault: NotFound.
+// Delete deletes a user with the sessions, and frees the name and the address. The caller deletes
+// what else belongs to the account. Fault: NotFound.
 func (s *Service) Delete(tx *db.Tx, userID string) error {
-	return finishChange(tx, deleteUser(tx, userID))
+	return endByVersion(tx, userID, deleteUser(tx, userID))
 }

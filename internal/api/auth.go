@@ -80,7 +80,7 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	if err != nil {
 		return sessionReply{}, err
 	}
-	token, _, err := a.Accounts.Issue(user)
+	token, _, err := a.Accounts.Issue(c.ctx(), user, c.origin())
 	if err != nil {
 		return sessionReply{}, err
 	}

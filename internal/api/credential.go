@@ -199,14 +199,20 @@ func (c *call) authenticateSession(token string) error {
 	if err != nil {
 		return err
 	}
-	session, err := c.a.Accounts.Authenticate(c.ctx(), version, token)
+	session, err := c.a.Accounts.Authenticate(c.ctx(), version, token, c.origin())
 	if err != nil {
 		return err
 	}
+	c.a.Accounts.Touch(session.ID)
 	c.session, c.user = &session, session.User
 	c.actor = access.Actor{UserID: c.user.ID, Role: c.user.Role, HomeID: c.user.HomeID, IP: c.ip,
 		Unlocked: c.actor.Unlocked}
 	return nil
+}
+
+// origin returns where the request comes from, as the list of sessions shows it.
+func (c *call) origin() account.Origin {
+	return account.Origin{Agent: c.r.UserAgent(), IP: c.ip}
 }
 
 // configVersion returns the config version, which it reads once a request. If the route has a find,

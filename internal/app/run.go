@@ -97,7 +97,8 @@ func (a *App) Run(ctx context.Context) error {
 	stop()
 	running.Wait()
 	a.finishAudit(ctx)
-	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Close())
+	return errors.Join(err, a.Keys.Sweep(context.WithoutCancel(ctx)), a.Accounts.WriteUses(context.WithoutCancel(ctx)),
+		a.Close())
 }
 
 // finishAudit writes the rest of the access log. A failure of the log is logged and does not fail

@@ -11,10 +11,10 @@ import (
 	"larder/internal/db"
 )
 
-// secretTables are the tables whose rows no snapshot holds: short-lived tokens, which a restored
-// service would refuse anyway, counts of wrong passwords, which have expired by then, and the
-// running replicas.
-var secretTables = []string{"csrf_tokens", "download_tokens", "free_sessions", "guesses", "replicas"}
+// secretTables are the tables whose rows no snapshot holds: short-lived tokens and sessions, which
+// a restored service would refuse anyway, counts of wrong passwords, which have expired by then,
+// and the running replicas.
+var secretTables = []string{"csrf_tokens", "download_tokens", "sessions", "free_sessions", "guesses", "replicas"}
 
 // storedObject is a row of objects: an object that a backup has to hold.
 type storedObject struct {

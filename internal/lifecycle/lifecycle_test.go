@@ -447,7 +447,7 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, _, err := r.accounts.Issue(ann)
+		token, _, err := r.accounts.Issue(ctx, ann, account.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +466,8 @@ func TestResetPasswordEndsSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.accounts.Authenticate(ctx, version, token); !fault.Is(err, fault.SessionRevoked) {
+		if _, err := r.accounts.Authenticate(ctx, version, token,
+			account.Origin{}); !fault.Is(err, fault.SessionRevoked) {
 			t.Errorf("the old session: %v", err)
 		}
 		if given, err := r.life.ResetPassword(ctx, "ann", "battery staple"); err != nil ||

@@ -1,0 +1,177 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"larder/internal/db"
+)
+
+// sessionRow is a session as it is stored. Times are in ms.
+type sessionRow struct {
+	id, userID                       string
+	sessionVersion, roleVersion      int64
+	agent, ip                        string
+	createdAt, lastUsedAt, expiresAt int64
+}
+
+// insertSession lists a session. It reports false when its id is taken.
+func insertSession(tx *db.Tx, r sessionRow) (bool, error) {
+	n, err := tx.Exec(`
+		INSERT INTO sessions (id, user_id, session_version, role_version, agent, ip, created_at, last_used_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT DO NOTHING`,
+		r.id, r.userID, r.sessionVersion, r.roleVersion, r.agent, r.ip, r.createdAt, r.lastUsedAt, r.expiresAt)
+	if err != nil {
+		return false, fmt.Errorf("insert a session: %w", err)
+	}
+	return n == 1, nil
+}
+
+// isSessionEnded reports whether a session of a user was ended by itself. Error: db.ErrNoRows for a
+// session that is not listed.
+func isSessionEnded(q db.Querier, userID, id string) (ended bool, err error) {
+	err = q.QueryRow("SELECT ended_at IS NOT NULL FROM sessions WHERE id = $1 AND user_id = $2", id, userID).
+		Scan(&ended)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		err = fmt.Errorf("read a session: %w", err)
+	}
+	return ended, err
+}
+
+// sessionOwner is what decides about the sessions of a user.
+type sessionOwner struct {
+	sessionVersion, roleVersion int64
+	active                      bool
+	unlistedEnded               bool // sessions without a row have ended
+}
+
+// lockSessions locks the user's row until tx ends: while one transaction changes which sessions of
+// the user last, the others wait. Fault: SessionRevoked when the account is gone.
+func lockSessions(tx *db.Tx, userID string) (o sessionOwner, err error) {
+	err = tx.QueryRow(`
+		UPDATE users
+		SET unlisted_ended_at = unlisted_ended_at
+		WHERE id = $1
+		RETURNING session_version, role_version, status = 'active', unlisted_ended_at IS NOT NULL`, userID,
+	).Scan(&o.sessionVersion, &o.roleVersion, &o.active, &o.unlistedEnded)
+	if errors.Is(err, db.ErrNoRows) {
+		return o, sessionEnded()
+	}
+	if err != nil {
+		return o, fmt.Errorf("lock the sessions of a user: %w", err)
+	}
+	return o, nil
+}
+
+// lastingSessionCondition is the condition for the sessions of the user $1 that last at the time
+// $2 (ms). An older replica that raises a version leaves the rows of the ended sessions, and so
+// does a sign-in at the same moment.
+const lastingSessionCondition = `user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND EXISTS (
+			SELECT 1
+			FROM users
+			WHERE id = $1 AND session_version = sessions.session_version AND role_version = sessions.role_version)`
+
+// listSessions lists the lasting sessions of a user, the last used first.
+func listSessions(q db.Querier, userID string, now int64, limit int) ([]sessionRow, error) {
+	rows, err := q.Query(`
+		SELECT id, agent, ip, created_at, last_used_at, expires_at
+		FROM sessions
+		WHERE `+lastingSessionCondition+`
+		ORDER BY last_used_at DESC, id
+		LIMIT $3`, userID, now, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	defer rows.Close()
+	var all []sessionRow
+	for rows.Next() {
+		var r sessionRow
+		if err := rows.Scan(&r.id, &r.agent, &r.ip, &r.createdAt, &r.lastUsedAt, &r.expiresAt); err != nil {
+			return nil, fmt.Errorf("list sessions: %w", err)
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// endSession ends a lasting session of a user. Fault: NotFound.
+func endSession(tx *db.Tx, userID, id string, now int64) error {
+	n, err := tx.Exec("UPDATE sessions SET ended_at = $2 WHERE id = $3 AND "+lastingSessionCondition, userID, now, id)
+	if err != nil {
+		return fmt.Errorf("end a session: %w", err)
+	}
+	if n == 0 {
+		return noSession()
+	}
+	return nil
+}
+
+// endOtherSessions ends the sessions of a user, listed or not, except one. lockSessions must come
+// before, so that no session is added meanwhile that this statement does not see.
+func endOtherSessions(tx *db.Tx, userID, kept string, now int64) error {
+	_, err := tx.Exec("UPDATE users SET unlisted_ended_at = $2 WHERE id = $1", userID, now)
+	if err == nil {
+		_, err = tx.Exec("UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND id <> $3 AND ended_at IS NULL",
+			userID, now, kept)
+	}
+	if err != nil {
+		return fmt.Errorf("end the other sessions: %w", err)
+	}
+	return nil
+}
+
+// endExcessSessions ends the lasting sessions of a user beyond the limit, those first that were not
+// used for the longest time. It reports whether there were any.
+func endExcessSessions(tx *db.Tx, userID string, now int64, limit int) (bool, error) {
+	n, err := tx.Exec(`
+		UPDATE sessions
+		SET ended_at = $2
+		WHERE id IN (
+			SELECT id
+			FROM sessions
+			WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2
+			ORDER BY last_used_at DESC, created_at DESC, id
+			LIMIT 1000 OFFSET $3)`, userID, now, limit)
+	if err != nil {
+		return false, fmt.Errorf("end sessions beyond the limit: %w", err)
+	}
+	return n > 0, nil
+}
+
+// deleteStaleSessions deletes the rows of sessions that a version of the user has ended, and all
+// rows of a user that is gone.
+func deleteStaleSessions(tx *db.Tx, userID string) error {
+	_, err := tx.Exec(`
+		DELETE FROM sessions
+		WHERE user_id = $1 AND NOT EXISTS (
+			SELECT 1
+			FROM users
+			WHERE id = $1 AND session_version = sessions.session_version AND role_version = sessions.role_version)`,
+		userID)
+	if err != nil {
+		return fmt.Errorf("delete ended sessions: %w", err)
+	}
+	return nil
+}
+
+// deleteExpiredSessions deletes the rows of tokens that expired before a time (ms).
+func deleteExpiredSessions(tx *db.Tx, before int64) error {
+	if _, err := tx.Exec("DELETE FROM sessions WHERE expires_at <= $1", before); err != nil {
+		return fmt.Errorf("delete expired sessions: %w", err)
+	}
+	return nil
+}
+
+// writeSessionUses sets the times of last use, and never moves one back.
+func writeSessionUses(tx *db.Tx, uses map[string]int64) error {
+	for _, id := range slices.Sorted(maps.Keys(uses)) {
+		_, err := tx.Exec("UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2", id, uses[id])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
