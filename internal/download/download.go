@@ -115,6 +115,7 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Se
 	}
 	if session != nil {
 		r.sessionVersions = &sessionVersions{session: session.User.SessionVersion, role: session.User.RoleVersion}
+		r.sessionID = session.ID
 	}
 	now := s.now().UnixMilli()
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertEvicting(tx, hash(token), r, now) }); err != nil {
@@ -226,6 +227,11 @@ func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr, versio
 		}
 		if *r.sessionVersions != (sessionVersions{session: user.SessionVersion, role: user.RoleVersion}) {
 			return access.Actor{}, invalidToken()
+		}
+	}
+	if r.sessionID != "" { // not cached: it is one look-up for a token
+		if err := s.accounts.CheckLasting(ctx, r.userID, r.sessionID); err != nil {
+			return access.Actor{}, asInvalidToken(err)
 		}
 	}
 	return s.actorAt(ctx, r, ip, version)

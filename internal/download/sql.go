@@ -21,6 +21,7 @@ type row struct {
 	// of the session that issued it; nil for no session, for a signed link, and for a token of an
 	// older Larder
 	sessionVersions *sessionVersions
+	sessionID       string // "" as above
 }
 
 // sessionVersions are the account's versions that a session was made with. The session ends when
@@ -36,11 +37,12 @@ func insertToken(tx *db.Tx, hash string, r row) error {
 			Valid: true}, sql.NullInt64{Int64: r.sessionVersions.role, Valid: true}
 	}
 	_, err := tx.Exec(`
-		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version,
+			session_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content),
 		null(strings.Join(r.proof, ",")), r.expiresAt,
-		session, role)
+		session, role, null(r.sessionID))
 	return err
 }
 
@@ -82,17 +84,19 @@ func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {
 
 func findToken(q db.Querier, hash string) (row, error) {
 	var (
-		r                                      row
-		userID, keyID, shareID, content, proof sql.NullString
-		session, role                          sql.NullInt64
+		r                                                 row
+		userID, keyID, shareID, content, proof, sessionID sql.NullString
+		session, role                                     sql.NullInt64
 	)
 	err := q.QueryRow(`
-		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL, session_version, role_version
+		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL, session_version, role_version,
+			session_id
 		FROM download_tokens
 		WHERE hash = $1`, hash).
 		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed, &session,
-			&role)
+			&role, &sessionID)
 	r.userID, r.keyID, r.shareID, r.content = userID.String, keyID.String, shareID.String, content.String
+	r.sessionID = sessionID.String
 	if proof.Valid {
 		r.proof = strings.Split(proof.String, ",")
 	}
