@@ -192,6 +192,14 @@ func (a *API) routeTable() []route {
 			withSummary("Mail a code to a new e-mail address").withFaults(fault.MailFailed),
 		post("/api/users/me/email/verify-otp", jsonRoute(200, a.confirmCode)).withAuth(sessionAuth).
 			withSummary("Confirm the new e-mail address with the mailed code"),
+		get("/api/users/me/sessions", jsonRoute(200, a.mySessions)).withAuth(sessionAuth).
+			withSummary("The sessions of the caller's account, the last used first").asAddition(),
+		del("/api/users/me/sessions/{id}", jsonRoute(200, a.endMySession)).withAuth(sessionAuth).
+			withSummary("End a session of the caller's account").
+			withFaults(fault.NotFound, fault.Conflict).asAddition(),
+		del("/api/users/me/sessions", jsonRoute(200, a.endMyOtherSessions)).withAuth(sessionAuth).
+			withSummary("End all sessions of the caller's account but the one of this request").
+			withFaults(fault.Conflict).asAddition(),
 
 		// API key endpoints
 		post("/api/keys/", jsonRoute(201, a.createKey)).withAuth(sessionAuth).

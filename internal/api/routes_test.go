@@ -212,6 +212,13 @@ var matrix = []routeRow{
 	{"POST", "/api/users/me/email/verify-otp", sessionAuth,
 		fixedRequest("/api/users/me/email/verify-otp", M{"email": "other@example.com", "code": "000000"}),
 		strings.ReplaceAll(statusesForSessions, "200", "400"), false},
+	{"GET", "/api/users/me/sessions", sessionAuth, fixedRequest("/api/users/me/sessions", nil), statusesForSessions,
+		true},
+	{"DELETE", "/api/users/me/sessions/{id}", sessionAuth,
+		func(o ownedItems) (string, any) { return "/api/users/me/sessions/" + o.signIn, nil },
+		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"DELETE", "/api/users/me/sessions", sessionAuth, fixedRequest("/api/users/me/sessions", nil), statusesForSessions,
+		true},
 
 	{"POST", "/api/keys/", sessionAuth, fixedRequest("/api/keys/",
 		M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), asCreated(statusesForSessions),
@@ -417,6 +424,7 @@ type ownedItems struct {
 	protected                                          string // the same file in all of them
 	invite                                             string
 	share                                              string // with a password
+	signIn                                             string // another session
 	// a share of a folder, and a file in that; the same in all of them
 	album, picture string
 	// store is the seeded provider, provider another without mounts
@@ -523,7 +531,17 @@ func (f *matrixFixture) newItems(name string, rows ...routeRow) ownedItems {
 	if needs(markerItems.link) {
 		o.link = owner.Post("/api/files/"+o.file+"/link", nil).OK(200).Text("link.url")
 	}
+	if needs(markerItems.signIn) {
+		o.signIn = f.anotherSession()
+	}
 	return o
+}
+
+// anotherSession signs the owner in once more and returns the id of the session.
+func (f *matrixFixture) anotherSession() string {
+	c := f.anonymous.Fork()
+	postLogin(c, "owner", "password of owner").OK(200)
+	return currentSession(f.t, c)
 }
 
 // markerItems show which items a request names.
@@ -532,6 +550,7 @@ var markerItems = ownedItems{
 	key: "marker-key", rule: "marker-rule", gateway: "marker-gateway", link: "marker-link",
 	multipart: "marker-multipart", invite: "marker-invite", share: "marker-share", provider: "marker-provider",
 	mount: "marker-mount", user: "marker-user", announcement: "marker-announcement",
+	signIn: "marker-sign-in",
 }
 
 func TestEveryRouteIsInTheMatrix(t *testing.T) {

@@ -1,0 +1,45 @@
+package api
+
+import "net/http"
+
+type mySession struct {
+	ID         string `json:"id" required:"true"`
+	Device     string `json:"device" required:"true" description:"Browser and system, or the program, as they named themselves at the sign-in; empty for none."`
+	IP         string `json:"ip" required:"true" description:"Address of the sign-in."`
+	CreatedAt  int64  `json:"createdAt" required:"true" description:"ms"`
+	LastUsedAt int64  `json:"lastUsedAt" required:"true" description:"ms; exact to a minute."`
+	Current    bool   `json:"current" required:"true" description:"The session of this request."`
+}
+
+type mySessionsReply struct {
+	Sessions []mySession `json:"sessions" required:"true"`
+}
+
+func (a *API) mySessions(c *call, _ struct{}) (mySessionsReply, error) {
+	all, err := a.Accounts.Sessions(c.ctx(), c.user.ID)
+	reply := mySessionsReply{Sessions: make([]mySession, len(all))}
+	for i, s := range all {
+		reply.Sessions[i] = mySession{s.ID, s.Device, s.IP, s.CreatedAt, s.LastUsedAt, s.ID == c.session.ID}
+	}
+	return reply, err
+}
+
+type mySessionInput struct {
+	ID string `path:"id" json:"-"`
+}
+
+// endMySession clears the cookies when the session of this request ends.
+func (a *API) endMySession(c *call, in mySessionInput) (none, error) {
+	if err := a.Accounts.EndSession(c.ctx(), *c.session, in.ID); err != nil {
+		return none{}, err
+	}
+	if in.ID == c.session.ID {
+		http.SetCookie(c.w, a.sessionCookie("", -1))
+		c.clearProofs()
+	}
+	return none{}, nil
+}
+
+func (a *API) endMyOtherSessions(c *call, _ struct{}) (none, error) {
+	return none{}, a.Accounts.EndOtherSessions(c.ctx(), *c.session)
+}
