@@ -38,7 +38,7 @@ const later = [
   /^\w+ \/api\/admin\//,
   /^\w+ \/api\/free-mode\//,
   /^POST \/api\/auth\/(register|forgot-password|reset-password)$/,
-  /^\w+ \/api\/users\/me\/(password|email\/.*)$/,
+  /^\w+ \/api\/users\/me\/(password|email\/.*|sessions.*)$/,
   /^(POST|PATCH|DELETE) \/api\/shares\//,
   /^GET \/api\/shares\/\{id\}/,
 ];
