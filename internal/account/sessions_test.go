@@ -220,6 +220,39 @@ func TestRacesOfListingASessionAndEndingAllOthers(t *testing.T) {
 	})
 }
 
+// The use of an unlisted token waits for the end of all other sessions that has begun, and is
+// refused then. SQLite has one writer anyway.
+func TestRacesOfListingASessionAreDecidedByTheUsersRow(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, dbtest.Open(t, "postgres"))
+	ann := w.addUser("ann")
+	token := w.issue(ann)
+	w.unlist(token)
+	version, used := w.version(), make(chan error, 1)
+	w.mustWrite(func(tx *db.Tx) error {
+		if _, err := tx.Exec("UPDATE users SET unlisted_ended_at = 1 WHERE id = $1", ann.ID); err != nil {
+			return err
+		}
+		go func() {
+			_, err := w.Authenticate(context.Background(), version, token, account.Origin{})
+			used <- err
+		}()
+		for w.countRows("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND "+
+			"wait_event_type = 'Lock'") == 0 {
+			select {
+			case err := <-used:
+				t.Errorf("the use did not wait: %v", err)
+				used <- err
+				return nil
+			case <-time.After(time.Millisecond):
+			}
+		}
+		return tx.BumpConfig()
+	})
+	wantKind(t, "the use", <-used, fault.SessionRevoked)
+	wantEnded(t, "afterwards", token, w)
+}
+
 // Of two sessions that end all others at once exactly one lasts.
 func TestRacesOfTwoSessionsThatEndEachOther(t *testing.T) {
 	t.Parallel()

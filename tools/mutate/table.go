@@ -62,6 +62,12 @@ var rights = []mutation{
 	{"session-unlisted", "the end of all others ends sessions without a row", account + "/sessions.go",
 		`if ended = owner.unlistedEnded; ended {`, `if ended = false; ended {`, account,
 		"^TestEndingAllOthersKeepsTheCurrentOne$/^sqlite$"},
+	{"session-unlisted-race", "a use during the end of all others waits for it", account + "/sql_sessions.go",
+		"UPDATE users\n\t\tSET unlisted_ended_at = unlisted_ended_at\n\t\tWHERE id = $1\n\t\tRETURNING " +
+			"session_version, role_version, status = 'active', unlisted_ended_at IS NOT NULL`",
+		"SELECT " +
+			"session_version, role_version, status = 'active', unlisted_ended_at IS NOT NULL FROM users WHERE id = $1`",
+		account, "^TestRacesOfListingASessionAreDecidedByTheUsersRow$"},
 	{"session-upgrade", "no session is ended while an older replica would accept it", account + "/sessions.go",
 		`tx.RequireSchema(sessionsSchema)`, `tx.RequireSchema(0)`, account,
 		"^TestEndingASessionWaitsForOlderReplicas$/^sqlite$"},
