@@ -104,15 +104,24 @@ func (a *Archive) Title() string { return a.title }
 // of ActorAt.
 func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	if !a.measured && (a.query.MaxFiles > 0 || a.query.MaxBytes > 0) {
-		dry := archiveWalk{Archive: a, pending: a.selected, countOnly: true}
-		for there = true; there; {
-			if _, there, err = dry.next(ctx); err != nil {
-				return ArchiveEntry{}, false, err
-			}
+		if _, _, err := a.Measure(ctx); err != nil {
+			return ArchiveEntry{}, false, err
 		}
 	}
 	a.measured = true
 	return a.walk.next(ctx)
+}
+
+// Measure returns the number of files in the archive and their bytes, without opening one. Faults:
+// those of Next.
+func (a *Archive) Measure(ctx context.Context) (files, bytes int64, err error) {
+	dry := archiveWalk{Archive: a, pending: a.selected, countOnly: true}
+	for there := true; there; {
+		if _, there, err = dry.next(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
+	return dry.files, dry.bytes, nil
 }
 
 // archiveWalk is one pass over an archive. With countOnly it only counts and opens no file.

@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
+	_ "image/jpeg" // Dimensions reads the types of thumbnails
+	_ "image/png"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	_ "golang.org/x/image/webp"
 
 	"larder/internal/blob"
 	"larder/internal/thumb/picture"
@@ -80,6 +85,12 @@ var _ blob.FileBacked = Thumbnail{}
 
 // Size returns the length in bytes.
 func (t Thumbnail) Size() int64 { return t.size }
+
+// Dimensions returns width and height in pixels.
+func (t Thumbnail) Dimensions() (width, height int, err error) {
+	head, _, err := image.DecodeConfig(io.NewSectionReader(t, 0, t.size))
+	return head.Width, head.Height, err
+}
 
 // File returns the file.
 func (t Thumbnail) File() *os.File { return t.osFile }
