@@ -8,6 +8,9 @@ import { defineConfig } from "vitest/config";
 /** Placeholder that the server replaces with the nonce of each response. */
 const nonce = "LARDER-NONCE";
 
+/** Where src/boot.js has the files. */
+const place = "{}; /* files */";
+
 /**
  * Inlines src/boot.js into the page: it runs before the first paint and costs no request. The
  * plugin passes it the files that a screen or a language needs in addition to those that the page
@@ -30,8 +33,13 @@ function boot(): Plugin {
           files: filesOf("/routes/Files.svelte"),
           "zh-CN": filesOf("/messages/zh-CN/index.ts"),
           "en-US": filesOf("/messages/en-US/index.ts"),
+          share: filesOf("/routes/Share.svelte"),
+          "share zh-CN": filesOf("/messages/zh-CN/share.ts"),
+          "share en-US": filesOf("/messages/en-US/share.ts"),
         };
-        const script = readFileSync("src/boot.js", "utf8").trim().replace("{} /* files */", JSON.stringify(more));
+        const source = readFileSync("src/boot.js", "utf8").trim();
+        if (!source.includes(place)) throw new Error(`src/boot.js lacks ${place}`);
+        const script = source.replace(place, `${JSON.stringify(more)};`);
         return html.replace("<!-- boot -->", () => `<script nonce="${nonce}">\n${script}\n</script>`);
       },
     },
@@ -53,6 +61,9 @@ function icons(): Plugin {
   };
 }
 
+/** The pages, which are built one by one: none has to load what only another needs. */
+const pages: Record<string, string> = { production: "index.html", share: "share.html", kit: "kit.html" };
+
 /**
  * Writes compressed copies beside the files that become smaller. The server sends the copies as
  * they are.
@@ -63,7 +74,9 @@ function compressed(): Plugin {
     apply: "build",
     writeBundle({ dir }) {
       const assets = join(dir!, "assets");
-      for (const name of readdirSync(assets)) {
+      const names = readdirSync(assets);
+      for (const name of names) {
+        if (/\.(br|gz)$/.test(name) || names.includes(`${name}.br`)) continue; // of the page built before
         const file = join(assets, name);
         const plain = readFileSync(file);
         const copies = {
@@ -86,6 +99,7 @@ export default defineConfig(({ mode }) => ({
     target: "es2022",
     assetsInlineLimit: 0, // the policy of the page allows styles and scripts from files only
     modulePreload: { polyfill: false },
+    emptyOutDir: mode !== "share", // it is built after the application, into the same directory
     sourcemap: false,
     reportCompressedSize: false,
     // Few files, because on a phone each request costs more than its bytes: one file for the shell
@@ -93,7 +107,7 @@ export default defineConfig(({ mode }) => ({
     // panels need is loaded when they open.
     rolldownOptions: {
       checks: { pluginTimings: false },
-      input: mode === "kit" ? "kit.html" : "index.html", // see kit/main.ts
+      input: pages[mode] ?? "index.html", // see kit/main.ts
       output: {
         codeSplitting: {
           groups: [

@@ -199,6 +199,9 @@ func (a *API) dispatch(c *call) {
 		a.run(c, &assetRoute)
 	case a.ui.index != "" && first == "app":
 		a.run(c, &shellRoute)
+	case a.ui.index != "" && first == "share":
+		c.htmlErrors = true
+		a.run(c, &sharePageRoute)
 	default:
 		c.htmlErrors = true
 		a.run(c, &publicRoute)

@@ -60,7 +60,7 @@ func (c *call) home() error {
 // writeErrorPage answers a navigation that failed, with a page.
 func (c *call) writeErrorPage(answer clientError) {
 	if c.a.ui.index != "" && answer.status < 500 {
-		c.writeShell(answer.status, answer.code)
+		c.writeShell(c.a.ui.index, answer.status, answer.code, "")
 		return
 	}
 	c.writePage(answer.status, answer.message)

@@ -176,6 +176,10 @@ func (a *API) routeTable() []route {
 		get("/api/shares/{id}/files", jsonRoute(200, a.listShare)).withAuth(noAuth).
 			withSummary("List a shared folder or a folder below it").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.InvalidPassword).asAddition(),
+		get("/api/shares/{id}/size", jsonRoute(200, a.shareSize)).withAuth(noAuth).
+			withSummary("Number and size of the files that a download of the whole share contains").
+			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword,
+				fault.ShareLimitReached, fault.TooLarge).asAddition(),
 		patch("/api/shares/{id}", jsonRoute(200, a.changeShare)).withAuth(sessionAuth).withSummary("Change a share").
 			withFaults(fault.NotFound, fault.Forbidden, fault.PasswordRequired, fault.Conflict).asAddition(),
 		del("/api/shares/{id}", jsonRoute(200, a.revokeShare)).withAuth(sessionAuth).
@@ -332,6 +336,11 @@ func (a *API) routeTable() []route {
 		get("/api/public/files", jsonRoute(200, a.listPublicFiles)).withAuth(noAuth).withCompression().
 			withSummary("List or search a folder as a visitor without an account").
 			withFaults(fault.Unauthorized, fault.PasswordRequired, fault.NotFound).asAddition(),
+		get("/api/public/oembed", streamRoute("application/json", a.oembed)).withInput(oembedInput{}).
+			withReply(oembedReply{}).withAuth(noAuth).
+			withSummary("Description of a share without password and limit of views (oEmbed 1.0)").
+			withFaults(fault.InvalidPassword, fault.Forbidden, fault.NotFound, fault.ShareRevoked, fault.ShareExpired).
+			asAddition(),
 		get("/api/public/health", streamRoute("application/json", a.health)).withReply(healthReply{}).withAuth(noAuth).
 			asProbe().withSummary("Health"),
 		get("/api/public/health/live", streamRoute("application/json", a.live)).withReply(healthReply{}).

@@ -320,6 +320,11 @@ var matrix = []routeRow{
 	{"GET", "/api/shares/{id}/files", noAuth,
 		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/files?path=/", nil }, statusesForAll,
 		true},
+	{"GET", "/api/shares/{id}/size", noAuth,
+		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/size", nil }, statusesForAll, true},
+	{"GET", "/api/public/oembed", noAuth, func(o ownedItems) (string, any) {
+		return "/api/public/oembed?url=http://larder.test/share/" + o.album, nil
+	}, statusesForAll, true},
 
 	// The endpoint is private.
 	// a store that refuses the key at once; where no store answers, the reply takes 5 seconds
@@ -620,7 +625,8 @@ func TestAuthorisation(t *testing.T) {
 
 func (row routeRow) needsItems() bool {
 	switch row.pattern {
-	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/links", "/api/files/batch", "/api/files/zip":
+	case "/api/files/upload-complete", "/api/files/copy-links", "/api/files/links", "/api/files/batch", "/api/files/zip",
+		"/api/public/oembed":
 		return true
 	case "/api/admin/mounts", "/api/shares/":
 		return row.method == "POST"

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"time"
 
+	"larder/internal/access"
 	"larder/internal/audit"
 	"larder/internal/download"
 	"larder/internal/fault"
@@ -50,6 +52,41 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 		return shareDownloadReply{}, err
 	}
 	return shareDownloadReply{c.url("/api/gateway/download/" + token), int64(download.Lifetime / time.Second)}, nil
+}
+
+type shareSizeReply struct {
+	Files int64 `json:"files" required:"true"`
+	Size  int64 `json:"size" required:"true" description:"Bytes."`
+}
+
+// shareSize measures what a download of the whole share contains. It takes a place among the zips,
+// because it reads as much of the tree as one.
+func (a *API) shareSize(c *call, in idInput) (shareSizeReply, error) {
+	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
+	if err != nil {
+		return shareSizeReply{}, err
+	}
+	if err := a.Downloads.CheckIssueShared(c.ctx(), visit, visit.EntryID); err != nil {
+		return shareSizeReply{}, err
+	}
+	if !visit.Entry.Folder {
+		return shareSizeReply{1, visit.Entry.Size}, nil
+	}
+	release, err := acquireZip(a.zipLimit, addressSource+addressKey(c.ip))
+	if err != nil {
+		return shareSizeReply{}, err
+	}
+	defer release()
+	archive, err := a.Tree.Archive(c.ctx(), files.ArchiveQuery{
+		IDs: []string{visit.EntryID}, Shared: true,
+		MaxFiles: download.MaxSharedFiles, MaxBytes: download.MaxSharedBytes,
+		ActorAt: func(context.Context, int64) (access.Actor, error) { return visit.Creator, nil },
+	})
+	if err != nil {
+		return shareSizeReply{}, err
+	}
+	count, size, err := archive.Measure(c.ctx())
+	return shareSizeReply{count, size}, err
 }
 
 // sharePreview shows a file of a share. Previews are not counted, so a share that has reached its

@@ -155,6 +155,7 @@ type visitedShareReply struct {
 	ID               string            `json:"id" required:"true"`
 	Title            string            `json:"title" required:"true" description:"Empty until the password is given, unless the creator set a title."`
 	CreatorName      string            `json:"creatorName" required:"true"`
+	Kind             string            `json:"kind" required:"true" enum:"file,folder" description:"Also before the password is given."`
 	File             *visitedFileReply `json:"file" required:"true" description:"null until the password is given."`
 	AllowPreview     *bool             `json:"allowPreview" required:"true" description:"null until the password is given."`
 	AllowDownload    *bool             `json:"allowDownload" required:"true" description:"null until the password is given."`
@@ -181,6 +182,10 @@ func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 		RequiresPassword: !visit.Authorized,
 		ViewCount:        visit.ViewCount, MaxViews: visit.MaxViews, DownloadCount: visit.DownloadCount,
 		MaxDownloads: visit.MaxDownloads,
+	}
+	reply.Kind = "file"
+	if visit.Entry.Folder {
+		reply.Kind = "folder"
 	}
 	if visit.Authorized {
 		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title,

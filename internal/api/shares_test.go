@@ -14,7 +14,7 @@ import (
 var shareID = regexp.MustCompile(`^[A-Za-z0-9]{12}$`)
 
 var shareFields = []string{
-	"id", "title", "creatorName", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount",
+	"id", "title", "creatorName", "kind", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount",
 	"maxViews", "downloadCount", "maxDownloads",
 }
 
@@ -44,7 +44,7 @@ func TestShare(t *testing.T) {
 		wantFields(t, "data of the visit", first.Object()["data"], "share")
 		wantFields(t, "the visited share", first.Value("share"), shareFields...)
 		wantJSON(t, "share", first.Value("share"), M{
-			"id": id, "title": "cat.png", "creatorName": "alice",
+			"id": id, "title": "cat.png", "creatorName": "alice", "kind": "file",
 			"file": M{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4,
 				"mimeType": "image/png"},
 			"allowPreview": true, "allowDownload": true, "expiresAt": nil, "requiresPassword": false, "viewCount": 1,
@@ -86,6 +86,7 @@ func TestShare(t *testing.T) {
 		view = visitShare(visitor, shareEntry(alice, folder)).OK(200)
 		wantJSON(t, "a folder", view.Value("share.file"),
 			M{"id": folder, "name": "trip", "path": "/", "type": "folder", "size": 0})
+		wantJSON(t, "kind of a folder", view.Value("share.kind"), "folder")
 	})
 }
 

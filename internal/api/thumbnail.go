@@ -100,31 +100,37 @@ func (a *API) linkThumbnail(c *call) error {
 // serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound when
 // there is none; RateLimited; Unavailable.
 func (c *call) serveThumbnail(content files.Content, size string, opts serveOptions) error {
-	if c.a.Thumbs == nil {
-		return noThumbnail()
-	}
-	media, err := c.a.sniffer.typeOf(c.ctx(), content)
-	if err != nil {
-		return err
-	}
-	if top, _, _ := strings.Cut(media, "/"); top != "image" || media == "image/svg+xml" {
-		return noThumbnail()
-	}
 	edge, err := strconv.Atoi(size)
 	if err != nil {
 		return err
 	}
-	original := thumb.Source{ID: content.ID, Size: content.Entry.Size,
-		Open: func(ctx context.Context) (blob.Object, error) {
-			return content.OpenRange(ctx, 0, content.Entry.Size)
-		}}
-	t, err := c.a.Thumbs.Get(c.ctx(), c.limitKey(), original, edge)
+	t, err := c.openThumbnail(content, edge)
 	if err != nil {
 		return err
 	}
 	defer t.Close() // after a sent answer this is the second Close, which does nothing
 	name := strings.TrimSuffix(content.Entry.Name, path.Ext(content.Entry.Name)) + "." + t.Ext
 	return c.serveBytes(servedContent{name, t.Type, t.ETag, t.Size(), time.Time{}, thumbnailSource{t}}, opts)
+}
+
+// openThumbnail returns the thumbnail whose longest edge has at most that many pixels. The caller
+// closes it. Faults: those of serveThumbnail.
+func (c *call) openThumbnail(content files.Content, edge int) (thumb.Thumbnail, error) {
+	if c.a.Thumbs == nil {
+		return thumb.Thumbnail{}, noThumbnail()
+	}
+	media, err := c.a.sniffer.typeOf(c.ctx(), content)
+	if err != nil {
+		return thumb.Thumbnail{}, err
+	}
+	if top, _, _ := strings.Cut(media, "/"); top != "image" || media == "image/svg+xml" {
+		return thumb.Thumbnail{}, noThumbnail()
+	}
+	original := thumb.Source{ID: content.ID, Size: content.Entry.Size,
+		Open: func(ctx context.Context) (blob.Object, error) {
+			return content.OpenRange(ctx, 0, content.Entry.Size)
+		}}
+	return c.a.Thumbs.Get(c.ctx(), c.limitKey(), original, edge)
 }
 
 func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbnail of this file.") }

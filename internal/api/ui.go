@@ -25,16 +25,20 @@ var (
 	assetRoute = route{auth: noAuth, limit: unlimited, handler: (*call).asset}
 )
 
-// The build writes noncePlaceholder where the nonce of an answer belongs, and failurePlaceholder
-// where the web UI reads why the page was sent.
+// The build writes noncePlaceholder where the nonce of an answer belongs, failurePlaceholder where
+// the web UI reads why the page was sent, and headPlaceholder where the description of a share
+// belongs.
 const (
 	noncePlaceholder   = "LARDER-NONCE"
 	failurePlaceholder = `data-failure=""`
+	headPlaceholder    = "<!-- head -->"
 )
 
-// ui is the built web UI: one page for all its addresses, and the files that this page loads.
+// ui is the built web UI: one page for all addresses of the application, one for shares, and the
+// files that these load.
 type ui struct {
 	index  string // "" when the binary was built without the web UI
+	share  string
 	assets map[string]asset
 
 	httpOrigins db.VersionedValue[[]string] // see httpOrigins
@@ -58,11 +62,15 @@ func newUI(dist fs.FS) (*ui, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the web UI: %w", err)
 	}
+	share, err := fs.ReadFile(dist, "share.html")
+	if err != nil {
+		return nil, fmt.Errorf("read the web UI: %w", err)
+	}
 	files, err := fs.ReadDir(dist, "assets")
 	if err != nil {
 		return nil, fmt.Errorf("read the web UI: %w", err)
 	}
-	u := &ui{index: string(index), assets: map[string]asset{}}
+	u := &ui{index: string(index), share: string(share), assets: map[string]asset{}}
 	for _, file := range files {
 		content, err := fs.ReadFile(dist, "assets/"+file.Name())
 		if err != nil {
@@ -143,18 +151,19 @@ func (c *call) shell() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
 	}
-	c.writeShell(http.StatusOK, "")
+	c.writeShell(c.a.ui.index, http.StatusOK, "", "")
 	return nil
 }
 
-// writeShell writes the page of the web UI. code is the error code of a failed navigation, for the
-// page to show; "" for none.
-func (c *call) writeShell(status int, code string) {
+// writeShell writes a page of the web UI. code is the error code of a failed navigation, for the
+// page to show; "" for none. head is HTML for the head of the page.
+func (c *call) writeShell(page string, status int, code, head string) {
 	nonce := rand.Text()
-	text := strings.ReplaceAll(c.a.ui.index, noncePlaceholder, nonce)
+	text := strings.ReplaceAll(page, noncePlaceholder, nonce)
 	if code != "" {
 		text = strings.Replace(text, failurePlaceholder, `data-failure="`+code+`"`, 1)
 	}
+	text = strings.Replace(text, headPlaceholder, head, 1) // last: the head contains texts of users
 	cache := "no-cache"
 	if status != http.StatusOK { // the answer depends on the caller and the request
 		cache = "private, no-store"

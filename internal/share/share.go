@@ -83,7 +83,7 @@ type Visitor struct {
 }
 
 // Visit is a share with what a visitor may see of it, by what its creator may do at this moment.
-// Unless Authorized is true, nothing about the file may be shown.
+// Unless Authorized is true, nothing about the entry may be shown but whether it is a folder.
 type Visit struct {
 	// AllowPreview and AllowDownload are the effective values: both are false without the creator's
 	// permission to download

@@ -23,12 +23,16 @@
     return answer;
   };
   window.larderBoot = {};
-  const me = ask("/api/users/me/settings");
-  ask("/api/public/settings");
-
   const [, app, screen, ...below] = location.pathname.split("/");
+  ask("/api/public/settings");
+  // The only request of the share, because it counts a view. The page needs no account.
+  if (app === "share") {
+    if (!root.dataset.failure) ask(`/api/shares/${screen}`);
+  } else ask("/api/users/me/settings");
+
   const files = {}; /* files */
-  for (const file of [...(files[root.lang] ?? []), ...((app === "app" && files[screen]) || [])]) {
+  const parts = { app: [root.lang, screen], share: [root.lang, "share", `share ${root.lang}`] }[app] ?? [root.lang];
+  for (const file of parts.flatMap((part) => files[part] ?? [])) {
     const link = document.createElement("link");
     const style = file.endsWith(".css");
     link.rel = style ? "preload" : "modulepreload";
@@ -50,7 +54,7 @@
       ask(`/api/files?path=${encodeURIComponent(path)}&page=1&limit=200&type=${type}${order}`, account);
   };
   // after an error, the screen sends the requests itself
-  me.then(async (answer) => answer.ok && listings((await answer.clone().json()).data.profile.id)).catch(
-    () => undefined,
-  );
+  window.larderBoot["/api/users/me/settings"]
+    .then(async (answer) => answer.ok && listings((await answer.clone().json()).data.profile.id))
+    .catch(() => undefined);
 })();

@@ -11,7 +11,7 @@ function shown(path: string): string[] {
   return [...new Set([...text.matchAll(/\bt\s*\??\.(\w+)/g)].map(([, area]) => area!))].sort();
 }
 
-const all = [...modulesFrom(["src/main.ts", "kit/main.ts"], { lazy: true })];
+const all = [...modulesFrom(["src/main.ts", "src/share.ts", "kit/main.ts"], { lazy: true })];
 const imports = all.flatMap(([file, text]) =>
   [...text.matchAll(/(withTexts\(\s*)?import\("(\.[^"]+)"\)((?:,\s*"\w+")*)/g)].flatMap(([, wrapped, to, areas]) => {
     const path = moduleAt(file, to!);
@@ -20,8 +20,8 @@ const imports = all.flatMap(([file, text]) =>
   }),
 );
 
-test("the first texts are enough for the first modules", () => {
-  expect(shown("src/main.ts").filter((area) => !first.includes(area))).toEqual([]);
+test.each(["src/main.ts", "src/share.ts"])("the first texts are enough for the first modules of %s", (page) => {
+  expect(shown(page).filter((area) => !first.includes(area))).toEqual([]);
 });
 
 test("the modules that are loaded later are found", () => {

@@ -9,13 +9,14 @@ const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
   .join("\n");
 
 /** The modules that a page may load: all that imports lead to. */
-const loaded = modulesFrom(["src/main.ts", "src/boot.js"], { lazy: true });
+const loaded = modulesFrom(["src/main.ts", "src/share.ts", "src/boot.js"], { lazy: true });
 const page = [...loaded.values()].join("\n");
 
 /** For other clients alone, or done by the page in another way. */
 const elsewhere = [
   "GET /api/openapi.json",
   "GET /api/public/health",
+  "GET /api/public/oembed", // programs that show addresses with a preview
   "GET /api/public/health/ready", // the page asks for what it needs until it comes
   "POST /api/compat/upload", // image clients
   "POST /api/upload/upload",
@@ -39,8 +40,8 @@ const later = [
   /^\w+ \/api\/free-mode\//,
   /^POST \/api\/auth\/(register|forgot-password|reset-password)$/,
   /^\w+ \/api\/users\/me\/(password|email\/.*|sessions.*)$/,
-  /^(POST|PATCH|DELETE) \/api\/shares\//,
-  /^GET \/api\/shares\/\{id\}/,
+  /^POST \/api\/shares\/$/,
+  /^(PATCH|DELETE) \/api\/shares\//,
 ];
 
 interface Interface {

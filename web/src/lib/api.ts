@@ -217,6 +217,7 @@ async function send({ url, method, headers, body, signal }: Call, named = true):
   const plain =
     (path.startsWith("/api/auth/") && path !== "/api/auth/csrf-token") ||
     path.startsWith("/api/public/") ||
+    /^\/api\/shares\/[^/]+\/verify$/.test(path) ||
     path.startsWith("/api/free-mode/");
   for (let tries = 0, renewed = false; ; tries++) {
     await ready(signal);

@@ -138,7 +138,10 @@ export function start(): void {
       link.target ||
       link.hasAttribute("download") ||
       link.origin !== location.origin ||
-      !link.pathname.startsWith("/app/")
+      // the page of a share is another page than the application
+      !(location.pathname.startsWith("/share/")
+        ? link.pathname === location.pathname
+        : link.pathname.startsWith("/app/"))
     )
       return;
     // For a link to an anchor on this page, the browser scrolls and moves the focus itself.

@@ -103,6 +103,12 @@ export async function begin(): Promise<void> {
   if (me) announce(me.profile.id);
 }
 
+/** As begin, for a page that needs no account: it stays a visitor's. */
+export async function beginVisit(): Promise<void> {
+  watch();
+  session.site = await take(client.GET("/api/public/settings"));
+}
+
 /** The settings of the signed-in account, undefined without one. */
 async function settings(): Promise<Schemas["ApiMySettingsReply"] | undefined> {
   const { data, error, response } = await whoIsSignedIn();

@@ -9,12 +9,15 @@ export interface Visit {
   allowDownload: boolean;
 }
 
-export function shared({ id, allowPreview, allowDownload }: Visit): Source {
-  const base = `/api/shares/${encodeURIComponent(id)}`;
-  const permissions: Permission[] = [
-    ...(allowPreview ? (["read"] as const) : []),
-    ...(allowDownload ? (["download"] as const) : []),
-  ];
+/** What a visitor may do with the entries of a share. */
+export function permissionsOf({ allowPreview, allowDownload }: Visit): Permission[] {
+  return [...(allowPreview ? (["read"] as const) : []), ...(allowDownload ? (["download"] as const) : [])];
+}
+
+export function shared(visit: Visit): Source {
+  const { id, allowPreview } = visit;
+  const share = encodeURIComponent(id);
+  const permissions = permissionsOf(visit);
   return {
     can: { search: false, sort: true, edit: false },
     most: 1000,
@@ -28,8 +31,10 @@ export function shared({ id, allowPreview, allowDownload }: Visit): Source {
       },
     }),
     thumbnail: (entry, size) =>
-      allowPreview && isImage(entry) ? `${base}/thumbnail?file=${encodeURIComponent(entry.id)}&size=${size}` : "",
-    content: (entry) => (allowPreview ? `${base}/preview?file=${encodeURIComponent(entry.id)}` : ""),
+      allowPreview && isImage(entry)
+        ? `/api/shares/${share}/thumbnail?file=${encodeURIComponent(entry.id)}&size=${size}`
+        : "",
+    content: (entry) => (allowPreview ? `/api/shares/${share}/preview?file=${encodeURIComponent(entry.id)}` : ""),
     async download(entry) {
       const params = { path: { id }, query: { file: entry.id } };
       return (await take(client.GET("/api/shares/{id}/download", { params }))).url;

@@ -1,0 +1,171 @@
+/**
+ * The visit of a share. The share is requested once, because each request that shows it counts as a
+ * view; src/boot.js has sent that request. A password gives access for 15 minutes: after that, the
+ * next request asks for the password again, and then goes on.
+ */
+import { client, Failure, take, type Schemas } from "./api";
+import type { Entry } from "./entry";
+import { isDrawing, refusal } from "./preview";
+import { permissionsOf, shared } from "./source/share";
+import type { Source } from "./source/source";
+
+export type Share = Schemas["ApiVisitedShareReply"];
+
+/** The codes after which a share cannot be opened any more. */
+const endings = ["SHARE_REVOKED", "SHARE_EXPIRED", "SHARE_LIMIT_REACHED"];
+
+export class Visit {
+  /** The share, undefined until it has arrived. */
+  share = $state.raw<Share>();
+  /** The code of the reason why the share cannot be opened, "" while it can. */
+  ended = $state("");
+  /** The reason why the share has not arrived. */
+  problem = $state.raw<unknown>();
+  /** The access has ended, and the page asks for the password. */
+  asking = $state(false);
+  /** How often the password was given again; addresses contain it, so that pictures load again. */
+  private renewed = $state(0);
+  /** Downloads of this visit, which the share does not count yet. */
+  private downloads = $state(0);
+  private exhausted = $state(false);
+  private waiting: { promise: Promise<boolean>; settle: (given: boolean) => void } | undefined;
+  private checking: Promise<unknown> | undefined;
+
+  constructor(
+    readonly id: string,
+    ended: string,
+  ) {
+    this.ended = ended;
+    if (ended === "") void this.open();
+  }
+
+  /** Requests the share. */
+  async open(): Promise<void> {
+    this.problem = undefined;
+    try {
+      const params = { path: { id: this.id } };
+      this.share = (await take(client.GET("/api/shares/{id}", { params }))).share;
+    } catch (cause) {
+      const code = cause instanceof Failure ? cause.code : "";
+      if (endings.includes(code) || code === "NOT_FOUND") this.ended = code;
+      else this.problem = cause;
+    }
+  }
+
+  /** Submits the password. Throws Failure. */
+  async unlock(password: string): Promise<void> {
+    try {
+      await take(client.POST("/api/shares/{id}/verify", { params: { path: { id: this.id } }, body: { password } }));
+    } catch (cause) {
+      // VALIDATION_ERROR: the share has no password any more
+      if (!(cause instanceof Failure) || cause.code !== "VALIDATION_ERROR") {
+        this.noteEnd(cause);
+        throw cause;
+      }
+    }
+    if (this.share?.requiresPassword !== false) return this.open();
+    this.renewed++;
+    this.answer(true);
+  }
+
+  /** Ends the question for the password. */
+  answer(given: boolean): void {
+    this.asking = false;
+    this.waiting?.settle(given);
+    this.waiting = undefined;
+  }
+
+  /**
+   * Makes a request, and makes it again when the visitor has given the password again. Throws
+   * Failure.
+   */
+  async run<Result>(request: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await request();
+      } catch (cause) {
+        this.noteEnd(cause);
+        if (!(cause instanceof Failure) || cause.code !== "INVALID_PASSWORD" || !(await this.renew())) throw cause;
+      }
+    }
+  }
+
+  /**
+   * Finds out why bytes were not shown; the access may have ended. Resolves to the code, "" for
+   * none, and to whether the visitor has given the password again.
+   */
+  async check(address: string): Promise<{ code: string; renewed: boolean }> {
+    const code = await refusal(address);
+    if (code === "SHARE_EXPIRED") this.ended = code;
+    return { code, renewed: code === "INVALID_PASSWORD" && (await this.renew()) };
+  }
+
+  /** As check, once at a time: many pictures of a page fail together. */
+  checkPicture(address: string): void {
+    this.checking ??= this.check(address).then(() => (this.checking = undefined));
+  }
+
+  /** Asks for the password again. Resolves to whether it was given. */
+  renew(): Promise<boolean> {
+    if (!this.waiting) {
+      let settle!: (given: boolean) => void;
+      const promise = new Promise<boolean>((resolve) => (settle = resolve));
+      this.waiting = { promise, settle };
+      this.asking = true;
+    }
+    return this.waiting.promise;
+  }
+
+  /** How many downloads are left, undefined without a limit. */
+  get left(): number | undefined {
+    if (!this.share || this.share.maxDownloads === null) return undefined;
+    if (this.exhausted) return 0;
+    return Math.max(0, this.share.maxDownloads - this.share.downloadCount - this.downloads);
+  }
+
+  /** Whether files can be downloaded now. */
+  get downloadable(): boolean {
+    return this.share?.allowDownload === true && this.left !== 0;
+  }
+
+  /** The entry that is shared. */
+  get entry(): Entry | undefined {
+    const { share } = this;
+    if (!share?.file) return undefined;
+    const permissions = permissionsOf(this.rights(share));
+    return { ...share.file, hasPassword: false, permissions, createdAt: null, updatedAt: null };
+  }
+
+  /** The source of what is shared. Its requests ask for the password when the access has ended. */
+  source(): Source {
+    const source = shared(this.rights(this.share!));
+    const again = (address: string) => (address && this.renewed > 0 ? `${address}&again=${this.renewed}` : address);
+    return {
+      ...source,
+      read: (wanted) => {
+        const reader = source.read(wanted);
+        return { split: reader.split, page: (...page) => this.run(() => reader.page(...page)) };
+      },
+      // the service neither draws nor shows drawings of others
+      thumbnail: (entry, size) => (isDrawing(entry) ? "" : again(source.thumbnail(entry, size))),
+      content: (entry) => again(source.content(entry)),
+      download: async (entry) => {
+        const address = await this.run(() => source.download(entry));
+        this.downloads++;
+        return address;
+      },
+    };
+  }
+
+  private rights(share: Share) {
+    const { allowPreview, allowDownload } = share;
+    return { id: this.id, allowPreview: allowPreview === true, allowDownload: allowDownload === true };
+  }
+
+  private noteEnd(cause: unknown): void {
+    if (!(cause instanceof Failure)) return;
+    // the limit of downloads ends only these
+    if (cause.code === "SHARE_LIMIT_REACHED") this.exhausted = true;
+    else if (endings.includes(cause.code)) this.ended = cause.code;
+  }
+}
