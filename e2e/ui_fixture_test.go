@@ -42,7 +42,9 @@ func (s *uiFixture) lan(t *testing.T) string {
 func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 	t.Helper()
 	switch what {
-	case "createManyFiles": // ten thousand files in the first service; all other requests concern the second
+	case "expireShare":
+		s.expireShare(t, with)
+	case "createManyFiles": // ten thousand files in the first service; all further requests concern the second
 		createManyFiles(t, s.site.admin(t), s.keyed)
 	case "settings":
 		s.faultSite.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
@@ -79,6 +81,21 @@ func (s *uiFixture) reset(t *testing.T) {
 	}
 	settings := object{"rateLimitRequestsPerMinute": 10_000}
 	s.faultSite.admin(t).do(t, "PATCH", "/api/admin/settings", settings).want(t, 200)
+}
+
+// expireShare expires a share of the first service by its id, since no lifetime is shorter than a
+// minute.
+func (s *uiFixture) expireShare(t *testing.T, with json.RawMessage) {
+	t.Helper()
+	var share struct{ ID string }
+	if err := json.Unmarshal(with, &share); err != nil {
+		t.Fatal(err)
+	}
+	d := s.site.site.sqlite(t)
+	defer d.Close()
+	if _, err := d.Exec("UPDATE shares SET expires_at = created_at WHERE id = ?", share.ID); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // expire expires all open upload sessions in the database, since no setting shortens their lifetime

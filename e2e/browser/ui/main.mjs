@@ -35,6 +35,7 @@ import * as long from './long.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
+import * as share from './share.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
@@ -61,6 +62,7 @@ const scenarios = [
   ...places.scenarios,
   ...arrivals.scenarios,
   ...interruptions.scenarios,
+  ...share.scenarios,
   ...shown.scenarios,
   ...thumbs.scenarios,
   ...keys.scenarios,
@@ -88,8 +90,8 @@ for (const { name, forms, run, lan } of config.kit ? kit.scenarios : scenarios) 
         ask,
         username: config.users?.[form.language],
         figure: (what, figures) => say({ figure: what, figures }),
-        shot: (what) =>
-          config.shots && picture(page, `${config.shots}/${what}-${Object.values(form).join('-')}.png`, config.still),
+        shot: (what, shown = page) =>
+          config.shots && picture(shown, `${config.shots}/${what}-${Object.values(form).join('-')}.png`, config.still),
       })
       error = page.faults().join('\n')
     } catch (cause) {

@@ -1,0 +1,385 @@
+// The page of a share, as a stranger sees it in a profile of their own: "I send a share link to a
+// friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
+import { readFile } from 'node:fs/promises'
+import { createFolder, enter } from './files.mjs'
+import { equal, inspect, open, until } from './harness.mjs'
+import { cramped } from './phone.mjs'
+import { png, wave } from './pictures.mjs'
+
+// The texts of the page, by language.
+const texts = {
+  'en-US': {
+    from: (name) => `From ${name}`,
+    download: 'Download',
+    downloadAll: 'Download all',
+    left: '2 of 3 downloads left',
+    noneLeft: 'No downloads left',
+    viewOnly: 'View only',
+    folderFrom: (name) => `${name} shared a folder with you`,
+    password: 'Password',
+    open: 'Open',
+    wrong: 'Wrong password.',
+    again: 'Enter the password again',
+    expired: 'This share has expired',
+    revoked: 'This share no longer works',
+    usedUp: 'This share is used up',
+    missing: "This share doesn't exist",
+    noPreview: 'Previews are switched off for this share.',
+    close: 'Close',
+    next: 'Next',
+    slideshow: 'Slideshow',
+    pause: 'Pause the slideshow',
+    select: 'Select',
+    downloadSelected: 'Download selected',
+    chosen: '2 selected',
+    location: 'Location',
+    empty: 'This folder is empty',
+  },
+  'zh-CN': {
+    from: (name) => `来自 ${name}`,
+    download: '下载',
+    downloadAll: '全部下载',
+    left: '剩余下载次数：2 / 3',
+    noneLeft: '下载次数已用完',
+    viewOnly: '仅供查看',
+    folderFrom: (name) => `${name} 向您分享了一个文件夹`,
+    password: '密码',
+    open: '打开',
+    wrong: '密码不正确。',
+    again: '请再次输入密码',
+    expired: '分享已过期',
+    revoked: '分享已失效',
+    usedUp: '查看次数已用完',
+    missing: '分享不存在',
+    noPreview: '分享者关闭了预览。',
+    close: '关闭',
+    next: '下一个',
+    slideshow: '幻灯片放映',
+    pause: '暂停放映',
+    select: '选择',
+    downloadSelected: '下载所选文件',
+    chosen: '已选择 2 项',
+    location: '位置',
+    empty: '此文件夹为空',
+  },
+}
+
+const phones = () => [
+  { language: 'en-US', theme: 'light', size: 'phone' },
+  { language: 'zh-CN', theme: 'dark', size: 'phone' },
+]
+const narrow = () => [
+  { language: 'en-US', theme: 'dark', size: 'small' },
+  { language: 'zh-CN', theme: 'light', size: 'small' },
+]
+
+const shapes = [
+  [900, 600],
+  [600, 900],
+  [1200, 400],
+  [640, 640],
+  [800, 600],
+  [500, 700],
+]
+const pictures = shapes.map(([width, height], n) => ({
+  name: `lake ${n + 1}.png`,
+  bytes: png(width, height, n / shapes.length).toString('base64'),
+}))
+const song = { name: 'song.wav', bytes: wave(2).toString('base64') }
+const notes = { name: 'notes.txt', bytes: btoa('a few words for a friend') }
+
+// api sends a request in the session of the owner's page and returns the data of the answer.
+const api = (page, method, path, body) =>
+  page.evaluate(
+    async ({ method, path, body }) => {
+      const { data } = await (await fetch('/api/auth/csrf-token')).json()
+      const answer = await fetch(path, {
+        method,
+        headers: { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      const told = await answer.json()
+      if (!told.success) throw new Error(`${method} ${path}: ${JSON.stringify(told)}`)
+      return told.data
+    },
+    { method, path, body },
+  )
+
+// share shares an entry by its path and returns the id of the share.
+async function share(page, path, options = {}) {
+  const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
+  const { items } = await api(page, 'GET', `/api/files?limit=1000&path=${encodeURIComponent(parent)}`)
+  const fileId = items.find((item) => item.name === name).id
+  return (await api(page, 'POST', '/api/shares/', { fileId, ...options })).share.id
+}
+
+const counts = async (page, id) => {
+  const { viewCount, downloadCount } = (await api(page, 'GET', '/api/shares/?limit=100')).items.find(
+    (one) => one.id === id,
+  )
+  return { viewCount, downloadCount }
+}
+
+// stranger opens a page in a profile of its own, which notes its requests to the service.
+async function stranger(page, { language, theme, size, base }) {
+  const guest = await open(page.context().browser(), { language, theme, size, base })
+  guest.asked = []
+  guest.on('request', (request) => {
+    const { pathname } = new URL(request.url())
+    if (pathname.startsWith('/api/')) guest.asked.push(`${request.method()} ${pathname}`)
+  })
+  return guest
+}
+
+// done closes the page of a stranger, which must have had no fault.
+async function done(guest) {
+  equal('faults of the stranger’s page', guest.faults(), [])
+  await guest.context().close()
+}
+
+async function look(guest, config, what) {
+  equal(`faults of ${what}`, await inspect(guest), [])
+  equal(`what does not fit in ${what}`, await cramped(guest, config), [])
+  await config.shot(`share-${what}`, guest)
+}
+
+const arrived = (guest, least) =>
+  guest.waitForFunction(
+    (least) =>
+      [...document.querySelectorAll('main img')].filter(
+        (image) => image.complete && image.naturalWidth > 0 && image.getBoundingClientRect().width > 0,
+      ).length >= least,
+    least,
+  )
+
+const saved = async (guest, click) => {
+  const [download] = await Promise.all([guest.waitForEvent('download'), click()])
+  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) }
+}
+
+async function opensPicture(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `For friends ${config.size}`, pictures.slice(0, 1))
+  const id = await share(page, `${folder}/lake 1.png`, { title: 'The lake in May', maxDownloads: 3 })
+  const guest = await stranger(page, config)
+  const answer = await guest.goto(`/share/${id}`)
+  equal('the status', answer.status(), 200)
+  await guest.getByRole('heading', { level: 1, name: 'The lake in May' }).waitFor()
+  await guest.getByText(say.from(config.username)).waitFor()
+  const shown = guest.getByRole('main').getByRole('img', { name: 'lake 1.png' })
+  const fills = (image) => Math.round(image.getBoundingClientRect().width) === innerWidth
+  await until('a picture as wide as the page', () => shown.evaluate(fills))
+  await look(guest, config, 'picture')
+  const button = guest.getByRole('button', { name: say.download })
+  const { name, bytes } = await saved(guest, () => button.click())
+  equal('the name of the download', name, 'lake 1.png')
+  equal('whether the bytes are the same', bytes.toString('base64') === pictures[0].bytes, true)
+  await guest.getByText(say.left).waitFor()
+  equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
+  equal('requests about an account', guest.asked.filter((one) => /users|auth|\/api\/files/.test(one)), [])
+  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 1 })
+  await done(guest)
+}
+
+async function walksGallery(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Trip ${config.size}`, [...pictures, notes])
+  await createFolder(page, config, 'Second day', pictures.slice(0, 2), folder)
+  await createFolder(page, config, 'Nothing', [], folder)
+  const id = await share(page, folder, { title: 'Trip to the lakes' })
+  const guest = await stranger(page, config)
+  await guest.goto(`/share/${id}`)
+  await arrived(guest, pictures.length)
+  await guest.getByRole('button', { name: new RegExp(`^${say.downloadAll}.*\\(`) }).waitFor()
+  await look(guest, config, 'gallery')
+
+  await guest.getByRole('link', { name: 'lake 1.png' }).click()
+  const viewer = guest.locator('dialog[open]')
+  await viewer.getByRole('heading', { name: 'lake 1.png' }).waitFor()
+  await look(guest, config, 'viewer')
+  await viewer.getByRole('button', { name: say.next }).click()
+  await viewer.getByRole('heading', { name: 'lake 2.png' }).waitFor()
+  await guest.goBack()
+  await viewer.waitFor({ state: 'detached' })
+
+  await guest.getByRole('button', { name: say.slideshow }).click()
+  await viewer.getByRole('button', { name: say.pause }).waitFor()
+  await viewer.getByRole('heading', { name: 'lake 2.png' }).waitFor() // by itself
+  await viewer.getByRole('button', { name: say.close }).click()
+  await viewer.waitFor({ state: 'detached' })
+
+  await guest.getByRole('link', { name: /^notes\.txt/ }).click()
+  await viewer.getByText('a few words for a friend').waitFor()
+  await look(guest, config, 'text')
+  await viewer.getByRole('button', { name: say.close }).click()
+
+  await guest.getByRole('link', { name: 'Second day' }).click()
+  await guest.getByRole('heading', { level: 2, name: 'Second day' }).waitFor()
+  await arrived(guest, 2)
+  await look(guest, config, 'below')
+  await guest.getByRole('navigation', { name: say.location }).getByRole('link').click()
+  await guest.getByRole('link', { name: 'Nothing' }).click()
+  await guest.getByRole('heading', { name: say.empty }).waitFor()
+  await look(guest, config, 'empty')
+  await guest.goBack()
+
+  await guest.getByRole('button', { name: say.select, exact: true }).click()
+  for (const name of ['lake 3.png', 'notes.txt']) await guest.getByRole('checkbox', { name }).check()
+  await guest.getByText(say.chosen).waitFor()
+  await look(guest, config, 'select')
+  const names = []
+  guest.on('download', (download) => names.push(download.suggestedFilename()))
+  await guest.getByRole('button', { name: say.downloadSelected }).click()
+  await until('two downloads', () => names.length === 2)
+  equal('the downloads', names, ['lake 3.png', 'notes.txt'])
+  const zip = await saved(guest, () => guest.getByRole('button', { name: say.downloadAll }).click())
+  equal('the whole folder', zip.name, `Trip ${config.size}.zip`)
+  equal('what a zip begins with', zip.bytes.subarray(0, 2).toString(), 'PK')
+  equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
+  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 3 })
+  await done(guest)
+}
+
+async function asksPassword(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Private ${config.size}`, [...pictures.slice(0, 2), notes])
+  await createFolder(page, config, 'Inside', pictures.slice(0, 2), folder)
+  const id = await share(page, folder, { password: 'open sesame', maxViews: 1 })
+  const guest = await stranger(page, config)
+  equal('the status', (await guest.goto(`/share/${id}`)).status(), 200)
+  await guest.getByRole('heading', { level: 1, name: say.folderFrom(config.username) }).waitFor()
+  await look(guest, config, 'password')
+  const field = guest.getByLabel(say.password, { exact: true })
+  await field.fill('wrong')
+  await guest.getByRole('button', { name: say.open, exact: true }).click()
+  await guest.getByText(say.wrong).waitFor()
+  await look(guest, config, 'password-wrong')
+  equal('whether the focus is on the password', await field.evaluate((it) => it === document.activeElement), true)
+  await field.fill('open sesame')
+  await guest.keyboard.press('Enter')
+  await guest.getByRole('heading', { level: 1, name: `Private ${config.size}` }).waitFor()
+  await arrived(guest, 2)
+
+  await guest.getByRole('link', { name: 'Inside' }).click()
+  await arrived(guest, 2)
+  await guest.context().clearCookies() // as after 15 minutes
+  await guest.getByRole('link', { name: 'lake 1.png' }).click()
+  const asks = guest.getByRole('dialog', { name: say.again })
+  await asks.waitFor()
+  await look(guest, config, 'password-again')
+  const again = asks.getByLabel(say.password, { exact: true })
+  equal('whether the focus is in the dialog', await again.evaluate((it) => it === document.activeElement), true)
+  await again.fill('open sesame')
+  await asks.getByRole('button', { name: say.open, exact: true }).click()
+  await asks.waitFor({ state: 'detached' })
+  const viewer = guest.locator('dialog[open]')
+  const shown = viewer.getByRole('img', { name: 'lake 1.png' })
+  await until('the picture', () => shown.evaluate((image) => image.complete && image.naturalWidth > 0))
+  const file = await saved(guest, () => viewer.getByRole('button', { name: say.download }).click())
+  equal('the download', file.name, 'lake 1.png')
+  equal('the place', new URL(guest.url()).searchParams.get('path'), '/Inside')
+  await guest.getByRole('heading', { level: 2, name: 'lake 1.png' }).waitFor()
+  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 1 })
+  await done(guest)
+}
+
+async function tellsEnds(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Ended ${config.size}`, [pictures[0], notes])
+  const path = `${folder}/lake 1.png`
+  const guest = await stranger(page, config)
+  const shows = async (id, status, heading, what) => {
+    equal(`the status of ${what}`, (await guest.goto(`/share/${id}`)).status(), status)
+    await guest.getByRole('heading', { level: 1, name: heading }).waitFor()
+    await look(guest, config, what)
+  }
+  const expired = await share(page, path, { expiresIn: 60 })
+  await config.ask('expireShare', { id: expired })
+  await shows(expired, 410, say.expired, 'expired')
+  const revoked = await share(page, path)
+  await api(page, 'DELETE', `/api/shares/${revoked}`)
+  await shows(revoked, 410, say.revoked, 'revoked')
+  await shows('abcdefghijkl', 404, say.missing, 'not-found')
+  equal('requests of shares that have ended', guest.asked.filter((one) => one.includes('/api/shares/')), [])
+
+  const once = await share(page, path, { maxViews: 1 })
+  await guest.goto(`/share/${once}`)
+  await guest.getByRole('heading', { level: 1, name: 'lake 1.png' }).waitFor()
+  await shows(once, 410, say.usedUp, 'used-up')
+
+  await guest.goto(`/share/${await share(page, path, { allowPreview: false, maxDownloads: 1 })}`)
+  await guest.getByText(say.noPreview).waitFor()
+  await look(guest, config, 'no-preview')
+  await saved(guest, () => guest.getByRole('banner').getByRole('button', { name: say.download }).click())
+  await guest.getByText(say.noneLeft).waitFor()
+  equal('buttons to download', await guest.getByRole('button', { name: say.download }).count(), 0)
+
+  await guest.goto(`/share/${await share(page, folder, { allowDownload: false })}`)
+  await arrived(guest, 1)
+  await guest.getByText(say.viewOnly).waitFor()
+  equal('buttons to download', await guest.getByRole('button', { name: say.download }).count(), 0)
+  await look(guest, config, 'no-download')
+  await done(guest)
+}
+
+// Files other than pictures, each alone.
+async function opensOthers(page, config) {
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Others ${config.size}`, [notes, song])
+  const guest = await stranger(page, config)
+  await guest.goto(`/share/${await share(page, `${folder}/notes.txt`)}`)
+  await guest.getByText('a few words for a friend').waitFor()
+  await look(guest, config, 'one-text')
+  await guest.goto(`/share/${await share(page, `${folder}/song.wav`)}`)
+  await guest.waitForFunction(() => document.querySelector('audio')?.duration > 1)
+  await look(guest, config, 'one-sound')
+  await done(guest)
+}
+
+// Everything by the keyboard alone.
+async function byKeyboard(page, config) {
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'By keys', [...pictures.slice(0, 3), notes])
+  const guest = await stranger(page, config)
+  await guest.goto(`/share/${await share(page, folder)}`)
+  await arrived(guest, 3)
+  await look(guest, config, 'desk')
+  const scripts = await guest.evaluate(() =>
+    performance
+      .getEntriesByType('resource')
+      .filter(({ name }) => name.endsWith('.js'))
+      .map(({ name, encodedBodySize }) => ({ name: name.replace(/.*\//, ''), size: encodedBodySize })),
+  )
+  const sum = scripts.reduce((all, { size }) => all + size, 0)
+  config.figure('the page of a share', { files: scripts.length, bytes: sum })
+  if (sum === 0 || sum > 60 << 10) throw new Error(`the page loads ${sum} bytes: ${JSON.stringify(scripts)}`)
+  const focused = () => guest.evaluate(() => document.activeElement.getAttribute('aria-label'))
+  for (let n = 0; n < 12 && (await focused()) !== 'lake 2.png'; n++) await guest.keyboard.press('Tab')
+  equal('the focus', await focused(), 'lake 2.png')
+  await guest.keyboard.press('Enter')
+  const heading = guest.locator('dialog[open] h2')
+  await heading.filter({ hasText: 'lake 2.png' }).waitFor()
+  await guest.keyboard.press('ArrowRight')
+  await heading.filter({ hasText: 'lake 3.png' }).waitFor()
+  await guest.keyboard.press('Escape')
+  await guest.locator('dialog[open]').waitFor({ state: 'detached' })
+  equal('the focus after the viewer', await focused(), 'lake 2.png')
+  await done(guest)
+}
+
+export const scenarios = [
+  { name: 'a stranger opens a shared picture', forms: () => [...phones(), ...narrow()], run: opensPicture },
+  { name: 'a stranger walks through a shared gallery', forms: phones, run: walksGallery },
+  { name: 'a stranger enters the password of a share', forms: phones, run: asksPassword },
+  { name: 'a stranger learns how a share has ended', forms: () => [...phones(), ...narrow()], run: tellsEnds },
+  { name: 'a stranger opens other shared files', forms: phones, run: opensOthers },
+  {
+    name: 'a share is shown by the keyboard alone',
+    forms: () => [{ language: 'en-US', theme: 'light', size: 'desk' }],
+    run: byKeyboard,
+  },
+]
