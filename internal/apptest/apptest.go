@@ -10,9 +10,12 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -111,7 +114,7 @@ func start(
 	for _, fn := range change {
 		fn(&cfg)
 	}
-	if engine == "sqlite" {
+	if _, err := os.Stat(cfg.DatabaseFile()); engine == "sqlite" && errors.Is(err, fs.ErrNotExist) {
 		dbtest.WriteMigrated(t, cfg.DatabaseFile())
 	}
 	l := &Larder{Clock: &Clock{now: time.Now()}, Log: &LogBuffer{}, Resolver: &Resolver{}, cfg: cfg, t: t,
