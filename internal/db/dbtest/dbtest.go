@@ -90,8 +90,19 @@ func MigratedURL(t testing.TB) string {
 	if err := migratedTemplate(); err != nil {
 		t.Fatal(err)
 	}
-	return newDatabase(t, " TEMPLATE "+templateName())
+	return newDatabase(t, " TEMPLATE "+templateName()+copyStrategy())
 }
+
+// copyStrategy chooses the faster way to copy a database where the server knows several (PostgreSQL
+// 15).
+var copyStrategy = sync.OnceValue(func() string {
+	var version int
+	if err := server.QueryRow("SELECT current_setting('server_version_num')::INTEGER").Scan(&version); err != nil ||
+		version < 150000 {
+		return ""
+	}
+	return " STRATEGY file_copy"
+})
 
 // migratedTemplate creates the database that others are copies of. It stays until the server ends.
 var migratedTemplate = sync.OnceValue(func() error {
