@@ -139,6 +139,7 @@ async function outdated(page, config) {
   const say = labels[config.language]
   await openFolder(page, config, 'Old', ['a.txt'])
   await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
+  await page.locator('[aria-selected=true]').waitFor()
   await page.route('**/app/assets/DeleteDialog*', (route) => route.fulfill({ status: 404, body: '' }))
   await page.keyboard.press('Delete')
   const told = page.getByRole('region', { name: say.notices })
