@@ -35,7 +35,6 @@ export const share: typeof zh = {
   slideshow: "Slideshow",
   pause: "Pause the slideshow",
   play: "Resume the slideshow",
-  zoom: "Zoom",
   home: (site) => `Go to ${site}`,
   offline: "You're offline. The page goes on when you're back online.",
   silent: "The server isn't answering. The page goes on when it does.",

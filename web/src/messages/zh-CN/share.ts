@@ -33,7 +33,6 @@ export const share = {
   slideshow: "幻灯片放映",
   pause: "暂停放映",
   play: "继续放映",
-  zoom: "缩放",
   home: (site: string) => `前往 ${site} 首页`,
   offline: "当前离线。恢复连接后将继续。",
   silent: "服务器没有响应。恢复后将继续。",
