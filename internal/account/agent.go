@@ -29,8 +29,8 @@ func (o Origin) row(id, userID string, sessionVersion, roleVersion int64) sessio
 	return r
 }
 
-// cleanAgent returns what is stored of a User-Agent: valid UTF-8 without control characters and
-// text-direction overrides, at most maxAgent bytes.
+// cleanAgent returns a User-Agent in the form in which the database stores it: valid UTF-8 of at
+// most maxAgent bytes, without control characters and text-direction overrides.
 func cleanAgent(agent string) string {
 	agent = agent[:min(len(agent), 8*maxAgent)] // bounds the work; what is dropped makes room for more
 	agent = strings.Map(func(r rune) rune {
