@@ -357,16 +357,15 @@ func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 }
 
 // With libvips installed, thumbnails are WebP, also of HEIC and AVIF. With thumbnails switched off
-// there are none.
+// there are none. The test is not parallel: libvips has 10 seconds for a picture, which are too few
+// beside many other tests.
 func TestThumbnailSetting(t *testing.T) {
-	t.Parallel()
 	if thumb.FindVips() == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
 	}
 	for setting, want := range map[config.Thumbnails]string{config.ThumbnailsAuto: "image/webp",
 		config.ThumbnailsBuiltIn: "", config.ThumbnailsOff: ""} {
 		t.Run(string(setting), func(t *testing.T) {
-			t.Parallel()
 			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.Thumbnails = setting })
 			alice := l.User(t, "alice")
 			for name, content := range map[string][]byte{"a.heic": thumbtest.HEIC, "a.avif": thumbtest.AVIF} {
