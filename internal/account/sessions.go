@@ -1,9 +1,11 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -49,6 +51,7 @@ func (s *Service) Sessions(ctx context.Context, userID string) ([]ListedSession,
 		}
 		all[i] = ListedSession{r.id, deviceOf(r.agent), r.ip, r.createdAt, r.lastUsedAt}
 	}
+	slices.SortStableFunc(all, func(a, b ListedSession) int { return cmp.Compare(b.LastUsedAt, a.LastUsedAt) })
 	return all, nil
 }
 

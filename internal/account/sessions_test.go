@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -307,6 +308,32 @@ func TestEndingASessionWaitsForOlderReplicas(t *testing.T) {
 		if got := w.oldestSchema(); got != 15 {
 			t.Errorf("a replica that knows schema %d may start", got)
 		}
+	})
+}
+
+// A use counts for the order of the list before it is written.
+func TestSessionsAreListedByLastUse(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newFixture(t, d)
+		ann := w.addUser("ann")
+		_, first := w.issueFrom(ann, account.Origin{})
+		w.advance(time.Second)
+		_, second := w.issueFrom(ann, account.Origin{})
+		w.advance(time.Second)
+		order := func(what string, want ...string) {
+			t.Helper()
+			var got []string
+			for _, s := range w.listed(ann) {
+				got = append(got, s.ID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+		}
+		order("at first", second.ID, first.ID)
+		w.Touch(first.ID)
+		order("after a use of the first", first.ID, second.ID)
 	})
 }
 
