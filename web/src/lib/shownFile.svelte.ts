@@ -2,7 +2,7 @@
 import { SvelteMap } from "svelte/reactivity";
 import type { Entry } from "./entry";
 import { t } from "./i18n.svelte";
-import { isDrawing, kindOf } from "./preview";
+import { kindOf } from "./preview";
 import type { Visit } from "./visit.svelte";
 
 export class ShownFiles {
@@ -22,8 +22,7 @@ export class ShownFiles {
 
   /** Reports whether the file is shown as a picture. */
   isPicture(entry: Entry): boolean {
-    const previews = this.visit.share?.allowPreview === true;
-    return previews && kindOf(entry) === "image" && !isDrawing(entry) && !this.problems.has(entry.id);
+    return this.visit.isPicture(entry) && !this.problems.has(entry.id);
   }
 
   /** Notes why a file is not shown. Where the access had ended, the file loads again. */

@@ -5,7 +5,7 @@
  */
 import { client, Failure, take, type Schemas } from "./api";
 import type { Entry } from "./entry";
-import { isDrawing, refusal } from "./preview";
+import { isDrawing, kindOf, refusal } from "./preview";
 import { permissionsOf, shared } from "./source/share";
 import type { Source } from "./source/source";
 
@@ -126,6 +126,11 @@ export class Visit {
   /** Whether files can be downloaded now. */
   get downloadable(): boolean {
     return this.share?.allowDownload === true && this.left !== 0;
+  }
+
+  /** Whether the page shows an entry as a picture. */
+  isPicture(entry: Entry): boolean {
+    return this.share?.allowPreview === true && kindOf(entry) === "image" && !isDrawing(entry);
   }
 
   /** The entry that is shared. */

@@ -1,0 +1,17 @@
+/** Downloads from a share. */
+import { explain, type Entry } from "../../lib/entry";
+import { t } from "../../lib/i18n.svelte";
+import { save } from "../../lib/preview";
+import type { Source } from "../../lib/source/source";
+import { toast } from "../../lib/toasts.svelte";
+
+/** Makes the browser save an entry. If that fails, it tells the visitor why, and resolves to false. */
+export async function download(source: Source, entry: Entry): Promise<boolean> {
+  try {
+    await save(source, entry);
+    return true;
+  } catch (cause) {
+    toast("error", explain(cause, { SHARE_LIMIT_REACHED: t.share.noneLeft, NOT_FOUND: t.share.notThere }));
+    return false;
+  }
+}
