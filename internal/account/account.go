@@ -6,7 +6,7 @@
 // a new password, disabling and banning raise the session version, a change of role raises the role
 // version. Every change of a user also raises the config version. Users are cached under the config
 // version, so all replicas learn of the change at once. Each session also has a row, by which it
-// can be ended by itself.
+// can be ended individually.
 //
 // An account has a home and a quota, which belong to other packages. Package lifecycle combines
 // them.
@@ -91,7 +91,7 @@ type Service struct {
 	letters    *letter.Service
 	wake       func()
 	users      *db.VersionedMap[string, User]
-	sessions   *db.VersionedMap[string, bool] // by id: whether the session was ended by itself
+	sessions   *db.VersionedMap[string, bool] // by id: whether the session was ended individually
 	uses       *lastuse.Recorder              // of sessions
 	hashing    *hashQueue
 

@@ -122,7 +122,7 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string,
 
 // Logout ends every session of the user that the token names. It does nothing, without an error,
 // for a token that is forged, expired, or older than the last logout, new password or change of
-// role, and for one whose session was ended by itself.
+// role, and for one whose session was ended individually.
 func (s *Service) Logout(ctx context.Context, token string) error {
 	c, err := s.parse(token)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // Each sign-in has a row, by which a user sees where the account is signed in and ends one session
-// or all others. The row says only whether the session was ended by itself; the versions of the
+// or all others. The row says only whether the session was ended individually; the versions of the
 // user end all sessions at once, as before. docs/adr/0012 has the reasons.
 
 const (
@@ -112,8 +112,8 @@ func (s *Service) changeSessions(ctx context.Context, current Session,
 	})
 }
 
-// CheckLasting reads from the database whether a session of a user was ended by itself. It does not
-// look at the versions of the user. Fault: SessionRevoked.
+// CheckLasting reads from the database whether a session of a user was ended individually. It does
+// not look at the versions of the user. Fault: SessionRevoked.
 func (s *Service) CheckLasting(ctx context.Context, userID, id string) error {
 	ended, err := isSessionEnded(s.db.Read(ctx), userID, id)
 	if errors.Is(err, db.ErrNoRows) || err == nil && ended {
@@ -122,8 +122,8 @@ func (s *Service) CheckLasting(ctx context.Context, userID, id string) error {
 	return err
 }
 
-// checkListed refuses the token of a session that was ended by itself. It reads the database only
-// when the session is not cached under version. A token without a row is adopted. Faults:
+// checkListed refuses the token of a session that was ended individually. It reads the database
+// only when the session is not cached under version. A token without a row is adopted. Faults:
 // SessionRevoked, RoleChanged, UserDisabled.
 func (s *Service) checkListed(ctx context.Context, version int64, c claims, from Origin) error {
 	ended, err := s.sessions.Get(version, c.sessionID, func() (bool, error) {

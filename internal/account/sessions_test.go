@@ -110,7 +110,7 @@ func TestEndedSessionIsRefusedOnEveryReplica(t *testing.T) {
 		if err := w.EndSession(ctx, mine, mine.ID); err != nil {
 			t.Fatal(err)
 		}
-		wantEnded(t, "the phone, ended by itself", phone, w, other)
+		wantEnded(t, "the phone, ended individually", phone, w, other)
 		wantLasting(t, "another account", bobs, w, other)
 	})
 }

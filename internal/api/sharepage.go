@@ -26,7 +26,7 @@ func (c *call) sharePage() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
 	}
-	c.w.Header().Set("X-Robots-Tag", "noindex") // whoever has the address has the share
+	c.w.Header().Set("X-Robots-Tag", "noindex") // everyone who has the address can open the share
 	id, err := shareIDOf(c.r.URL.EscapedPath())
 	if err != nil {
 		return c.writeEndedShare(err)

@@ -192,7 +192,7 @@ func TestOEmbed(t *testing.T) {
 }
 
 // The size of a share is that of what its download contains: without protected files, and with the
-// folders in it. It is told to whoever may download it.
+// folders in it. Visitors who may download the share can read it.
 func TestShareSize(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -46,7 +46,7 @@ var rights = []mutation{
 	{"role-version", "a changed role ends sessions (C41)", account + "/session.go",
 		`case roleVersion != c.roleVersion:`, `case roleVersion < c.roleVersion:`, account,
 		"^TestWhatEndsASession$/^sqlite$"},
-	{"session-ended", "a session that was ended by itself is refused", account + "/sessions.go",
+	{"session-ended", "a session that was ended individually is refused", account + "/sessions.go",
 		`if err == nil && ended {`, `if err == nil && ended && version < 0 {`, account,
 		"^TestEndedSessionIsRefusedOnEveryReplica$/^sqlite$"},
 	{"session-foreign", "a user cannot see or end another user's session (C36)", account + "/sql_sessions.go",
@@ -76,7 +76,7 @@ var rights = []mutation{
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return deleteExpiredSessions`, `s.now().UnixMilli()
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return deleteExpiredSessions`, account,
 		"^TestRowsOfSessionsAreDeleted$/^sqlite$"},
-	{"session-token", "a download token ends with a session that was ended by itself",
+	{"session-token", "a download token ends with a session that was ended individually",
 		"internal/download/download.go",
 		`if r.sessionID != "" {`, `if r.sessionID == "-" {`, api,
 		"^TestDownloadTokensEndWithASessionEndedByItself$/^sqlite$"},

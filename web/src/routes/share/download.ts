@@ -5,7 +5,9 @@ import { save } from "../../lib/preview";
 import type { Source } from "../../lib/source/source";
 import { toast } from "../../lib/toasts.svelte";
 
-/** Makes the browser save an entry. If that fails, it tells the visitor why, and resolves to false. */
+/**
+ * Makes the browser save an entry. If that fails, it tells the visitor why, and resolves to false.
+ */
 export async function download(source: Source, entry: Entry): Promise<boolean> {
   try {
     await save(source, entry);
