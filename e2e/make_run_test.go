@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// The first steps of the README: `make run` on an empty directory, the password that it prints, and
-// the first visit in the browser with default settings. The test needs the tools that build the web
-// UI.
-func TestMakeRunLeadsThroughAFirstVisit(t *testing.T) {
-	t.Parallel()
+// testFirstVisit makes the first steps of the README: `make run` on an empty directory, the
+// password that it prints, and the first visit in the browser with default settings. The test needs
+// the tools that build the web UI.
+func testFirstVisit(t *testing.T) {
 	build := exec.Command("make", "build") // without the time limit of the start
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {

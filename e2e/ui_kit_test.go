@@ -14,11 +14,10 @@ import (
 // kitMark is a text of web/kit/texts.ts.
 const kitMark = "界面组件"
 
-// The page of the UI kit, built as the product is and served under its policy: each component in
-// each language and theme, on desks and phones, by axe, and by the keyboard alone
+// testUIKit tests the page of the UI kit, built as the product is and served under its policy: each
+// component in each language and theme, on desks and phones, by axe, and by the keyboard alone
 // (browser/ui/kit.mjs). The product contains nothing of that page.
-func TestUIKit(t *testing.T) {
-	t.Parallel()
+func testUIKit(t *testing.T) {
 	dist := t.TempDir()
 	build := exec.Command("node_modules/.bin/vite", "build", "--mode", "kit", "--outDir", dist, "--logLevel", "error")
 	build.Dir = "../web"

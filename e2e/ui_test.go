@@ -17,11 +17,20 @@ import (
 // uiPatience is the time limit of all scenarios together.
 const uiPatience = 25 * time.Minute
 
-// The web UI as users see it: each flow in each language and theme, an accessibility check of every
-// screen, and no violation of the page's content security policy during the run (browser/ui).
-// LARDER_TEST_UI_ONLY selects scenarios by parts of their names, separated by |.
+// The web UI in a browser. The three run one after another, so only one of them takes a slot of the
+// parallel tests.
 func TestUI(t *testing.T) {
 	t.Parallel()
+	t.Run("Scenarios", testUIScenarios)
+	t.Run("Kit", testUIKit)
+	t.Run("FirstVisit", testFirstVisit)
+}
+
+// testUIScenarios tests the web UI as users see it: each flow in each language and theme, an
+// accessibility check of every screen, and no violation of the page's content security policy
+// during the run (browser/ui). LARDER_TEST_UI_ONLY selects scenarios by parts of their names,
+// separated by |.
+func testUIScenarios(t *testing.T) {
 	s := newSite(t)
 	p := s.start(t)
 	st := &uiFixture{site: p, keyed: createContent(t, p)}
@@ -41,8 +50,6 @@ func runBrowser(t *testing.T, run object, st *uiFixture) {
 	t.Helper()
 	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv(
 		"LARDER_TEST_STILL") != ""
-	oneBrowser <- struct{}{}
-	defer func() { <-oneBrowser }()
 	ctx, cancel := context.WithTimeout(t.Context(), uiPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "ui/main.mjs")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -61,6 +62,7 @@ type summary struct {
 	strict  bool // a skipped test is a failure
 	suites  []*suite
 	runs    map[string]*packageRun
+	failed  []string // tests with a result of their own or of a subtest
 	skipped []string
 	timings []timing
 }
@@ -160,6 +162,7 @@ func (s *summary) result(e event, pkg *packageRun) {
 		pkg.hidden[e.Test] = true
 	case "fail":
 		s.current().failed++
+		s.failed = append(s.failed, e.Package+" "+e.Test)
 		pkg.failed++
 	case "skip":
 		s.skipped = append(s.skipped, e.Package+" "+e.Test)
@@ -177,6 +180,9 @@ func (s *summary) finish(name string, pkg *packageRun, action string) {
 			lost = 1 // it did not build, or failed outside its tests
 		}
 		s.current().failed += lost
+		for _, test := range slices.Sorted(maps.Keys(pkg.open)) {
+			s.failed = append(s.failed, name+" "+test+" (did not end)")
+		}
 	}
 	closed := false
 	for _, l := range pkg.lines {
@@ -213,6 +219,9 @@ func (s *summary) close() bool {
 	for _, test := range s.skipped {
 		fmt.Fprintf(s.out, "skipped: %s\n", test)
 	}
+	for _, test := range leaves(s.failed, func(test string) string { return test }) {
+		fmt.Fprintf(s.out, "failed: %s\n", test)
+	}
 	if s.strict && len(s.skipped) > 0 {
 		fmt.Fprintln(s.out, "FAIL\tno test may be skipped with CI=true")
 		whole = false
@@ -221,18 +230,22 @@ func (s *summary) close() bool {
 	return whole && failed == 0 && passed > 0
 }
 
-// slowest returns the slowest tests in descending order. It omits tests with subtests, since the
-// subtests are listed themselves.
+// slowest returns the slowest tests in descending order.
 func (s *summary) slowest() []timing {
+	slow := leaves(s.timings, func(t timing) string { return t.test })
+	slices.SortStableFunc(slow, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
+	return slow[:min(len(slow), slowestTests)]
+}
+
+// leaves omits the tests whose subtests are in the list too.
+func leaves[T any](tests []T, name func(T) string) []T {
 	parents := map[string]bool{}
-	for _, t := range s.timings {
-		for i, r := range t.test {
+	for _, t := range tests {
+		for i, r := range name(t) {
 			if r == '/' {
-				parents[t.test[:i]] = true
+				parents[name(t)[:i]] = true
 			}
 		}
 	}
-	leaves := slices.DeleteFunc(slices.Clone(s.timings), func(t timing) bool { return parents[t.test] })
-	slices.SortStableFunc(leaves, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
-	return leaves[:min(len(leaves), slowestTests)]
+	return slices.DeleteFunc(slices.Clone(tests), func(t T) bool { return parents[name(t)] })
 }
