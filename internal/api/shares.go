@@ -10,18 +10,13 @@ import (
 	"larder/internal/share"
 )
 
-// sharedFileReply is the file or folder of a share as its creator sees it.
+// sharedFileReply is the file or folder of a share.
 type sharedFileReply struct {
-	ID   string `json:"id" required:"true"`
-	Name string `json:"name" required:"true"`
-	Path string `json:"path" required:"true" description:"Path of the parent folder."`
-	Type string `json:"type" required:"true" enum:"file,folder"`
-	Size int64  `json:"size" required:"true" description:"Bytes."`
-}
-
-// visitedFileReply is the file or folder of a share as visitors see it, without its real path.
-type visitedFileReply struct {
-	sharedFileReply
+	ID       string `json:"id" required:"true"`
+	Name     string `json:"name" required:"true"`
+	Path     string `json:"path" required:"true" description:"Path of the parent folder; visitors see / instead."`
+	Type     string `json:"type" required:"true" enum:"file,folder"`
+	Size     int64  `json:"size" required:"true" description:"Bytes."`
 	MimeType string `json:"mimeType,omitempty" description:"Only of a file."`
 }
 
@@ -32,6 +27,8 @@ func viewSharedFile(e *files.Entry) *sharedFileReply {
 	reply := &sharedFileReply{ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size}
 	if e.Folder {
 		reply.Type = "folder"
+	} else {
+		reply.MimeType = e.MimeType
 	}
 	return reply
 }
@@ -128,11 +125,12 @@ type listSharesInput struct {
 	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
 	Status *string `query:"status" json:"-" enum:"active,expired,revoked"`
+	FileID *string `query:"fileId" json:"-" maxLength:"255" description:"An addition. Only the shares of this file or folder."`
 }
 
 func (in listSharesInput) query() share.Query {
-	return share.Query{Status: share.Status(valueOr(in.Status, "")), Page: valueOr(in.Page, 1),
-		Limit: valueOr(in.Limit, 20)}
+	return share.Query{Status: share.Status(valueOr(in.Status, "")), EntryID: valueOr(in.FileID, ""),
+		Page: valueOr(in.Page, 1), Limit: valueOr(in.Limit, 20)}
 }
 
 type listSharesReply struct {
@@ -152,19 +150,19 @@ func (a *API) listShares(c *call, in listSharesInput) (listSharesReply, error) {
 
 // visitedShareReply is a share as visitors see it.
 type visitedShareReply struct {
-	ID               string            `json:"id" required:"true"`
-	Title            string            `json:"title" required:"true" description:"Empty until the password is given, unless the creator set a title."`
-	CreatorName      string            `json:"creatorName" required:"true"`
-	Kind             string            `json:"kind" required:"true" enum:"file,folder" description:"Also before the password is given."`
-	File             *visitedFileReply `json:"file" required:"true" description:"null until the password is given."`
-	AllowPreview     *bool             `json:"allowPreview" required:"true" description:"null until the password is given."`
-	AllowDownload    *bool             `json:"allowDownload" required:"true" description:"null until the password is given."`
-	ExpiresAt        *int64            `json:"expiresAt" required:"true"`
-	RequiresPassword bool              `json:"requiresPassword" required:"true" description:"The visitor must still enter a password."`
-	ViewCount        int64             `json:"viewCount" required:"true"`
-	MaxViews         *int64            `json:"maxViews" required:"true"`
-	DownloadCount    int64             `json:"downloadCount" required:"true"`
-	MaxDownloads     *int64            `json:"maxDownloads" required:"true"`
+	ID               string           `json:"id" required:"true"`
+	Title            string           `json:"title" required:"true" description:"Empty until the password is given, unless the creator set a title."`
+	CreatorName      string           `json:"creatorName" required:"true"`
+	Kind             string           `json:"kind" required:"true" enum:"file,folder" description:"Also before the password is given."`
+	File             *sharedFileReply `json:"file" required:"true" description:"null until the password is given."`
+	AllowPreview     *bool            `json:"allowPreview" required:"true" description:"null until the password is given."`
+	AllowDownload    *bool            `json:"allowDownload" required:"true" description:"null until the password is given."`
+	ExpiresAt        *int64           `json:"expiresAt" required:"true"`
+	RequiresPassword bool             `json:"requiresPassword" required:"true" description:"The visitor must still enter a password."`
+	ViewCount        int64            `json:"viewCount" required:"true"`
+	MaxViews         *int64           `json:"maxViews" required:"true"`
+	DownloadCount    int64            `json:"downloadCount" required:"true"`
+	MaxDownloads     *int64           `json:"maxDownloads" required:"true"`
 }
 
 type visitShareReply struct {
@@ -190,11 +188,8 @@ func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 	if visit.Authorized {
 		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title,
 			&visit.Entry), &visit.AllowPreview, &visit.AllowDownload
-		reply.File = &visitedFileReply{sharedFileReply: *viewSharedFile(&visit.Entry)}
+		reply.File = viewSharedFile(&visit.Entry)
 		reply.File.Path = "/"
-		if !visit.Entry.Folder {
-			reply.File.MimeType = visit.Entry.MimeType
-		}
 	}
 	return visitShareReply{reply}, nil
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,8 @@ func TestListShares(t *testing.T) {
 			"requiresPassword", "status", "createdAt", "hasPassword", "updatedAt") // the last two are additions
 		wantJSON(t, "the item", item, M{
 			"id": ending, "url": "http://larder.test/share/" + ending, "title": "ends",
-			"file":      M{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4},
+			"file": M{"id": file, "name": "cat.png", "path": "/home/alice/pics", "type": "file", "size": 4,
+				"mimeType": "image/png"}, // the last is an addition
 			"expiresAt": created + 58000, "viewCount": 0, "downloadCount": 0, "maxViews": 5, "maxDownloads": 6,
 			"allowPreview": false, "allowDownload": true,
 			"requiresPassword": true, "hasPassword": true, "status": "active", "createdAt": created - 2000,
@@ -89,6 +91,52 @@ func TestListShares(t *testing.T) {
 		l.Sweep()
 		l.Sweep()
 		listed("swept", list(""), 0)
+	})
+}
+
+// The shares of one file or folder: an addition to the list.
+func TestListSharesOfFile(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		dir := mkdir(alice, "/home/alice", "pics")
+		file := alice.Upload("/home/alice/pics", "cat.png", []byte("meow"))
+		unshared := alice.Upload("/home/alice/pics", "dog.png", []byte("woof"))
+		first := shareEntry(alice, file)
+		l.Clock.Advance(time.Second)
+		ofFolder := shareEntry(alice, dir)
+		l.Clock.Advance(time.Second)
+		second := shareEntry(alice, file)
+		alice.Delete("/api/shares/" + first).OK(200)
+		l.Clock.Advance(time.Second)
+		byAdmin := shareEntry(admin, file)
+		listed := func(what string, c *apptest.Client, query string, want ...string) {
+			t.Helper()
+			r := c.Get(query).OK(200)
+			have := []string{}
+			for i := 0; r.Value(fmt.Sprintf("items.%d.id", i)) != nil; i++ {
+				have = append(have, r.Text(fmt.Sprintf("items.%d.id", i)))
+			}
+			wantJSON(t, what, have, append([]string{}, want...))
+			wantJSON(t, what+": total", r.Value("pagination.total"), len(want))
+		}
+		listed("of a file", alice, "/api/shares/?fileId="+file, second, first)
+		listed("of a file, of all users", admin, "/api/admin/shares?limit=100&fileId="+file, byAdmin, second, first)
+		listed("active ones of a file", alice, "/api/shares/?status=active&fileId="+file, second)
+		listed("revoked ones of a file", alice, "/api/shares/?status=revoked&fileId="+file, first)
+		listed("of a folder, without those in it", alice, "/api/shares/?fileId="+dir, ofFolder)
+		listed("of a file without shares", alice, "/api/shares/?fileId="+unshared)
+		listed("of somebody else's file", bob, "/api/shares/?fileId="+file)
+		listed("a caller's own of somebody else's file", admin, "/api/shares/?fileId="+file, byAdmin)
+		listed("of no file", alice, "/api/shares/?fileId=nothing")
+		listed("of the longest id", alice, "/api/shares/?fileId="+strings.Repeat("x", 255))
+		listed("without an id", alice, "/api/shares/?fileId=", second, ofFolder, first)
+		page := alice.Get("/api/shares/?limit=1&page=2&fileId=" + file).OK(200)
+		wantJSON(t, "the second page", page.Value("items.0.id"), first)
+		wantJSON(t, "pagination", page.Value("pagination"), M{"total": 2, "page": 2, "limit": 1, "pages": 2})
+		for _, bad := range []string{strings.Repeat("x", 256), "%00", "%ff"} {
+			wantStatus(t, bad, alice.Get("/api/shares/?fileId="+bad), 400, "VALIDATION_ERROR")
+		}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 type Query struct {
 	CreatorID   string // "" for the shares of all users
 	Status      Status // "" for all
+	EntryID     string // "" for the shares of all entries
 	Page, Limit int64  // from 1
 }
 

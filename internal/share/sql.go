@@ -190,6 +190,10 @@ func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64
 		where += " AND creator_id = $2"
 		args = append(args, query.CreatorID)
 	}
+	if query.EntryID != "" {
+		args = append(args, query.EntryID)
+		where += fmt.Sprintf(" AND entry_id = $%d", len(args))
+	}
 	if err := q.QueryRow("SELECT COUNT(*)"+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("count shares: %w", err)
 	}
