@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,6 +18,8 @@ import (
 // uiFixture executes the requests of UI scenarios that a page cannot execute.
 type uiFixture struct {
 	site          *process // the service of the scenarios
+	accounts      int      // made by createAccount
+	mails         *mailServer
 	keyed         *client  // of it
 	faultSite     *process // a second service, for faults
 	relay         *relay   // in front of the second service
@@ -44,6 +47,17 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 	switch what {
 	case "expireShare":
 		s.expireShare(t, with)
+	case "createAccount":
+		return s.createAccount(t, with)
+	case "startMail": // the first service sends mail
+		s.mails = newMailServer(t)
+		s.site.admin(t).do(t, "PATCH", "/api/admin/settings", s.mails.settings(t)).want(t, 200)
+	case "stopMail":
+		s.site.admin(t).do(t, "PATCH", "/api/admin/settings", object{"emailEnabled": false}).want(t, 200)
+	case "cutMail": // the mail server cannot be reached
+		s.mails.relay.set(string(with) == "true")
+	case "mailedCode":
+		return s.mailedCode(t, with)
 	case "createManyFiles": // ten thousand files in the first service; all further requests concern the second
 		createManyFiles(t, s.site.admin(t), s.keyed)
 	case "settings":
@@ -68,6 +82,31 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		t.Fatalf("a scenario asks for %q", what)
 	}
 	return nil
+}
+
+// createAccount creates an account of its own for a scenario, in a language, and returns its name.
+func (s *uiFixture) createAccount(t *testing.T, with json.RawMessage) string {
+	t.Helper()
+	s.accounts++
+	name := fmt.Sprintf("mia%d", s.accounts)
+	s.site.admin(t).createUser(t, name, adminPassword, "user")
+	login(t, name, adminPassword, s.site.url).do(t, "PUT", "/api/users/me/settings", with).want(t, 200)
+	return name
+}
+
+// mailedCode waits for the next mail to an address, and returns the code in it.
+func (s *uiFixture) mailedCode(t *testing.T, with json.RawMessage) string {
+	t.Helper()
+	var to string
+	if err := json.Unmarshal(with, &to); err != nil {
+		t.Fatal(err)
+	}
+	m := s.mails.mail(t, to)
+	found := mailedCode.FindStringSubmatch(m.Text)
+	if found == nil {
+		t.Fatalf("no code in %q:\n%s", m.Subject, m.Text)
+	}
+	return found[1]
 }
 
 // reset ends all faults.

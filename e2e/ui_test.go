@@ -32,6 +32,7 @@ func TestUI(t *testing.T) {
 // separated by |.
 func testUIScenarios(t *testing.T) {
 	s := newSite(t)
+	s.set("SSL_CERT_FILE", mailRoots(t))
 	p := s.start(t)
 	st := &uiFixture{site: p, keyed: createContent(t, p)}
 	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "only": os.Getenv("LARDER_TEST_UI_ONLY")}

@@ -39,7 +39,6 @@ const later = [
   /^\w+ \/api\/admin\//,
   /^\w+ \/api\/free-mode\//,
   /^POST \/api\/auth\/(register|forgot-password|reset-password)$/,
-  /^\w+ \/api\/users\/me\/(password|email\/.*|sessions.*)$/,
   /^POST \/api\/shares\/$/,
   /^(PATCH|DELETE) \/api\/shares\//,
 ];

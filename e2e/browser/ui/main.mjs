@@ -35,6 +35,7 @@ import * as long from './long.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
+import * as settings from './settings.mjs'
 import * as share from './share.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
@@ -66,6 +67,7 @@ const scenarios = [
   ...shown.scenarios,
   ...thumbs.scenarios,
   ...keys.scenarios,
+  ...settings.scenarios,
   ...keyboard.scenarios,
   ...panels.scenarios,
   ...copying.scenarios,

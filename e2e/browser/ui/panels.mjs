@@ -5,6 +5,7 @@ import { equal, inspect, isPhone } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
+import { walkSettings } from './settings.mjs'
 
 const base64 = (text) => Buffer.from(text).toString('base64')
 const pdf = `%PDF-1.4
@@ -181,6 +182,7 @@ export async function walk(page, config, look) {
   const say = labels[config.language]
   const phone = isPhone(config.size)
   await enter(page, config, '')
+  await walkSettings(page, config, look)
   const folder = await createFolder(page, config, 'Panels', contents)
   await createFolder(page, config, 'Inner', [], folder)
   await page.goto(`/app/files${folder}`)

@@ -236,9 +236,9 @@ async function send({ url, method, headers, body, signal }: Call, named = true):
     listener.reached(true);
     await checkAccount(answer.headers);
     if (answer.ok || plain) return answer;
-    // The limit of wrong passwords delays no other request, and the page must not repeat the
-    // attempt.
-    if (answer.status === 429 && path.endsWith("/verify-password")) return answer;
+    // A limit of wrong passwords, codes or mails delays no other request, and the page must not
+    // repeat the attempt.
+    if (answer.status === 429 && ownLimit.test(path)) return answer;
     if (answer.status === 429) {
       pause(retryAfter(answer.headers.get("Retry-After")) || backoff(tries));
       continue;
@@ -263,6 +263,9 @@ async function codeOf(answer: Response): Promise<string> {
     return "";
   }
 }
+
+/** Endpoints that count attempts by themselves. */
+const ownLimit = /\/verify-password$|^\/api\/users\/me\/(password|email\/)/;
 
 function sender(named: boolean): (call: Request) => Promise<Response> {
   return (call) => send(call as unknown as Call, named);

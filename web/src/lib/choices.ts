@@ -1,14 +1,15 @@
 /** Menu items for language, theme and account. */
 import logOut from "lucide:log-out";
+import settings from "lucide:settings";
 import { explain } from "./entry";
 import { locale, locales, t, type Locale } from "./i18n.svelte";
-import { look, setLook, type Theme } from "./look.svelte";
+import { go } from "./router.svelte";
+import { look, setLook, themes, type Theme } from "./look.svelte";
 import { keepLook, session, signOut } from "./session.svelte";
 import { toast } from "./toasts.svelte";
 import type { MenuItem } from "./ui/menu";
 
 export const languageNames: Record<Locale, string> = { "zh-CN": "简体中文", "en-US": "English" };
-const themes: Theme[] = ["light", "dark", "system"];
 
 function change(to: { theme?: Theme; locale?: Locale }): void {
   void setLook(to);
@@ -34,7 +35,14 @@ export function themeItems(): MenuItem[] {
 /** Items of the account menu; for a visitor, language and theme only. */
 export function accountItems(): MenuItem[] {
   const looks: MenuItem[] = [...languageItems(), "-", ...themeItems()];
-  return session.me ? [...looks, "-", { label: t.shell.signOut, icon: logOut, run: () => void leave() }] : looks;
+  if (!session.me) return looks;
+  return [
+    { label: t.shell.settings, icon: settings, run: () => go("/app/settings/profile") },
+    "-",
+    ...looks,
+    "-",
+    { label: t.shell.signOut, icon: logOut, run: () => void leave() },
+  ];
 }
 
 async function leave(): Promise<void> {

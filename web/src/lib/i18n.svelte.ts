@@ -6,6 +6,7 @@ import { untrack } from "svelte";
 import type { FirstMessages } from "../messages/zh-CN";
 import type { keys } from "../messages/zh-CN/keys";
 import type { panels } from "../messages/zh-CN/panels";
+import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { ui } from "../messages/zh-CN/ui";
 import type { viewer } from "../messages/zh-CN/viewer";
@@ -17,6 +18,7 @@ export type Locale = (typeof locales)[number];
 interface LaterMessages {
   keys: typeof keys;
   panels: typeof panels;
+  settings: typeof settings;
   share: typeof share;
   ui: typeof ui;
   viewer: typeof viewer;
@@ -31,6 +33,10 @@ const first: Record<Locale, () => Promise<{ messages: FirstMessages }>> = {
 const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>> } = {
   keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
+  settings: {
+    "zh-CN": () => import("../messages/zh-CN/settings"),
+    "en-US": () => import("../messages/en-US/settings"),
+  },
   share: { "zh-CN": () => import("../messages/zh-CN/share"), "en-US": () => import("../messages/en-US/share") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
   viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },

@@ -54,7 +54,8 @@ export function remembered(): Omit<Choice, "kind"> & { kind: Kind | undefined } 
   };
 }
 
-export function remember(change: Partial<Choice>): void {
+/** Remembers choices. Without a kind, the next copy asks for it. */
+export function remember(change: Partial<Omit<Choice, "kind">> & { kind?: Kind | undefined }): void {
   try {
     localStorage.setItem(key, JSON.stringify({ ...remembered(), ...change }));
   } catch {

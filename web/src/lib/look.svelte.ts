@@ -5,7 +5,8 @@
 import { accent, type Scheme } from "./color";
 import { initialLocale, locale, setLocale, type Locale } from "./i18n.svelte";
 
-export type Theme = "light" | "dark" | "system";
+export const themes = ["light", "dark", "system"] as const;
+export type Theme = (typeof themes)[number];
 export const defaultAccent = "#3b6cf6";
 
 interface Kept {

@@ -128,12 +128,29 @@ async function arrive(me: Schemas["ApiMySettingsReply"] | undefined): Promise<vo
  */
 let chosen: LookSettings = {};
 
-type LookSettings = Pick<Schemas["ApiChangeMySettingsInput"], "theme" | "locale" | "accentColor" | "enableBlur">;
+type Settings = Schemas["ApiChangeMySettingsInput"];
+type LookSettings = Pick<Settings, "theme" | "locale" | "accentColor" | "enableBlur">;
 
 /** Stores a choice of look in the account. If that fails, only the browser keeps it. */
 export async function keepLook(to: LookSettings): Promise<void> {
   if (!session.me) chosen = { ...chosen, ...to };
-  else await take(client.PUT("/api/users/me/settings", { body: to })).catch(() => undefined);
+  else await changeSettings(to).catch(() => undefined);
+}
+
+let stored: Promise<unknown> = Promise.resolve();
+
+/** Stores settings in the account, one change after the other. Throws Failure. */
+export async function changeSettings(to: Settings): Promise<void> {
+  const storing = stored.then(() => take(client.PUT("/api/users/me/settings", { body: to })));
+  stored = storing.catch(() => undefined);
+  await storing;
+  if (!session.me) return;
+  const { profile, appearance, quota } = session.me;
+  const within = <Part extends object>(part: Part): Part => ({
+    ...part,
+    ...Object.fromEntries(Object.entries(to).filter(([name]) => name in part)),
+  });
+  session.me = { profile: within(profile), appearance: within(appearance), quota };
 }
 
 /** Loads the account again: its quota, its name, its look. */
@@ -171,6 +188,15 @@ export async function signOut(): Promise<void> {
   await take(client.POST("/api/auth/logout"));
   announce("");
   location.assign("/app/login");
+}
+
+/**
+ * Stops the page after its session has ended with a new password, and tells the other tabs. Only
+ * loading a page leads on.
+ */
+export function passwordChanged(): void {
+  halt();
+  announce("");
 }
 
 /** Gives up the lost session and goes to the sign-in. */
