@@ -44,7 +44,7 @@ func (n NewUser) checkIdentity() error {
 		return fault.New(fault.Invalid, "A username has 3 to 20 characters: letters, digits and underscores.")
 	}
 	if err := CheckEmail(n.Email); err != nil {
-		return err
+		return fault.InField(err, "email")
 	}
 	switch n.Role {
 	case access.Admin, access.User, access.Guest:

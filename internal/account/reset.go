@@ -145,7 +145,7 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 	if err := CheckPassword(password); err != nil {
 		return err
 	}
-	bad := fault.New(fault.Invalid, "This link is not valid or has expired. Ask for a new one.")
+	bad := fault.InField(fault.New(fault.Invalid, "This link is not valid or has expired. Ask for a new one."), "token")
 	found, err := findToken(s.db.Read(ctx), resetPurpose, tokenHash(token), s.now().UnixMilli(), ResetLifetime)
 	if errors.Is(err, db.ErrNoRows) {
 		return bad

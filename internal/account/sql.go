@@ -32,9 +32,9 @@ func insertUser(tx *db.Tx, u User, passwordHash string) error {
 	_, _, err = readUser(tx, byUsername, vpath.Fold(u.Username))
 	switch {
 	case err == nil:
-		return fault.New(fault.AlreadyExists, "This username is taken.")
+		return fault.InField(fault.New(fault.AlreadyExists, "This username is taken."), "username")
 	case fault.Is(err, fault.NotFound):
-		return fault.New(fault.AlreadyExists, "This e-mail address belongs to another account.")
+		return fault.InField(fault.New(fault.AlreadyExists, "This e-mail address belongs to another account."), "email")
 	}
 	return err
 }

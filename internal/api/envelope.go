@@ -30,6 +30,7 @@ type failure struct {
 type failureError struct {
 	Code    string         `json:"code" required:"true"`
 	Message string         `json:"message" required:"true"`
+	Field   string         `json:"field,omitempty" description:"The field of the request that is at fault, where that is known."`
 	Details map[string]any `json:"details,omitempty" description:"Development environments only."`
 }
 
@@ -140,7 +141,8 @@ func (c *call) fail(err error) {
 		c.writeErrorPage(answer)
 		return
 	}
-	body := failure{Error: failureError{Code: answer.code, Message: answer.message}, Timestamp: c.a.Now().UnixMilli()}
+	body := failure{Error: failureError{Code: answer.code, Message: answer.message, Field: answer.fault.Field},
+		Timestamp: c.a.Now().UnixMilli()}
 	if c.a.Development && answer.fault.Cause != nil {
 		body.Error.Details = map[string]any{"cause": answer.fault.Cause.Error()}
 	}

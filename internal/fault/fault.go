@@ -53,6 +53,7 @@ const (
 type Error struct {
 	Kind    Kind
 	Message string // a sentence for a person
+	Field   string // of the request, which is at fault; "" when that is not known
 	// when the next try can succeed: always set for RateLimited, for Conflict if it resolves by
 	// itself, else 0
 	RetryAfter time.Duration
@@ -80,6 +81,15 @@ func Newf(kind Kind, format string, args ...any) *Error {
 func (e *Error) WithCause(cause error) *Error {
 	e.Cause = cause
 	return e
+}
+
+// InField names the field of the request that is at fault, if err is a fault. It returns err.
+func InField(err error, field string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.Field = field
+	}
+	return err
 }
 
 // KindOf returns the kind of the first *Error in err's chain, Internal if there is none.
