@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -17,15 +19,37 @@ var (
 	publicRoute = route{auth: optionalAuth, limit: transferLimit, find: (*call).findPublic, handler: (*call).publicPath}
 )
 
-// pageStyle is the style of the pages that don't come from the web UI.
-const pageStyle = `<style>
-body { font: 16px/1.6 system-ui, sans-serif; max-width: 36rem; margin: 18vh auto 0; padding: 0 1.5rem; color: #1c1b19; background: #faf8f4 }
-h1 { font-size: 1.6rem; margin: 0 0 .5rem }
-p { margin: .5rem 0 }
-code { background: #efeae0; padding: .1rem .35rem; border-radius: .25rem }
-a { color: #7a4a12 }
-@media (prefers-color-scheme: dark) { body { color: #eae6df; background: #1b1a18 } code { background: #2c2a26 } a { color: #e0b070 } }
-</style>`
+// pageRules are the styles of the pages that don't come from the web UI: they look like its
+// sign-in, with the tokens of web/src/app.css, and in the dark with the accent that
+// web/src/lib/color.ts makes of the usual one.
+const pageRules = `
+:root { --canvas: #f7f8fa; --surface: #fff; --line: #e1e4ea; --text: #1a1d24; --text-2: #565d6b; --accent: #3b6cf6;
+  --accent-text: #305fe8; --on-accent: #fff; --radius: 10px; --radius-tile: 14px; --control: 36px; color-scheme: light dark }
+@media (prefers-color-scheme: dark) { :root { --canvas: #111318; --surface: #181b21; --line: #2b303a; --text: #eceef2;
+  --text-2: #a9b0bd; --accent-text: #5786ff } }
+@media (pointer: coarse) { :root { --control: 44px } }
+*, ::before, ::after { box-sizing: border-box }
+html { font: 14px/20px system-ui, "Segoe UI Variable", Roboto, "PingFang SC", "Microsoft YaHei UI", "Noto Sans SC",
+  sans-serif; color: var(--text); background: var(--canvas); text-autospace: normal; -webkit-text-size-adjust: 100% }
+body { display: grid; place-content: center; min-height: 100dvh; margin: 0; padding: 16px }
+main { display: grid; gap: 24px; width: min(400px, 100vw - 32px); padding: 24px; background: var(--surface);
+  border: 1px solid var(--line); border-radius: var(--radius-tile); overflow-wrap: anywhere }
+section { display: grid; gap: 16px }
+section + section { gap: 8px; padding-top: 24px; border-top: 1px solid var(--line) }
+h1, h2, p { margin: 0 }
+h1 { font-size: 20px; line-height: 28px; font-weight: 600 }
+h2 { font-size: 14px; line-height: 20px; font-weight: 600 }
+.site { margin-bottom: -24px; color: var(--text-2); font-weight: 500 }
+.also { color: var(--text-2) }
+code { overflow-wrap: anywhere; font-size: 13px }
+a { color: var(--accent-text) }
+a.button { display: flex; align-items: center; justify-content: center; min-height: var(--control); padding: 0 14px;
+  border-radius: var(--radius); background: var(--accent); color: var(--on-accent); font-weight: 500;
+  text-decoration: none }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
+`
+
+const pageStyle = "<style>" + pageRules + "</style>"
 
 // page is the plain page of a binary without the web UI. It tells which service this is, and after
 // a failed navigation the reason.
@@ -35,15 +59,23 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}}</title>
 ` + pageStyle + `
+<main>
 <h1>{{.Heading}}</h1>
 <p>{{.Text}}</p>
 {{if .Home}}<p>Image clients upload to <code>{{.Base}}/api/upload</code> with a key that <code>larder key create</code> prints.
 The interface is described in <a href="/api/openapi.json">openapi.json</a>.</p>{{else}}<p><a href="/">To the start</a></p>{{end}}
+</main>
 </html>
 `))
 
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; " +
-	"form-action 'none'"
+// pagePolicy lets a page apply pageRules and nothing else.
+var pagePolicy = "default-src 'none'; style-src 'sha256-" + base64Sum(pageRules) + "'; frame-ancestors 'none'; " +
+	"base-uri 'none'; form-action 'none'"
+
+func base64Sum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
 
 // home answers `/`.
 func (c *call) home() error {

@@ -35,13 +35,15 @@ var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{range .Verdicts}}{{.Heading}} · {{end}}{{.Site}}</title>
 ` + pageStyle + `
-<p>{{.Site}}</p>
-{{range .Verdicts}}<section lang="{{.Lang}}">
-<h1>{{.Heading}}</h1>
+<main>
+<p class="site">{{.Site}}</p>
+{{range $nth, $verdict := .Verdicts}}<section lang="{{.Lang}}"{{if $nth}} class="also"{{end}}>
+{{if $nth}}<h2>{{.Heading}}</h2>{{else}}<h1>{{.Heading}}</h1>{{end}}
 <p>{{.Text}}</p>
-<p><a href="/app/login">{{.Login}}</a></p>
+<p><a{{if not $nth}} class="button"{{end}} href="/app/login">{{.Login}}</a></p>
 </section>
-{{end}}</html>
+{{end}}</main>
+</html>
 `))
 
 // verifyEmail verifies an e-mail address by the mailed link. It does not sign in. HEAD returns the

@@ -2,8 +2,11 @@ package api_test
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +23,18 @@ func setVerificationToken(t *testing.T, l *apptest.Larder, username, token strin
 		INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at)
 		SELECT CAST($1 AS TEXT), id, 'verify', email_fold, CAST($3 AS BIGINT), 0 FROM users WHERE username = $2`,
 		hex.EncodeToString(sum[:]), username, end.UnixMilli())
+}
+
+// hashOfStyle returns the source expression that allows the one style element of a page.
+func hashOfStyle(t *testing.T, page *apptest.Reply) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(string(page.Body), "<style>")
+	rules, rest, ended := strings.Cut(rest, "</style>")
+	if !ended || strings.Contains(rest, "style") {
+		t.Fatalf("not one style element: %s", page.Body)
+	}
+	sum := sha256.Sum256([]byte(rules))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func isVerified(t *testing.T, l *apptest.Larder, username string) bool {
@@ -58,8 +73,8 @@ func TestVerificationLink(t *testing.T) {
 			for header, want := range map[string]string{
 				"Content-Type": "text/html; charset=utf-8", "Cache-Control": "private, no-store",
 				"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
-				"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
-					"base-uri 'none'; form-action 'none'", "Set-Cookie": "",
+				"Content-Security-Policy": "default-src 'none'; style-src '" + hashOfStyle(t, page) +
+					"'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'", "Set-Cookie": "",
 			} {
 				if got := page.Header.Get(header); got != want {
 					t.Errorf("%d: %s is %q, want %q", i, header, got, want)
@@ -191,6 +206,51 @@ func TestVerificationPageIsEscapedAndInBothLanguages(t *testing.T) {
 			t.Errorf("not escaped: %s", text)
 		}
 	}
+}
+
+// The page looks like the sign-in of the web UI: its tokens are those of the style sheet there, in
+// both themes. The accent in the dark is none of them: scripts calculate it.
+func TestVerificationPageHasTheTokensOfTheUI(t *testing.T) {
+	t.Parallel()
+	sheet, err := os.ReadFile("../../web/src/app.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := apptest.Start(t, "sqlite")
+	page := l.Client(t).Get("/api/auth/verify?token=x", "Accept", "text/html")
+	ofUI, ofPage := tokensOf(string(sheet)), tokensOf(string(page.Body))
+	if len(ofPage["light"]) < 10 || len(ofPage["dark"]) < 5 {
+		t.Fatalf("few tokens: %v", ofPage)
+	}
+	for theme, tokens := range ofPage {
+		for name, value := range tokens {
+			if name == "accent-text" && theme == "dark" {
+				continue
+			}
+			if want := ofUI[theme][name]; value != want {
+				t.Errorf("--%s is %q in the %s theme, the UI has %q", name, value, theme, want)
+			}
+		}
+	}
+}
+
+var (
+	themeBlocks = map[string]*regexp.Regexp{
+		"light": regexp.MustCompile(`(?s):root \{(.*?)\}`),
+		"dark":  regexp.MustCompile(`(?s)(?:data-theme="dark"\]|scheme: dark\) \{ :root) \{(.*?)\}`),
+	}
+	styleToken = regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]+|[0-9]+px)`)
+)
+
+// tokensOf returns the values of the custom properties in a style sheet by theme and name.
+func tokensOf(sheet string) map[string]map[string]string {
+	tokens := map[string]map[string]string{"light": {}, "dark": {}}
+	for theme, block := range themeBlocks {
+		for _, m := range styleToken.FindAllStringSubmatch(block.FindString(sheet), -1) {
+			tokens[theme][m[1]] = m[2]
+		}
+	}
+	return tokens
 }
 
 func TestResendVerification(t *testing.T) {
