@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
 )
 
@@ -58,6 +59,18 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		s.mails.relay.set(string(with) == "true")
 	case "mailedCode":
 		return s.mailedCode(t, with)
+	case "siteSettings": // of the first service
+		s.site.admin(t).do(t, "PATCH", "/api/admin/settings", with).want(t, 200)
+	case "invite":
+		var made struct{ Invite struct{ Code string } }
+		s.site.admin(t).do(t, "POST", "/api/admin/invites", with).data(t, 201, &made)
+		return made.Invite.Code
+	case "mailedLink":
+		return s.mailedLink(t, with)
+	case "countMails":
+		return s.mails.Len()
+	case "expireMailed":
+		s.exec(t, "UPDATE mailed_tokens SET expires_at = created_at")
 	case "createManyFiles": // ten thousand files in the first service; all further requests concern the second
 		createManyFiles(t, s.site.admin(t), s.keyed)
 	case "settings":
@@ -94,14 +107,27 @@ func (s *uiFixture) createAccount(t *testing.T, with json.RawMessage) string {
 	return name
 }
 
-// mailedCode waits for the next mail to an address, and returns the code in it.
-func (s *uiFixture) mailedCode(t *testing.T, with json.RawMessage) string {
+// nextMail waits for the next mail to an address.
+func (s *uiFixture) nextMail(t *testing.T, with json.RawMessage) apptest.Mail {
 	t.Helper()
 	var to string
 	if err := json.Unmarshal(with, &to); err != nil {
 		t.Fatal(err)
 	}
-	m := s.mails.mail(t, to)
+	return s.mails.mail(t, to)
+}
+
+// mailedLink returns the link in the next mail to an address.
+func (s *uiFixture) mailedLink(t *testing.T, with json.RawMessage) string {
+	t.Helper()
+	address, _ := link(t, s.nextMail(t, with))
+	return address
+}
+
+// mailedCode returns the code in the next mail to an address.
+func (s *uiFixture) mailedCode(t *testing.T, with json.RawMessage) string {
+	t.Helper()
+	m := s.nextMail(t, with)
 	found := mailedCode.FindStringSubmatch(m.Text)
 	if found == nil {
 		t.Fatalf("no code in %q:\n%s", m.Subject, m.Text)
@@ -130,9 +156,15 @@ func (s *uiFixture) expireShare(t *testing.T, with json.RawMessage) {
 	if err := json.Unmarshal(with, &share); err != nil {
 		t.Fatal(err)
 	}
+	s.exec(t, "UPDATE shares SET expires_at = created_at WHERE id = ?", share.ID)
+}
+
+// exec changes the database of the first service.
+func (s *uiFixture) exec(t *testing.T, query string, values ...any) {
+	t.Helper()
 	d := s.site.site.sqlite(t)
 	defer d.Close()
-	if _, err := d.Exec("UPDATE shares SET expires_at = created_at WHERE id = ?", share.ID); err != nil {
+	if _, err := d.Exec(query, values...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -38,7 +38,6 @@ const elsewhere = [
 const later = [
   /^\w+ \/api\/admin\//,
   /^\w+ \/api\/free-mode\//,
-  /^POST \/api\/auth\/(register|forgot-password|reset-password)$/,
   /^POST \/api\/shares\/$/,
   /^(PATCH|DELETE) \/api\/shares\//,
 ];

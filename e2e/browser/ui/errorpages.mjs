@@ -62,7 +62,7 @@ async function unlocks(page, config) {
 }
 
 // refuses answers the next request to an address like the limit of wrong passwords.
-const refuses = (page, address) =>
+export const refuses = (page, address) =>
   page.route(
     address,
     (route) =>

@@ -76,8 +76,9 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
 }
 
 // inspect runs axe on the page as it is, in the theme of the scenario: WCAG 2.2 A and AA and best
-// practices. It returns the faults, a line for each element.
-export async function inspect(page) {
+// practices. It returns the faults, a line for each element. A page of the server follows the theme
+// of the browser and names none: it is not `themed`.
+export async function inspect(page, themed = true) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
   const { violations } = await page.evaluate(() =>
     window.axe.run(document, {
@@ -91,7 +92,7 @@ export async function inspect(page) {
     ),
   )
   const shown = await page.evaluate(() => document.documentElement.dataset.theme)
-  if (shown !== page.theme) found.push(`the theme is ${shown}, and ${page.theme} is expected`)
+  if (themed && shown !== page.theme) found.push(`the theme is ${shown}, and ${page.theme} is expected`)
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   if (wide > 0) found.push(`the page scrolls sideways by ${wide} px`)
   return found

@@ -35,6 +35,7 @@ import * as long from './long.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
+import * as register from './register.mjs'
 import * as settings from './settings.mjs'
 import * as share from './share.mjs'
 import * as shown from './shown.mjs'
@@ -56,6 +57,7 @@ const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
 const scenarios = [
   ...journey.scenarios,
   ...signin.scenarios,
+  ...register.scenarios,
   ...accounts.scenarios,
   ...errorpages.scenarios,
   ...files.scenarios,

@@ -21,6 +21,8 @@ export class Failure extends Error {
     readonly retryAfter = 0,
     /** Server time in ms, for reports to the administrator. */
     readonly timestamp = 0,
+    /** The field of the request that is at fault, "" when the server does not say it. */
+    readonly field = "",
   ) {
     super(message);
     this.name = "Failure";
@@ -295,12 +297,13 @@ export async function take<Envelope>(
 
 /** The Failure for a response body, with or without an envelope. */
 export function failure(body: unknown, status: number, headers?: Headers): Failure {
-  const told = body as { error?: { code?: string; message?: string }; timestamp?: number } | undefined;
+  const told = body as { error?: { code?: string; message?: string; field?: string }; timestamp?: number } | undefined;
   return new Failure(
     told?.error?.code ?? (status === 429 ? "RATE_LIMIT_EXCEEDED" : "INTERNAL_ERROR"),
     told?.error?.message ?? `HTTP ${status}`,
     status,
     retryAfter(headers?.get("Retry-After") ?? null),
     told?.timestamp ?? Date.now(),
+    told?.error?.field ?? "",
   );
 }

@@ -4,6 +4,7 @@
  */
 import { untrack } from "svelte";
 import type { FirstMessages } from "../messages/zh-CN";
+import type { credentials } from "../messages/zh-CN/credentials";
 import type { keys } from "../messages/zh-CN/keys";
 import type { panels } from "../messages/zh-CN/panels";
 import type { settings } from "../messages/zh-CN/settings";
@@ -16,6 +17,7 @@ export type Locale = (typeof locales)[number];
 
 /** Texts that are loaded with the screens and panels that show them. */
 interface LaterMessages {
+  credentials: typeof credentials;
   keys: typeof keys;
   panels: typeof panels;
   settings: typeof settings;
@@ -31,6 +33,10 @@ const first: Record<Locale, () => Promise<{ messages: FirstMessages }>> = {
   "en-US": () => import("../messages/en-US"),
 };
 const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>> } = {
+  credentials: {
+    "zh-CN": () => import("../messages/zh-CN/credentials"),
+    "en-US": () => import("../messages/en-US/credentials"),
+  },
   keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
   settings: {

@@ -115,6 +115,13 @@ export function safeNext(next: string | null): string {
   return "/";
 }
 
+/** Goes to the address that `?next=` names, after a sign-in. */
+export function goNext(): void {
+  const next = safeNext(route.query.get("next"));
+  if (next === "/" || next.startsWith("/app/")) go(next, { replace: true });
+  else location.replace(next); // a file: the server may now answer differently
+}
+
 /** Makes links within the UI change the address without loading a page. Call it once. */
 export function start(): void {
   route.key = entryState().key;
