@@ -13,7 +13,7 @@ const bytesOf = (name) => png(1600, 900, all.indexOf(name) / all.length)
 const unset = 'nothing is copied'
 
 // clipboard empties the clipboard, runs an action and returns what it has copied.
-async function clipboard(page, action) {
+export async function clipboard(page, action) {
   await page.evaluate((unset) => navigator.clipboard.writeText(unset), unset)
   await action()
   let text = unset

@@ -38,6 +38,7 @@ import * as places from './places.mjs'
 import * as register from './register.mjs'
 import * as settings from './settings.mjs'
 import * as share from './share.mjs'
+import * as shares from './shares.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
@@ -66,6 +67,7 @@ const scenarios = [
   ...arrivals.scenarios,
   ...interruptions.scenarios,
   ...share.scenarios,
+  ...shares.scenarios,
   ...shown.scenarios,
   ...thumbs.scenarios,
   ...keys.scenarios,

@@ -78,6 +78,23 @@ async function dialogs(page, say, look) {
   })
 }
 
+async function sharing(page, say, look) {
+  await fromMenu(page, say, /^notes\.txt/, say.share)
+  const dialog = page.getByRole('dialog', { name: say.shareTitle })
+  await dialog.waitFor()
+  await look('share')
+  await dialog.getByText(say.shareOptions).click()
+  await look('options of a share')
+  await dialog.getByRole('button', { name: say.makeShare }).click()
+  const made = page.getByRole('dialog', { name: say.sharedTitle })
+  await made.getByRole('button', { name: say.qr }).click()
+  await made.getByRole('img', { name: say.shareQr }).waitFor()
+  await look('share that is made')
+  await page.keyboard.press('Escape')
+  await made.waitFor({ state: 'detached' })
+  await expectFocus(page, 'share')
+}
+
 async function inPlace(page, say, look, phone) {
   await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitem', { name: say.shortcuts }).waitFor()
@@ -189,6 +206,7 @@ export async function walk(page, config, look) {
   await page.getByRole('link', { name: /^lake 1\.png/ }).waitFor()
   await look('folder')
   await dialogs(page, say, look)
+  await sharing(page, say, look)
   await inPlace(page, say, look, phone)
   await viewer(page, say, look)
   await notices(page, say, look, phone)

@@ -89,7 +89,7 @@ const song = { name: 'song.wav', bytes: wave(2).toString('base64') }
 const notes = { name: 'notes.txt', bytes: btoa('a few words for a friend') }
 
 // api sends a request in the session of the owner's page and returns the data of the answer.
-const api = (page, method, path, body) =>
+export const api = (page, method, path, body) =>
   page.evaluate(
     async ({ method, path, body }) => {
       const { data } = await (await fetch('/api/auth/csrf-token')).json()
@@ -106,7 +106,7 @@ const api = (page, method, path, body) =>
   )
 
 // share shares an entry by its path and returns the id of the share.
-async function share(page, path, options = {}) {
+export async function share(page, path, options = {}) {
   const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
   const { items } = await api(page, 'GET', `/api/files?limit=1000&path=${encodeURIComponent(parent)}`)
   const fileId = items.find((item) => item.name === name).id
@@ -121,7 +121,7 @@ const counts = async (page, id) => {
 }
 
 // stranger opens a page in a profile of its own, which notes its requests to the service.
-async function stranger(page, { language, theme, size, base }) {
+export async function stranger(page, { language, theme, size, base }) {
   const guest = await open(page.context().browser(), { language, theme, size, base })
   guest.asked = []
   guest.on('request', (request) => {
@@ -132,7 +132,7 @@ async function stranger(page, { language, theme, size, base }) {
 }
 
 // done closes the page of a stranger, which must have had no fault.
-async function done(guest) {
+export async function done(guest) {
   equal('faults of the stranger’s page', guest.faults(), [])
   await guest.context().close()
 }

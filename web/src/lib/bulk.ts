@@ -136,7 +136,7 @@ function counter(progress: Progress): Counter {
 }
 
 /** Calls `work` for each item of a list, a few at a time. */
-async function each<Item>(list: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+export async function each<Item>(list: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
     while (next < list.length) await work(list[next++]!);

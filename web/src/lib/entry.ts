@@ -29,7 +29,7 @@ export function may(entry: Pick<Entry, "permissions">, permission: Permission): 
 }
 
 /** Reports whether the server may have a thumbnail of the entry. */
-export function isImage(entry: Entry): boolean {
+export function isImage(entry: Pick<Entry, "type" | "mimeType">): boolean {
   return entry.type === "file" && (entry.mimeType ?? "").startsWith("image/");
 }
 

@@ -9,6 +9,7 @@ import type { keys } from "../messages/zh-CN/keys";
 import type { panels } from "../messages/zh-CN/panels";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
+import type { shares } from "../messages/zh-CN/shares";
 import type { ui } from "../messages/zh-CN/ui";
 import type { viewer } from "../messages/zh-CN/viewer";
 
@@ -22,6 +23,7 @@ interface LaterMessages {
   panels: typeof panels;
   settings: typeof settings;
   share: typeof share;
+  shares: typeof shares;
   ui: typeof ui;
   viewer: typeof viewer;
 }
@@ -44,6 +46,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
     "en-US": () => import("../messages/en-US/settings"),
   },
   share: { "zh-CN": () => import("../messages/zh-CN/share"), "en-US": () => import("../messages/en-US/share") },
+  shares: { "zh-CN": () => import("../messages/zh-CN/shares"), "en-US": () => import("../messages/en-US/shares") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
   viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },
 };

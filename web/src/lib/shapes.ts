@@ -19,6 +19,6 @@ const shapes: Record<Kind, string> = {
   none: fileIcon,
 };
 
-export function shapeOf(entry: Entry): string {
+export function shapeOf(entry: Pick<Entry, "type" | "name" | "mimeType" | "size">): string {
   return entry.type === "folder" ? folderIcon : shapes[kindOf(entry)];
 }

@@ -58,6 +58,9 @@ export const files: typeof zh = {
   link: "Link",
   copyLink: "Copy link",
   links: "Link formats…",
+  share: "Share…",
+  shareShort: "Share",
+  shareFolder: "Share this folder…",
   rename: "Rename",
   badName:
     "You can't use this name. It can't contain /, \\ or control characters, and it can't be “.”, “..” or a name that the system uses.",

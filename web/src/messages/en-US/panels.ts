@@ -145,9 +145,5 @@ export const panels: typeof zh = {
     },
     links: "Links",
     shares: "Shares",
-    noShares: "Not shared.",
-    shareUntil: (time) => `until ${time}`,
-    shareOpen: "does not expire",
-    shareStates: { active: "Active", expired: "Expired", revoked: "Revoked", limit_reached: "Used up" },
   },
 };

@@ -4,6 +4,7 @@ export const shell: typeof zh = {
   skip: "Skip to the content",
   nav: "Main",
   files: "Files",
+  shares: "My shares",
   keys: "API keys",
   account: "Account",
   settings: "Settings",

@@ -19,6 +19,15 @@ export const ui: typeof zh = {
     filters: (set) => (set > 0 ? `Filters (${set})` : "Filters"),
     clear: "Clear filters",
   },
+  expiry: {
+    label: "Expires",
+    keep: "Unchanged",
+    never: "Never",
+    days: (n) => (n === 1 ? "1 day" : `${n} days`),
+    year: "1 year",
+    exact: "Pick a time",
+    exactLabel: "Expires at",
+  },
   save: {
     unsaved: "You have unsaved changes",
     saving: "Saving…",

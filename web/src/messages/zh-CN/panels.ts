@@ -145,14 +145,5 @@ export const panels = {
     } as Record<string, string>,
     links: "链接",
     shares: "分享",
-    noShares: "没有分享此项目。",
-    shareUntil: (time: string) => `至 ${time}`,
-    shareOpen: "永不过期",
-    shareStates: {
-      active: "有效",
-      expired: "已过期",
-      revoked: "已撤销",
-      limit_reached: "已达上限",
-    } as Record<string, string>,
   },
 };

@@ -2,6 +2,7 @@ export const shell = {
   skip: "跳到主要内容",
   nav: "主导航",
   files: "文件",
+  shares: "我的分享",
   keys: "API 密钥",
   account: "账户",
   settings: "设置",

@@ -18,6 +18,15 @@ export const ui = {
     filters: (set: number) => (set > 0 ? `筛选（${set}）` : "筛选"),
     clear: "清除筛选",
   },
+  expiry: {
+    label: "有效期",
+    keep: "不变",
+    never: "永久",
+    days: (n: number) => `${n} 天`,
+    year: "1 年",
+    exact: "指定时间",
+    exactLabel: "失效时间",
+  },
   save: {
     unsaved: "有未保存的更改",
     saving: "正在保存…",

@@ -24,7 +24,8 @@ export interface Search {
 }
 
 /** The panels above the listing. */
-export type Panel = "move" | "copy" | "delete" | "appearance" | "password" | "links" | "shortcuts" | "commands";
+export type Panel =
+  "move" | "copy" | "delete" | "appearance" | "password" | "links" | "share" | "shortcuts" | "commands";
 
 /** The largest selection whose entries are handled one by one. */
 const fewEnough = 2000;
@@ -221,10 +222,10 @@ export class Browser {
     }
   }
 
-  /** Opens a panel for the selected entries. */
-  async openPanel(name: Panel): Promise<void> {
+  /** Opens a panel, for the selected entries unless others are given. */
+  async openPanel(name: Panel, of?: Entry[]): Promise<void> {
     const bare = name === "shortcuts" || name === "commands";
-    const entries = bare ? [] : await this.chosen();
+    const entries = bare ? [] : (of ?? (await this.chosen()));
     if (bare || entries.length > 0) this.panel = { name, entries };
   }
 

@@ -17,9 +17,11 @@ import lock from "lucide:lock";
 import palette from "lucide:palette";
 import pencil from "lucide:pencil";
 import scissors from "lucide:scissors";
+import share from "lucide:share-2";
 import squareCheck from "lucide:square-check";
 import trash2 from "lucide:trash-2";
 import upload from "lucide:upload";
+import { may } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import type { Sort } from "../../lib/source/source";
 import type { MenuItem } from "../../lib/ui/menu";
@@ -77,6 +79,7 @@ export function displayItems(browser: Browser): MenuItem[] {
 /** Actions on the folder as a whole. */
 export function wholeItems(browser: Browser): MenuItem[] {
   const { listing, selection } = browser;
+  const { folder } = listing;
   return [
     {
       label: t.files.chooseAll,
@@ -88,12 +91,22 @@ export function wholeItems(browser: Browser): MenuItem[] {
     {
       label: t.files.folderDetails,
       icon: info,
-      disabled: !listing.folder,
+      disabled: !folder,
       run() {
         selection.none();
         browser.details = true;
       },
     },
+    ...(folder && !browser.visitor
+      ? [
+          {
+            label: t.files.shareFolder,
+            icon: share,
+            disabled: !may(folder, "share"),
+            run: () => void browser.openPanel("share", [folder]),
+          },
+        ]
+      : []),
   ];
 }
 
@@ -163,6 +176,7 @@ export function itemsOf(browser: Browser): MenuItem[] {
     ...seen,
     { label: t.files.copyLink, icon: link, shortcut: "Ctrl+C", run: () => void browser.copyLinks() },
     { label: t.files.links, icon: link, run: open("links") },
+    ...(one ? [{ label: t.files.share, icon: share, disabled: !browser.may("share"), run: open("share") }] : []),
     ...(one ? [{ label: t.files.details, icon: info, shortcut: "Alt+I", run: () => (browser.details = true) }] : []),
     "-",
     ...changed,
