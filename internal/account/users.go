@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"strings"
 
 	"larder/internal/access"
@@ -66,8 +67,8 @@ func (s *Service) SetDefaultPath(tx *db.Tx, userID, path string) error {
 	return finishChange(tx, updateDefaultPath(tx, userID, path, s.now().UnixMilli()))
 }
 
-// Delete deletes a user with the sessions, and frees the name and the address. The caller deletes
-// what else belongs to the account. Fault: NotFound.
+// Delete deletes a user with the sessions and the picture, and frees the name and the address. The
+// caller deletes what else belongs to the account. Fault: NotFound.
 func (s *Service) Delete(tx *db.Tx, userID string) error {
-	return endByVersion(tx, userID, deleteUser(tx, userID))
+	return endByVersion(tx, userID, errors.Join(deleteAvatar(tx, userID), deleteUser(tx, userID)))
 }

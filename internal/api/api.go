@@ -122,6 +122,7 @@ type API struct {
 
 	zipLimit    *concurrency.Limit
 	searchLimit *concurrency.Limit // of visitors
+	avatarLimit *concurrency.Limit
 }
 
 // New builds the handler; it fails when the route table is inconsistent.
@@ -129,6 +130,7 @@ func New(cfg Config) (*API, error) {
 	a := &API{
 		Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://"),
 		zipLimit: concurrency.NewLimit(maxZips), searchLimit: concurrency.NewLimit(maxSearches),
+		avatarLimit: concurrency.NewLimit(maxAvatarUploads),
 	}
 	a.routes = a.routeTable()
 	var err error

@@ -27,12 +27,12 @@ var protectedSize = regexp.MustCompile(`\b107795\b`)
 
 // contentRoutes are the routes of the table that answer the content of files. Each needs read
 // requests below. The route of free mode answers objects of a visitor's own bucket, never a file.
-// Thumbnails have a matrix of their own (thumbnail_test.go).
+// Thumbnails have a matrix of their own (thumbnail_test.go). Pictures of accounts are no files.
 var contentRoutes = []string{
 	"GET /api/files/{id}/download", "GET /api/files/{id}/thumbnail", "GET /api/files/zip",
 	"GET /api/shares/{id}/preview", "GET /api/shares/{id}/thumbnail",
 	"GET /api/free-mode/download", "GET /api/gateway/download/{token}", "GET /api/i/{link}",
-	"GET /api/i/{link}/thumbnail",
+	"GET /api/i/{link}/thumbnail", "GET /api/public/avatars/{id}",
 }
 
 // protectedFile is a file behind a password.

@@ -14,6 +14,7 @@ type profileReply struct {
 	EmailVerified bool    `json:"emailVerified" required:"true"`
 	DisplayName   *string `json:"displayName" required:"true"`
 	AvatarURL     *string `json:"avatarUrl" required:"true"`
+	Avatar        *string `json:"avatar" required:"true" description:"An addition. The address of the uploaded picture, a path of this site; null for none."`
 	DefaultPath   string  `json:"defaultPath" required:"true"`
 	Locale        string  `json:"locale" required:"true" enum:"zh-CN,en-US"`
 	Role          string  `json:"role" required:"true" enum:"admin,user,guest"`
@@ -34,13 +35,25 @@ type mySettingsReply struct {
 
 func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 	used, err := c.quota(c.user.ID)
+	if err != nil {
+		return mySettingsReply{}, err
+	}
+	picture, err := a.Accounts.AvatarID(c.ctx(), c.user.ID)
+	if err != nil {
+		return mySettingsReply{}, err
+	}
+	var avatar *string
+	if picture != "" {
+		address := avatarAddress(picture)
+		avatar = &address
+	}
 	u := c.user
 	return mySettingsReply{
-		profileReply{u.ID, u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, u.DefaultPath, u.Locale,
-			string(u.Role), u.CreatedAt},
+		profileReply{u.ID, u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, avatar, u.DefaultPath,
+			u.Locale, string(u.Role), u.CreatedAt},
 		appearanceReply{u.Theme, u.AccentColor, u.EnableBlur},
 		used,
-	}, err
+	}, nil
 }
 
 type changeMySettingsInput struct {

@@ -196,6 +196,12 @@ func (a *API) routeTable() []route {
 			withSummary("Mail a code to a new e-mail address").withFaults(fault.MailFailed),
 		post("/api/users/me/email/verify-otp", jsonRoute(200, a.confirmCode)).withAuth(sessionAuth).
 			withSummary("Confirm the new e-mail address with the mailed code"),
+		put("/api/users/me/avatar", streamRoute("application/json", a.putAvatar)).withReply(envelope[avatarReply]{}).
+			withAuth(sessionAuth).withLimit(transferLimit).withRawBody().
+			withSummary("Upload the picture of the caller's account, at most 5 MiB; it is made smaller").
+			withFaults(fault.Invalid, fault.TooLarge, fault.Conflict, fault.Unverified).asAddition(),
+		del("/api/users/me/avatar", jsonRoute(200, a.removeAvatar)).withAuth(sessionAuth).
+			withSummary("Remove the uploaded picture of the caller's account").asAddition(),
 		get("/api/users/me/sessions", jsonRoute(200, a.mySessions)).withAuth(sessionAuth).
 			withSummary("The sessions of the caller's account, the last used first").asAddition(),
 		del("/api/users/me/sessions/{id}", jsonRoute(200, a.endMySession)).withAuth(sessionAuth).
@@ -336,6 +342,8 @@ func (a *API) routeTable() []route {
 		get("/api/public/files", jsonRoute(200, a.listPublicFiles)).withAuth(noAuth).withCompression().
 			withSummary("List or search a folder as a visitor without an account").
 			withFaults(fault.Unauthorized, fault.PasswordRequired, fault.NotFound).asAddition(),
+		get("/api/public/avatars/{id}", streamRoute("image/*", a.avatar)).withInput(avatarInput{}).withAuth(noAuth).
+			withLimit(transferLimit).withSummary("The picture of an account").withFaults(fault.NotFound).asAddition(),
 		get("/api/public/oembed", streamRoute("application/json", a.oembed)).withInput(oembedInput{}).
 			withReply(oembedReply{}).withAuth(noAuth).
 			withSummary("Description of a share without password and limit of views (oEmbed 1.0)").

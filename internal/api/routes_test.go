@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"larder/internal/api"
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
+	"larder/internal/thumb/thumbtest"
 )
 
 // The credentials that a route accepts (specification: Authentication, rule 5).
@@ -62,6 +64,9 @@ func asCreated(want string) string { return strings.ReplaceAll(want, "200", "201
 
 // ownersVerificationToken verifies the owner's address; see newMatrixFixture.
 var ownersVerificationToken = strings.Repeat("v", 43)
+
+// avatarPicture is a picture of an account.
+var avatarPicture = string(thumbtest.PNG(thumbtest.Quarters(4, 4)))
 
 // matrix has a row for each route. Its expected values are written by hand.
 var matrix = []routeRow{
@@ -212,6 +217,11 @@ var matrix = []routeRow{
 	{"POST", "/api/users/me/email/verify-otp", sessionAuth,
 		fixedRequest("/api/users/me/email/verify-otp", M{"email": "other@example.com", "code": "000000"}),
 		strings.ReplaceAll(statusesForSessions, "200", "400"), false},
+	{"PUT", "/api/users/me/avatar", sessionAuth, fixedRequest("/api/users/me/avatar", avatarPicture), statusesForSessions,
+		true},
+	{"DELETE", "/api/users/me/avatar", sessionAuth, fixedRequest("/api/users/me/avatar", nil), statusesForSessions, true},
+	{"GET", "/api/public/avatars/{id}", noAuth,
+		func(o ownedItems) (string, any) { return "/api/public/avatars/" + o.avatar, nil }, statusesForAll, true},
 	{"GET", "/api/users/me/sessions", sessionAuth, fixedRequest("/api/users/me/sessions", nil), statusesForSessions,
 		true},
 	{"DELETE", "/api/users/me/sessions/{id}", sessionAuth,
@@ -430,6 +440,7 @@ type ownedItems struct {
 	invite                                             string
 	share                                              string // with a password
 	signIn                                             string // another session
+	avatar                                             string
 	// a share of a folder, and a file in that; the same in all of them
 	album, picture string
 	// store is the seeded provider, provider another without mounts
@@ -536,6 +547,9 @@ func (f *matrixFixture) newItems(name string, rows ...routeRow) ownedItems {
 	if needs(markerItems.link) {
 		o.link = owner.Post("/api/files/"+o.file+"/link", nil).OK(200).Text("link.url")
 	}
+	if needs(markerItems.avatar) {
+		o.avatar = path.Base(owner.Put("/api/users/me/avatar", avatarPicture).OK(200).Text("avatar"))
+	}
 	if needs(markerItems.signIn) {
 		o.signIn = f.anotherSession()
 	}
@@ -555,7 +569,7 @@ var markerItems = ownedItems{
 	key: "marker-key", rule: "marker-rule", gateway: "marker-gateway", link: "marker-link",
 	multipart: "marker-multipart", invite: "marker-invite", share: "marker-share", provider: "marker-provider",
 	mount: "marker-mount", user: "marker-user", announcement: "marker-announcement",
-	signIn: "marker-sign-in",
+	signIn: "marker-sign-in", avatar: "marker-avatar",
 }
 
 func TestEveryRouteIsInTheMatrix(t *testing.T) {

@@ -19,6 +19,7 @@ type serveOptions struct {
 	// the client may cache it, and must revalidate it each time: the answer depends on the content
 	// and on the client's rights
 	revalidate bool
+	immutable  bool // any cache may store it for ever: other content has another address
 	attachment bool // as an attachment for every type
 	// called once, after the object is open and immediately before the body is sent; it uses up a
 	// download token
@@ -76,6 +77,8 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
 	}
 	switch {
+	case opts.immutable:
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	case opts.revalidate:
 		h.Set("Cache-Control", "private, no-cache")
 	case opts.public:

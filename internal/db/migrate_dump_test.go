@@ -117,8 +117,12 @@ func (s schema) openEmpty(t *testing.T, engine string) *db.DB {
 	return d
 }
 
+// exec executes statements, in which X'31' is a BLOB of one byte.
 func exec(t *testing.T, d *db.DB, text string) {
 	t.Helper()
+	if d.Dialect() == "postgres" {
+		text = strings.ReplaceAll(text, "X'31'", `'\x31'`)
+	}
 	if err := d.Write(context.Background(), func(tx *db.Tx) error {
 		_, err := tx.Exec(text)
 		return err
@@ -228,6 +232,7 @@ INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@ex
     'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000, 1700000000000);
 INSERT INTO sessions VALUES ('jti1', 'u1', 1, 1, 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0', '192.0.2.1', 1700000000000, 1700000060000,
     1700604800000, NULL);
+INSERT INTO avatars VALUES ('4fTz0', 'u1', 'image/png', X'31', 1700000000000);
 INSERT INTO sessions VALUES ('jti2', 'u1', 1, 1, '', '', 1700000000000, 1700000000000, 1700604800000, 1700000060000);
 INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
 INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2);

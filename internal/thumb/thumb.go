@@ -210,15 +210,10 @@ func noThumbnail(cause error) error {
 
 // makeAndCache makes the thumbnail and stores it in the cache.
 func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key) error {
-	patient, cancel := context.WithTimeout(ctx, queueTimeout)
-	defer cancel()
-	if err := m.queue.enter(patient, who); err != nil {
-		return queueError(ctx, err)
-	}
-	defer m.queue.leave()
-	if err := m.CheckSpace(); err != nil {
+	if err := m.enter(ctx, who); err != nil {
 		return err
 	}
+	defer m.queue.leave()
 	in, closeIn, err := m.fetch(ctx, from)
 	if err != nil {
 		return err
@@ -229,17 +224,36 @@ func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key
 		return err
 	}
 	defer out.discard()
+	if err := m.decode(ctx, in, out.file, k.edge); err != nil {
+		return err
+	}
+	return m.cache.store(k, out)
+}
+
+// enter waits for the turn of an account or address, and checks the disk. After a nil error the
+// caller calls queue.leave. Faults: RateLimited, Unavailable.
+func (m *Maker) enter(ctx context.Context, who string) error {
+	patient, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	if err := m.queue.enter(patient, who); err != nil {
+		return queueError(ctx, err)
+	}
+	if err := m.CheckSpace(); err != nil {
+		m.queue.leave()
+		return err
+	}
+	return nil
+}
+
+// decode runs the decoders when a slot is free. Faults: those of runDecoders.
+func (m *Maker) decode(ctx context.Context, in, out *os.File, edge int) error {
 	select {
 	case m.slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err = m.runDecoders(ctx, in, out.file, k.edge)
-	<-m.slots
-	if err != nil {
-		return err
-	}
-	return m.cache.store(k, out)
+	defer func() { <-m.slots }()
+	return m.runDecoders(ctx, in, out, edge)
 }
 
 // queueError converts the end of queueTimeout to the fault RateLimited.

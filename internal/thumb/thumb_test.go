@@ -463,3 +463,41 @@ func TestSweep(t *testing.T) {
 	k.get(t, source("here", photo), 160)
 	k.wantStarted(t, 3)
 }
+
+// Make uses no cache, and waits for its turn as Get does.
+func TestMake(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, childScript)
+	write := func(content []byte) *os.File {
+		file, err := os.CreateTemp(t.TempDir(), "picture")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { file.Close() })
+		if _, err := file.Write(content); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for range 2 {
+		content, mimeType, err := f.Make(t.Context(), "somebody", write(photo), 256)
+		if err != nil || mimeType != "image/jpeg" {
+			t.Fatal(mimeType, err)
+		}
+		small, _, err := thumbtest.Decode(content)
+		if err != nil || small.Bounds().Size() != image.Pt(256, 192) {
+			t.Error(small.Bounds(), err)
+		}
+	}
+	f.wantStarted(t, 2)
+	if _, _, err := f.Make(t.Context(), "somebody", write([]byte("no picture")), 256); !fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+	f.Close()
+	if _, _, err := f.Make(t.Context(), "somebody", write(photo), 256); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("after Close: %v", err)
+	}
+}

@@ -415,6 +415,20 @@ var features = []mutation{
 		`return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx))`, api,
 		"^TestThumbnailsAreDeletedWithFile$/^sqlite$"},
 
+	// the pictures of accounts
+	{"avatar-length", "a picture of an account that has too many bytes is refused", api + "/avatar.go",
+		`case size > maxAvatarBody:`, `case size > 2*maxAvatarBody:`, api, "^TestAvatarRefusals$"},
+	{"avatar-bounded", "the pictures that an account uploads at a time are bounded", api + "/avatar.go",
+		`Max: maxAvatarUploadsPerUser}`, `Max: maxAvatarUploads}`, api, "^TestAvatarUploadsAtATime$"},
+	{"avatar-decoded", "what is no picture is not stored as that of an account", api + "/avatar.go",
+		`if fault.Is(err, fault.NotFound) {`, `if false {`, api, "^TestAvatarRefusals$"},
+	{"avatar-account", "the picture of an account is deleted with it", "internal/account/users.go",
+		`errors.Join(deleteAvatar(tx, userID), deleteUser(tx, userID))`, `errors.Join(deleteUser(tx, userID))`, api,
+		"^TestAvatarIsDeletedWithAccount$/^sqlite$"},
+	{"avatar-one", "another picture of an account replaces the one before", "internal/account/avatar.go",
+		`errors.Join(deleteAvatar(tx, userID), insertAvatar`, `errors.Join(nil, insertAvatar`, api,
+		"^TestAvatar$/^sqlite$"},
+
 	// the order of names
 	{"sort-number", "numbers in names count by their value", "internal/vpath/sortkey.go",
 		`key.WriteByte('0' + byte(len(digits)%9))`, `key.WriteByte('0')`, "internal/vpath", "^TestSortKey$"},

@@ -30,6 +30,7 @@ const elsewhere = [
   "GET /api/files/jobs",
   "GET /api/files/upload-sessions", // the browser knows its own
   "GET /api/gateway/download/{token}", // addresses that answers name
+  "GET /api/public/avatars/{id}",
   "GET /api/i/{link}",
   "GET /api/i/{link}/thumbnail",
 ];

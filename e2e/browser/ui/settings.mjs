@@ -3,6 +3,7 @@ import { bothLanguages, everyWith, once } from './forms.mjs'
 import { equal, inspect, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
+import { png } from './pictures.mjs'
 
 const words = {
   'en-US': {
@@ -12,6 +13,11 @@ const words = {
     security: 'Security',
     name: 'Display name',
     tooLong: /^A display name has at most 100 characters/,
+    choosePicture: 'Choose picture',
+    removePicture: 'Remove picture',
+    removed: 'The picture is removed.',
+    noPicture: /^The server can't read this picture/,
+    largePicture: 'The picture is too large. The limit is 5 MB.',
     avatarUrl: 'Address of your picture',
     badAvatarUrl: /^Enter an http or https address/,
     chooseFolder: 'Choose folder',
@@ -75,6 +81,11 @@ const words = {
     security: '账户安全',
     name: '显示名称',
     tooLong: /^显示名称最多 100 个字符/,
+    choosePicture: '选择图片',
+    removePicture: '移除头像',
+    removed: '头像已移除。',
+    noPicture: /^服务器无法读取此图片/,
+    largePicture: '图片太大，最大 5 MB。',
     avatarUrl: '头像地址',
     badAvatarUrl: /^请输入 http 或 https 网址/,
     chooseFolder: '选择文件夹',
@@ -303,6 +314,50 @@ async function keeps(page, config) {
   await other.context().close()
 }
 
+// An uploaded picture is shown beside the name, also in another browser, until it is removed.
+async function avatar(page, config) {
+  const say = labels[config.language]
+  const { word, account } = await begin(page, config)
+  await openSection(page, config, 'profile')
+  const choose = async (name, buffer) => {
+    const chooser = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: word.choosePicture }).click()
+    await (await chooser).setFiles({ name, mimeType: 'image/png', buffer })
+  }
+  const width = (shown) =>
+    shown
+      .getByRole('button', { name: say.account })
+      .locator('img')
+      .evaluate((image) => image.decode().then(() => image.naturalWidth))
+  await choose('large.png', Buffer.concat([png(8, 8, 0.5), Buffer.alloc(5 * 1024 * 1024)]))
+  await page.getByText(word.largePicture).waitFor()
+  await choose('words.png', Buffer.from('no picture'))
+  await page.getByText(word.noPicture).waitFor()
+  equal('faults of the refused picture', await inspect(page), [])
+  await choose('me.png', png(480, 320, 0.3))
+  await page.getByRole('button', { name: word.removePicture }).waitFor()
+  equal('the width of the picture', await width(page), 256)
+  equal('faults with the picture', await inspect(page), [])
+  await config.shot('settings-avatar')
+  const other = await second(page, account)
+  equal('the width in another browser', await width(other), 256)
+  await other.context().close()
+  await page.getByRole('button', { name: word.removePicture }).click()
+  await page.getByText(word.removed).waitFor()
+  equal('pictures that are left', await page.getByRole('main').locator('img').count(), 0)
+  equal(
+    'the focus',
+    await page.getByRole('button', { name: word.choosePicture }).evaluate((button) => button === document.activeElement),
+    true,
+  )
+  // a picture by its address on this site
+  const path = page.getByLabel(word.avatarUrl, { exact: true })
+  await path.fill('/app/none.png')
+  await path.press('Enter')
+  await settle(page, word)
+  await until('the icon in place of a missing picture', async () => (await page.locator('img[src="/app/none.png"]').count()) === 0)
+}
+
 // The address changes with the code of the mail. Wrong codes, a taken address, and failures have
 // their sentences.
 async function email(page, config) {
@@ -480,6 +535,7 @@ async function visitor(page, config) {
 export const scenarios = [
   { name: 'the settings look right', forms: everyWith('narrow', 'wide'), run: looks },
   { name: 'settings are kept', forms: bothLanguages, run: keeps },
+  { name: 'shows an uploaded picture', forms: bothLanguages, run: avatar },
   { name: 'changes the address by a code', forms: bothLanguages, run: email },
   { name: 'a code expires on the screen', forms: once, run: expires },
   { name: 'ends a stolen session', forms: bothLanguages, run: stolen },

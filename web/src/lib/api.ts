@@ -194,7 +194,7 @@ export function retryAfter(value: string | null): number {
 class Call {
   readonly method: string;
   readonly headers: Headers;
-  readonly body: string | null;
+  readonly body: string | Blob | null;
   readonly signal: AbortSignal | undefined;
   constructor(
     readonly url: string,
@@ -202,7 +202,7 @@ class Call {
   ) {
     this.method = method;
     this.headers = new Headers(headers);
-    this.body = (body as string | null | undefined) ?? null; // JSON
+    this.body = (body as string | Blob | null | undefined) ?? null; // JSON, or a file
     this.signal = signal ?? undefined;
   }
 }

@@ -153,6 +153,11 @@ export async function changeSettings(to: Settings): Promise<void> {
   session.me = { profile: within(profile), appearance: within(appearance), quota };
 }
 
+/** Shows another picture of the account; null for none. */
+export function showAvatar(avatar: string | null): void {
+  if (session.me) session.me = { ...session.me, profile: { ...session.me.profile, avatar } };
+}
+
 /** Loads the account again: its quota, its name, its look. */
 export async function refresh(): Promise<void> {
   const { data, error, response } = await client.GET("/api/users/me/settings");

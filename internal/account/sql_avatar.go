@@ -1,0 +1,46 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+)
+
+func insertAvatar(tx *db.Tx, id, userID string, picture Avatar, now int64) error {
+	_, err := tx.Exec(`
+		INSERT INTO avatars (id, user_id, media_type, content, created_at)
+		VALUES ($1, $2, $3, $4, $5)`, id, userID, picture.MediaType, picture.Content, now)
+	if err != nil {
+		return fmt.Errorf("add a picture: %w", err)
+	}
+	return nil
+}
+
+func deleteAvatar(tx *db.Tx, userID string) error {
+	if _, err := tx.Exec("DELETE FROM avatars WHERE user_id = $1", userID); err != nil {
+		return fmt.Errorf("delete a picture: %w", err)
+	}
+	return nil
+}
+
+func readAvatarID(q db.Querier, userID string) (id string, err error) {
+	err = q.QueryRow("SELECT id FROM avatars WHERE user_id = $1", userID).Scan(&id)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		err = fmt.Errorf("look for a picture: %w", err)
+	}
+	return id, err
+}
+
+// readAvatar joins the account: an older replica deletes an account without its picture.
+func readAvatar(q db.Querier, id string) (found Avatar, err error) {
+	err = q.QueryRow(`
+		SELECT avatars.media_type, avatars.content
+		FROM avatars
+		JOIN users ON users.id = avatars.user_id
+		WHERE avatars.id = $1`, id).Scan(&found.MediaType, &found.Content)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		err = fmt.Errorf("read a picture: %w", err)
+	}
+	return found, err
+}
