@@ -15,6 +15,7 @@ const hiddenPassword = "******"
 // settingsReply holds the site settings (specification: Site settings) and our additions.
 type settingsReply struct {
 	SiteTitle                  string `json:"siteTitle" required:"true"`
+	SiteDescription            string `json:"siteDescription" required:"true"`
 	SiteLogo                   string `json:"siteLogo" required:"true"`
 	SiteFavicon                string `json:"siteFavicon" required:"true"`
 	AllowRegistration          bool   `json:"allowRegistration" required:"true"`
@@ -38,7 +39,7 @@ type settingsReply struct {
 
 func viewSettings(s site.Settings) settingsReply {
 	reply := settingsReply{
-		SiteTitle: s.SiteTitle, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon,
+		SiteTitle: s.SiteTitle, SiteDescription: s.SiteDescription, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon,
 		AllowRegistration: s.AllowRegistration, AllowGuestAccess: s.AllowGuestAccess,
 		RequireEmailVerification: s.RequireEmailVerification, EnableCaptcha: s.EnableCaptcha,
 		CaptchaSiteKey:   s.CaptchaSiteKey,
@@ -62,6 +63,7 @@ func (a *API) siteSettings(c *call, _ struct{}) (settingsReply, error) {
 // Package site checks the texts.
 type changeSettingsInput struct {
 	SiteTitle                  *string `json:"siteTitle" maxLength:"200"`
+	SiteDescription            *string `json:"siteDescription" maxLength:"500" description:"Shown to visitors. A single line, empty for none."`
 	SiteLogo                   *string `json:"siteLogo" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
 	SiteFavicon                *string `json:"siteFavicon" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
 	AllowRegistration          *bool   `json:"allowRegistration"`
@@ -95,6 +97,7 @@ func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, er
 // apply copies the given settings. The caller that stores them checks them as a whole.
 func (in changeSettingsInput) apply(s *site.Settings) error {
 	s.SiteTitle = valueOr(in.SiteTitle, s.SiteTitle)
+	s.SiteDescription = valueOr(in.SiteDescription, s.SiteDescription)
 	s.SiteLogo = valueOr(in.SiteLogo, s.SiteLogo)
 	s.SiteFavicon = valueOr(in.SiteFavicon, s.SiteFavicon)
 	s.AllowRegistration = valueOr(in.AllowRegistration, s.AllowRegistration)

@@ -21,7 +21,7 @@ import (
 // LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
 func defaultSettings() M {
 	return M{
-		"siteTitle": "Larder", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true,
+		"siteTitle": "Larder", "siteDescription": "", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true,
 		"requireEmailVerification": false,
 		// as apptest configures it
 		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0,
@@ -59,7 +59,7 @@ func TestSettings(t *testing.T) {
 				"smtpFromName": strings.Repeat("x", 200)},
 			{"smtpFromEmail": strings.Repeat("a", 250) + "@b.c", "smtpHost": strings.Repeat("a.", 126) + "a",
 				"siteLogo": "https://example.org/" + strings.Repeat("x", 1980)},
-			{"siteTitle": strings.Repeat("ü", 200)},
+			{"siteTitle": strings.Repeat("ü", 200), "siteDescription": strings.Repeat("ü", 500)},
 			{"siteTitle": "", "siteLogo": "", "siteFavicon": "", "smtpFromEmail": ""},
 			{"unknown": 1, "SITETITLE": "no"}, {"siteTitle": nil, "smtpPort": nil, "emailEnabled": nil}, {},
 		} {
@@ -84,6 +84,7 @@ func TestBadSettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		admin := l.Admin(t)
 		bad := map[string][]any{
+			"siteDescription": {1, strings.Repeat("ü", 501), "a\nb", "a\u202eb"},
 			"siteTitle": {1, true, []string{}, strings.Repeat("ü", 201), "a\r\nBcc: eve@example.org",
 				"a\nb", "a\tb", "a\u2028b", "a\x7f", "a\u202eb", "\u202aa", "a\u2066b", "a\u2069"},
 			"siteLogo": {1, "javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)",

@@ -155,6 +155,9 @@ func (c *call) publicPath() error {
 	if err != nil {
 		return err
 	}
+	if answered, err := c.folderPage(found); answered || err != nil {
+		return err
+	}
 	if found == nil {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
@@ -164,6 +167,31 @@ func (c *call) publicPath() error {
 		return err
 	}
 	return c.serveContent(content, serveOptions{public: content.Public})
+}
+
+// folderPage answers a navigation to a folder that a visitor may list, with the page of the web UI.
+// The status is 200, or that of the missing password: the page asks for it. Other clients and other
+// paths are not answered.
+func (c *call) folderPage(found *files.FoundEntry) (answered bool, err error) {
+	if c.a.ui.index == "" || !isNavigation(c.r) || found != nil && found.IsFile() {
+		return false, nil
+	}
+	path, err := pathOf(c.r)
+	if err != nil {
+		return false, nil // the path is not valid
+	}
+	_, err = c.a.Tree.ListPublic(c.ctx(), c.actor, files.ListQuery{Path: path, Page: 1, Limit: 1})
+	switch {
+	case err == nil:
+		c.writeShell(c.a.ui.index, http.StatusOK, "", "")
+	case fault.Is(err, fault.PasswordRequired):
+		c.writeShell(c.a.ui.index, c.describeError(err).status, "", "")
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unauthorized):
+		return false, nil
+	default:
+		return false, err
+	}
+	return true, nil
 }
 
 // findPublic finds the entry that publicPath serves, nil for a path that is not valid.

@@ -155,6 +155,10 @@ func TestPublicPath(t *testing.T) {
 			wantBody(t, visitor.In(t).Get("/public/plain.txt").OK(200), "words")
 		})
 		t.Run("navigation gets a page", func(t *testing.T) {
+			locked := mkdir(admin.In(t), "/public", "locked")
+			setAccessPassword(admin.In(t), locked, "open sesame")
+			unlocked := l.Client(t)
+			unlocked.Post("/api/public/unlock", M{"path": "/public/locked", "password": "open sesame"}).OK(200)
 			page := func(r *apptest.Reply, status int, code string) { // the web UI's page, with the reason
 				t.Helper()
 				if r.Status != status || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") ||
@@ -177,7 +181,25 @@ func TestPublicPath(t *testing.T) {
 				page(alice.In(t).Get("/priv/secret.txt", header...), 403, "FORBIDDEN")
 				page(visitor.In(t).Get("/public/..%2f", header...), 404, "NOT_FOUND")
 				wantBody(t, visitor.In(t).Get("/public/plain.txt", header...).OK(200), "words")
+				// folders that a visitor may list; for every caller, since the account may know more of them
+				for _, path := range []string{"/public", "/public/", "/public/sub/", "/%70ublic/sub"} {
+					page(visitor.In(t).Get(path, header...), 200, "")
+					page(alice.In(t).Get(path, header...), 200, "")
+					if r := visitor.In(t).Head(path, header...); r.Status != 200 || len(r.Body) != 0 {
+						t.Errorf("HEAD %s: %d %q", path, r.Status, r.Body)
+					}
+				}
+				page(visitor.In(t).Get("/public/locked/", header...), 403, "") // the page asks for the password
+				page(visitor.In(t).Get("/home/alice/", header...), 401, "UNAUTHORIZED")
+				page(visitor.In(t).Get("/nobody/", header...), 401, "UNAUTHORIZED")
+				page(alice.In(t).Get("/home/alice/", header...), 404, "NOT_FOUND")
+				page(admin.In(t).Get("/priv/", header...), 404, "NOT_FOUND")
 			}
+			page(unlocked.In(t).Get("/public/locked/", "Accept", "text/html"), 200, "")
+			setAllowGuestAccess(t, l, false)
+			page(visitor.In(t).Get("/public/", "Accept", "text/html"), 401, "UNAUTHORIZED")
+			page(alice.In(t).Get("/public/", "Accept", "text/html"), 404, "NOT_FOUND")
+			setAllowGuestAccess(t, l, true)
 			for _, header := range [][]string{{"Sec-Fetch-Dest", "image", "Accept", "text/html"},
 				{"Accept", "application/json, text/html"}, {"Accept", "*/*"}, nil} {
 				visitor.In(t).Get("/priv/secret.txt", header...).Fails(401, "UNAUTHORIZED")

@@ -31,12 +31,13 @@ type featuresReply struct {
 	InviteRequired  bool   `json:"inviteRequired" required:"true"`
 	EmailEnabled    bool   `json:"emailEnabled" required:"true"`
 	FreeMode        bool   `json:"freeMode" required:"true"`
+	SiteDescription string `json:"siteDescription" required:"true"`
 }
 
 func (a *API) publicFeatures(c *call, _ struct{}) (featuresReply, error) {
 	s, err := c.settings()
 	return featuresReply{s.EnableCaptcha, a.CaptchaProvider, s.CaptchaSiteKey, s.RequireInviteCode, s.EmailEnabled,
-		s.EnableFreeMode && s.AllowGuestAccess}, err
+		s.EnableFreeMode && s.AllowGuestAccess, s.SiteDescription}, err
 }
 
 // healthReply is a bare object, without the envelope.

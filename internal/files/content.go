@@ -81,6 +81,9 @@ func (f *FoundEntry) Version() int64 {
 // there is no entry.
 func (f *FoundEntry) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
 
+// IsFile reports whether the entry exists and is a file.
+func (f *FoundEntry) IsFile() bool { return f.node.exists() && !f.node.folder }
+
 // PathOf returns the path of an entry, for the access log only: no permission is checked. Fault:
 // NotFound.
 func (t *Tree) PathOf(ctx context.Context, id string) (vpath.Path, error) {

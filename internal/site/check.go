@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	maxTitleRunes    = 200
-	maxAddressRunes  = 2000 // of an image
-	maxSiteKeyRunes  = 500
-	maxPerMinute     = 10000
-	maxNameRunes     = 200 // of the sender of mails
-	maxUserRunes     = 320
-	maxPasswordRunes = 1000
+	maxTitleRunes       = 200
+	maxDescriptionRunes = 500
+	maxAddressRunes     = 2000 // of an image
+	maxSiteKeyRunes     = 500
+	maxPerMinute        = 10000
+	maxNameRunes        = 200 // of the sender of mails
+	maxUserRunes        = 320
+	maxPasswordRunes    = 1000
 )
 
 // Check validates the values. Fault: Invalid.
@@ -29,6 +30,7 @@ func (s Settings) Check() error {
 		most        int
 	}{
 		{"siteTitle", s.SiteTitle, maxTitleRunes},
+		{"siteDescription", s.SiteDescription, maxDescriptionRunes},
 		{"siteLogo", s.SiteLogo, maxAddressRunes},
 		{"siteFavicon", s.SiteFavicon, maxAddressRunes},
 		{"captchaSiteKey", s.CaptchaSiteKey, maxSiteKeyRunes},
@@ -43,7 +45,8 @@ func (s Settings) Check() error {
 			return fault.Newf(fault.Invalid, "%s is a single line without control characters.", text.name)
 		}
 	}
-	for name, shown := range map[string]string{"siteTitle": s.SiteTitle, "smtpFromName": s.SMTPFromName} {
+	for name, shown := range map[string]string{"siteTitle": s.SiteTitle, "siteDescription": s.SiteDescription,
+		"smtpFromName": s.SMTPFromName} {
 		if strings.ContainsFunc(shown, vpath.IsUnprintable) { // it would reverse the text around it
 			return fault.Newf(fault.Invalid, "%s must not contain text-direction overrides.", name)
 		}

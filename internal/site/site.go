@@ -23,6 +23,7 @@ import (
 // Settings holds all settings. The zero value is not useful: begin with Defaults.
 type Settings struct {
 	SiteTitle                  string
+	SiteDescription            string // shown to visitors
 	SiteLogo, SiteFavicon      string // addresses of images, empty for the built-in ones
 	AllowRegistration          bool
 	AllowGuestAccess           bool
@@ -65,6 +66,7 @@ type field struct {
 func (s *Settings) fields() []field {
 	return []field{
 		{"siteTitle", &s.SiteTitle},
+		{"siteDescription", &s.SiteDescription},
 		{"siteLogo", &s.SiteLogo},
 		{"siteFavicon", &s.SiteFavicon},
 		{"allowRegistration", &s.AllowRegistration},

@@ -19,6 +19,7 @@ import (
 // changedSettings has a value other than the default in every field.
 var changedSettings = site.Settings{
 	SiteTitle:                  "Vorrat \"süß\" <&>",
+	SiteDescription:            "Bilder vom See",
 	SiteLogo:                   "https://example.org/logo.svg",
 	SiteFavicon:                "/public/favicon.png",
 	AllowRegistration:          true,

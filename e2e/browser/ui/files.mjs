@@ -205,22 +205,10 @@ async function harmless(page, config) {
   equal('what ran', ran, [])
 }
 
-async function visits(page, config) {
-  const say = labels[config.language]
-  await page.goto('/app/login')
-  await page.getByRole('link', { name: say.visit }).click()
-  await page.getByRole('link', { name: /^public/ }).dblclick()
-  await page.getByRole('link', { name: /^odd/ }).waitFor()
-  equal('faults of the page for visitors', await inspect(page), [])
-  equal('buttons to upload', await page.getByRole('button', { name: say.upload }).count(), 0)
-  await config.shot('visitor')
-}
-
 export const scenarios = [
   { name: 'the file browser looks right', forms: everyWith('narrow', 'medium', 'wide'), run: looks },
   { name: 'shows and deletes files', forms: bothLanguages, run: views },
   { name: 'moves on in the background', forms: (full) => bothLanguages(full).slice(1), run: movesOn },
   { name: 'says what is refused', forms: (full) => bothLanguages(full).slice(1), run: refuses },
   { name: 'runs nothing of what is stored', forms: once, run: harmless },
-  { name: 'shows public files to visitors', forms: bothLanguages, run: visits },
 ]

@@ -206,8 +206,8 @@ async function drops(page) {
             .dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer })),
       )
     })
-  await page.goto('/app/files')
-  await page.getByRole('link', { name: 'public', exact: true }).waitFor()
+  await page.goto('/public/')
+  await page.getByRole('link', { name: 'locked.txt' }).waitFor()
   equal('whether a visitor stays', await stays(), [true, true])
 }
 

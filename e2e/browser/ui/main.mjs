@@ -25,6 +25,7 @@ import * as commands from './commands.mjs'
 import * as copying from './copying.mjs'
 import * as errorpages from './errorpages.mjs'
 import * as files from './files.mjs'
+import * as guests from './guests.mjs'
 import * as interruptions from './interruptions.mjs'
 import * as journey from './journey.mjs'
 import * as keyboard from './keyboard.mjs'
@@ -68,6 +69,7 @@ const scenarios = [
   ...interruptions.scenarios,
   ...share.scenarios,
   ...shares.scenarios,
+  ...guests.scenarios,
   ...shown.scenarios,
   ...thumbs.scenarios,
   ...keys.scenarios,

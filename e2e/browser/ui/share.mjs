@@ -1,10 +1,8 @@
 // The page of a share, as a stranger sees it in a profile of their own: "I send a share link to a
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
-import { readFile } from 'node:fs/promises'
 import { createFolder, enter } from './files.mjs'
-import { equal, inspect, open, until } from './harness.mjs'
-import { cramped } from './phone.mjs'
-import { png, wave } from './pictures.mjs'
+import { equal, open, until } from './harness.mjs'
+import { api, arrived, done, look, narrow, notes, phones, pictures, saved, song, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
 const texts = {
@@ -64,47 +62,6 @@ const texts = {
   },
 }
 
-const phones = () => [
-  { language: 'en-US', theme: 'light', size: 'phone' },
-  { language: 'zh-CN', theme: 'dark', size: 'phone' },
-]
-const narrow = () => [
-  { language: 'en-US', theme: 'dark', size: 'small' },
-  { language: 'zh-CN', theme: 'light', size: 'small' },
-]
-
-const shapes = [
-  [900, 600],
-  [600, 900],
-  [1200, 400],
-  [640, 640],
-  [800, 600],
-  [500, 700],
-]
-const pictures = shapes.map(([width, height], n) => ({
-  name: `lake ${n + 1}.png`,
-  bytes: png(width, height, n / shapes.length).toString('base64'),
-}))
-const song = { name: 'song.wav', bytes: wave(2).toString('base64') }
-const notes = { name: 'notes.txt', bytes: btoa('a few words for a friend') }
-
-// api sends a request in the session of the owner's page and returns the data of the answer.
-export const api = (page, method, path, body) =>
-  page.evaluate(
-    async ({ method, path, body }) => {
-      const { data } = await (await fetch('/api/auth/csrf-token')).json()
-      const answer = await fetch(path, {
-        method,
-        headers: { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-      })
-      const told = await answer.json()
-      if (!told.success) throw new Error(`${method} ${path}: ${JSON.stringify(told)}`)
-      return told.data
-    },
-    { method, path, body },
-  )
-
 // share shares an entry by its path and returns the id of the share.
 export async function share(page, path, options = {}) {
   const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
@@ -120,43 +77,6 @@ const counts = async (page, id) => {
   return { viewCount, downloadCount }
 }
 
-// stranger opens a page in a profile of its own, which notes its requests to the service.
-export async function stranger(page, { language, theme, size, base }) {
-  const guest = await open(page.context().browser(), { language, theme, size, base })
-  guest.asked = []
-  guest.on('request', (request) => {
-    const { pathname } = new URL(request.url())
-    if (pathname.startsWith('/api/')) guest.asked.push(`${request.method()} ${pathname}`)
-  })
-  return guest
-}
-
-// done closes the page of a stranger, which must have had no fault.
-export async function done(guest) {
-  equal('faults of the stranger’s page', guest.faults(), [])
-  await guest.context().close()
-}
-
-async function look(guest, config, what) {
-  equal(`faults of ${what}`, await inspect(guest), [])
-  equal(`what does not fit in ${what}`, await cramped(guest, config), [])
-  await config.shot(`share-${what}`, guest)
-}
-
-const arrived = (guest, least) =>
-  guest.waitForFunction(
-    (least) =>
-      [...document.querySelectorAll('main img')].filter(
-        (image) => image.complete && image.naturalWidth > 0 && image.getBoundingClientRect().width > 0,
-      ).length >= least,
-    least,
-  )
-
-const saved = async (guest, click) => {
-  const [download] = await Promise.all([guest.waitForEvent('download'), click()])
-  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) }
-}
-
 async function opensPicture(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
@@ -170,7 +90,7 @@ async function opensPicture(page, config) {
   const shown = guest.getByRole('main').getByRole('img', { name: 'lake 1.png' })
   const fills = (image) => Math.round(image.getBoundingClientRect().width) === innerWidth
   await until('a picture as wide as the page', () => shown.evaluate(fills))
-  await look(guest, config, 'picture')
+  await look(guest, config, 'share-picture')
   const button = guest.getByRole('button', { name: say.download })
   const { name, bytes } = await saved(guest, () => button.click())
   equal('the name of the download', name, 'lake 1.png')
@@ -193,12 +113,12 @@ async function walksGallery(page, config) {
   await guest.goto(`/share/${id}`)
   await arrived(guest, pictures.length)
   await guest.getByRole('button', { name: new RegExp(`^${say.downloadAll}.*\\(`) }).waitFor()
-  await look(guest, config, 'gallery')
+  await look(guest, config, 'share-gallery')
 
   await guest.getByRole('link', { name: 'lake 1.png' }).click()
   const viewer = guest.locator('dialog[open]')
   await viewer.getByRole('heading', { name: 'lake 1.png' }).waitFor()
-  await look(guest, config, 'viewer')
+  await look(guest, config, 'share-viewer')
   await viewer.getByRole('button', { name: say.next }).click()
   await viewer.getByRole('heading', { name: 'lake 2.png' }).waitFor()
   await guest.goBack()
@@ -212,23 +132,23 @@ async function walksGallery(page, config) {
 
   await guest.getByRole('link', { name: /^notes\.txt/ }).click()
   await viewer.getByText('a few words for a friend').waitFor()
-  await look(guest, config, 'text')
+  await look(guest, config, 'share-text')
   await viewer.getByRole('button', { name: say.close }).click()
 
   await guest.getByRole('link', { name: 'Second day' }).click()
   await guest.getByRole('heading', { level: 2, name: 'Second day' }).waitFor()
   await arrived(guest, 2)
-  await look(guest, config, 'below')
+  await look(guest, config, 'share-below')
   await guest.getByRole('navigation', { name: say.location }).getByRole('link').click()
   await guest.getByRole('link', { name: 'Nothing' }).click()
   await guest.getByRole('heading', { name: say.empty }).waitFor()
-  await look(guest, config, 'empty')
+  await look(guest, config, 'share-empty')
   await guest.goBack()
 
   await guest.getByRole('button', { name: say.select, exact: true }).click()
   for (const name of ['lake 3.png', 'notes.txt']) await guest.getByRole('checkbox', { name }).check()
   await guest.getByText(say.chosen).waitFor()
-  await look(guest, config, 'select')
+  await look(guest, config, 'share-select')
   const names = []
   guest.on('download', (download) => names.push(download.suggestedFilename()))
   await guest.getByRole('button', { name: say.downloadSelected }).click()
@@ -251,12 +171,12 @@ async function asksPassword(page, config) {
   const guest = await stranger(page, config)
   equal('the status', (await guest.goto(`/share/${id}`)).status(), 200)
   await guest.getByRole('heading', { level: 1, name: say.folderFrom(config.username) }).waitFor()
-  await look(guest, config, 'password')
+  await look(guest, config, 'share-password')
   const field = guest.getByLabel(say.password, { exact: true })
   await field.fill('wrong')
   await guest.getByRole('button', { name: say.open, exact: true }).click()
   await guest.getByText(say.wrong).waitFor()
-  await look(guest, config, 'password-wrong')
+  await look(guest, config, 'share-password-wrong')
   equal('whether the focus is on the password', await field.evaluate((it) => it === document.activeElement), true)
   await field.fill('open sesame')
   await guest.keyboard.press('Enter')
@@ -269,7 +189,7 @@ async function asksPassword(page, config) {
   await guest.getByRole('link', { name: 'lake 1.png' }).click()
   const asks = guest.getByRole('dialog', { name: say.again })
   await asks.waitFor()
-  await look(guest, config, 'password-again')
+  await look(guest, config, 'share-password-again')
   const again = asks.getByLabel(say.password, { exact: true })
   equal('whether the focus is in the dialog', await again.evaluate((it) => it === document.activeElement), true)
   await again.fill('open sesame')
@@ -295,7 +215,7 @@ async function tellsEnds(page, config) {
   const shows = async (id, status, heading, what) => {
     equal(`the status of ${what}`, (await guest.goto(`/share/${id}`)).status(), status)
     await guest.getByRole('heading', { level: 1, name: heading }).waitFor()
-    await look(guest, config, what)
+    await look(guest, config, `share-${what}`)
   }
   const expired = await share(page, path, { expiresIn: 60 })
   await config.ask('expireShare', { id: expired })
@@ -313,7 +233,7 @@ async function tellsEnds(page, config) {
 
   await guest.goto(`/share/${await share(page, path, { allowPreview: false, maxDownloads: 1 })}`)
   await guest.getByText(say.noPreview).waitFor()
-  await look(guest, config, 'no-preview')
+  await look(guest, config, 'share-no-preview')
   await saved(guest, () => guest.getByRole('banner').getByRole('button', { name: say.download }).click())
   await guest.getByText(say.noneLeft).waitFor()
   equal('buttons to download', await guest.getByRole('button', { name: say.download }).count(), 0)
@@ -322,7 +242,7 @@ async function tellsEnds(page, config) {
   await arrived(guest, 1)
   await guest.getByText(say.viewOnly).waitFor()
   equal('buttons to download', await guest.getByRole('button', { name: say.download }).count(), 0)
-  await look(guest, config, 'no-download')
+  await look(guest, config, 'share-no-download')
   await done(guest)
 }
 
@@ -333,10 +253,10 @@ async function opensOthers(page, config) {
   const guest = await stranger(page, config)
   await guest.goto(`/share/${await share(page, `${folder}/notes.txt`)}`)
   await guest.getByText('a few words for a friend').waitFor()
-  await look(guest, config, 'one-text')
+  await look(guest, config, 'share-one-text')
   await guest.goto(`/share/${await share(page, `${folder}/song.wav`)}`)
   await guest.waitForFunction(() => document.querySelector('audio')?.duration > 1)
-  await look(guest, config, 'one-sound')
+  await look(guest, config, 'share-one-sound')
   await done(guest)
 }
 
@@ -347,7 +267,7 @@ async function byKeyboard(page, config) {
   const guest = await stranger(page, config)
   await guest.goto(`/share/${await share(page, folder)}`)
   await arrived(guest, 3)
-  await look(guest, config, 'desk')
+  await look(guest, config, 'share-desk')
   const scripts = await guest.evaluate(() =>
     performance
       .getEntriesByType('resource')

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"larder/internal/thumb"
@@ -18,10 +19,13 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
+// findVips runs vipsthumbnail once for all tests: many of them at once exceed its time limit.
+var findVips = sync.OnceValue(thumb.FindVips)
+
 // vips returns the path of vipsthumbnail, which scripts/install-test-tools installs.
 func vips(t testing.TB) string {
 	t.Helper()
-	path := thumb.FindVips()
+	path := findVips()
 	if path == "" {
 		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
 	}

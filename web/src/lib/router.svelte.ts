@@ -122,6 +122,14 @@ export function goNext(): void {
   else location.replace(next); // a file: the server may now answer differently
 }
 
+/**
+ * Reports whether an address is that of a public folder, which ends in a slash. That of a share or
+ * of the interface does not lead to a folder.
+ */
+function isFolder(pathname: string): boolean {
+  return /^\/.+\/$/.test(pathname) && !/^\/(api|share|webdav)\//i.test(pathname);
+}
+
 /** Makes links within the UI change the address without loading a page. Call it once. */
 export function start(): void {
   route.key = entryState().key;
@@ -148,7 +156,7 @@ export function start(): void {
       // the page of a share is another page than the application
       !(location.pathname.startsWith("/share/")
         ? link.pathname === location.pathname
-        : link.pathname.startsWith("/app/"))
+        : link.pathname.startsWith("/app/") || isFolder(link.pathname))
     )
       return;
     // For a link to an anchor on this page, the browser scrolls and moves the focus itself.

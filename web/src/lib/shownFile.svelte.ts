@@ -1,9 +1,12 @@
-/** Whether files of a share can be shown: the reasons why not, and how often each was loaded. */
+/** Whether files that a visitor looks at can be shown: the reasons why not, and how often each was loaded. */
 import { SvelteMap } from "svelte/reactivity";
 import type { Entry } from "./entry";
 import { t } from "./i18n.svelte";
 import { kindOf } from "./preview";
 import type { Visit } from "./visit.svelte";
+
+/** Codes of failures that a password can end. */
+const askable = (code = "") => code === "INVALID_PASSWORD" || code === "PASSWORD_REQUIRED";
 
 export class ShownFiles {
   private readonly problems = new SvelteMap<string, string>();
@@ -28,8 +31,8 @@ export class ShownFiles {
   /** Notes why a file is not shown. Where the access had ended, the file loads again. */
   async failed(entry: Entry, why: { url?: string; code?: string; text?: string }): Promise<void> {
     const { code = "", renewed } = why.url
-      ? await this.visit.check(why.url)
-      : { code: why.code, renewed: why.code === "INVALID_PASSWORD" && (await this.visit.renew()) };
+      ? await this.visit.check(why.url, entry)
+      : { code: why.code, renewed: askable(why.code) && (await this.visit.renew(entry)) };
     if (renewed) {
       this.loads.set(entry.id, (this.loads.get(entry.id) ?? 0) + 1);
       return;

@@ -1,11 +1,8 @@
-/**
- * The visit of a share. The share is requested once, because each request that shows it counts as a
- * view; src/boot.js has sent that request. A password gives access for 15 minutes: after that, the
- * next request asks for the password again, and then goes on.
- */
+/** What visitors without an account look at. */
 import { client, Failure, take, type Schemas } from "./api";
 import type { Entry } from "./entry";
 import { isDrawing, kindOf, refusal } from "./preview";
+import { route } from "./router.svelte";
 import { permissionsOf, shared } from "./source/share";
 import type { Source } from "./source/source";
 
@@ -14,7 +11,39 @@ export type Share = Schemas["ApiVisitedShareReply"];
 /** The codes after which a share cannot be opened any more. */
 const endings = ["SHARE_REVOKED", "SHARE_EXPIRED", "SHARE_LIMIT_REACHED"];
 
-export class Visit {
+/** A place that a visitor looks at: what is shared, or the public folders (guestVisit.svelte.ts). */
+export interface Visit {
+  /** The name of the topmost folder. */
+  readonly title: string;
+  /** The path of the topmost folder. */
+  readonly top: string;
+  /** Whether files are shown, not just listed. */
+  readonly previews: boolean;
+  /** How many downloads are left, undefined without a limit. */
+  readonly left: number | undefined;
+  /** Whether files can be downloaded now. */
+  readonly downloadable: boolean;
+  /** Whether the page shows an entry as a picture. */
+  isPicture(entry: Entry): boolean;
+  /** The address of a folder, by its path. */
+  folder(path: string): string;
+  /**
+   * Finds out why the bytes of an entry were not shown; the access may have ended. Resolves to the
+   * code, "" for none, and to whether the visitor has given the password again.
+   */
+  check(address: string, entry: Entry): Promise<{ code: string; renewed: boolean }>;
+  checkPicture(address: string, entry: Entry): void;
+  /** Asks for the password again. Resolves to whether it was given. */
+  renew(entry: Entry): Promise<boolean>;
+}
+
+/**
+ * The visit of a share. The share is requested once, because each request that shows it counts as a
+ * view; src/boot.js has sent that request. A password gives access for 15 minutes: after that, the
+ * next request asks for the password again, and then goes on.
+ */
+export class ShareVisit implements Visit {
+  readonly top = "/";
   /** The share, undefined until it has arrived. */
   share = $state.raw<Share>();
   /** The code of the reason why the share cannot be opened, "" while it can. */
@@ -90,10 +119,18 @@ export class Visit {
     }
   }
 
-  /**
-   * Finds out why bytes were not shown; the access may have ended. Resolves to the code, "" for
-   * none, and to whether the visitor has given the password again.
-   */
+  get title(): string {
+    return this.share?.title ?? "";
+  }
+
+  get previews(): boolean {
+    return this.share?.allowPreview === true;
+  }
+
+  folder(path: string): string {
+    return path === "/" ? route.path : `${route.path}?path=${encodeURIComponent(path)}`;
+  }
+
   async check(address: string): Promise<{ code: string; renewed: boolean }> {
     const code = await refusal(address);
     if (code === "SHARE_EXPIRED") this.ended = code;
@@ -105,7 +142,6 @@ export class Visit {
     this.checking ??= this.check(address).then(() => (this.checking = undefined));
   }
 
-  /** Asks for the password again. Resolves to whether it was given. */
   renew(): Promise<boolean> {
     if (!this.waiting) {
       let settle!: (given: boolean) => void;
@@ -116,21 +152,18 @@ export class Visit {
     return this.waiting.promise;
   }
 
-  /** How many downloads are left, undefined without a limit. */
   get left(): number | undefined {
     if (!this.share || this.share.maxDownloads === null) return undefined;
     if (this.exhausted) return 0;
     return Math.max(0, this.share.maxDownloads - this.share.downloadCount - this.downloads);
   }
 
-  /** Whether files can be downloaded now. */
   get downloadable(): boolean {
     return this.share?.allowDownload === true && this.left !== 0;
   }
 
-  /** Whether the page shows an entry as a picture. */
   isPicture(entry: Entry): boolean {
-    return this.share?.allowPreview === true && kindOf(entry) === "image" && !isDrawing(entry);
+    return this.previews && kindOf(entry) === "image" && !isDrawing(entry);
   }
 
   /** The entry that is shared. */

@@ -6,14 +6,14 @@ import { onFolderChange } from "../upload/changes";
 import type { Kind, PictureSize, Reader, Source, Wanted } from "./source";
 
 /** The query of a page of a tree. src/boot.js requests the first pages by the same address. */
-function query({ path, sort, order, search }: Wanted, nth: number, limit: number, type: Kind) {
-  return { path, page: nth + 1, limit, type, ...(sort && { sort, order }), ...(search && { search }) };
+function query({ path, sort, order, search }: Wanted, nth: number, limit: number, type: Kind | undefined) {
+  return { path, page: nth + 1, limit, ...(type && { type }), ...(sort && { sort, order }), ...(search && { search }) };
 }
 
 export const account: Source = {
   can: { search: true, sort: true, edit: true },
   most: 1000,
-  read: (wanted) => tree(wanted, "/api/files"),
+  read: (wanted) => tree(wanted, "/api/files", true),
   thumbnail,
   content: (entry) => address("", pathOf(entry)),
   download: async ({ id }) => (await take(client.GET("/api/files/{id}/download", { params: { path: { id } } }))).url,
@@ -24,15 +24,15 @@ export const account: Source = {
 export const guests: Source = {
   ...account,
   can: { search: true, sort: true, edit: false },
-  read: (wanted) => tree(wanted, "/api/public/files"),
+  read: (wanted) => tree(wanted, "/api/public/files", false),
   download: async (entry) => address("", pathOf(entry)),
 };
 
-function tree(wanted: Wanted, at: "/api/files" | "/api/public/files"): Reader {
+function tree(wanted: Wanted, at: "/api/files" | "/api/public/files", split: boolean): Reader {
   return {
-    split: true,
+    split,
     async page(kind, nth, limit, signal) {
-      const params = { query: query(wanted, nth, limit, kind) };
+      const params = { query: query(wanted, nth, limit, split ? kind : undefined) };
       const { items, pagination, folder, mount } = await take(client.GET(at, { params, signal }));
       return { items, total: pagination.total, folder, mount };
     },

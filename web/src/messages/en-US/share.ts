@@ -23,6 +23,8 @@ export const share: typeof zh = {
   selected: (n) => `${n} selected`,
   downloadSelected: "Download selected",
   started: (n) => (n === 1 ? "Downloading 1 file" : `Downloading ${n} files`),
+  order: "Order",
+  orders: { usual: "As arranged", name: "Name", time: "Newest first", size: "Largest first" },
   pictures: "Pictures",
   folders: "Folders",
   others: "Files",

@@ -21,6 +21,8 @@ export const share = {
   selected: (n: number) => `已选择 ${n} 项`,
   downloadSelected: "下载所选文件",
   started: (n: number) => `正在下载 ${n} 个文件`,
+  order: "顺序",
+  orders: { usual: "默认顺序", name: "名称", time: "最新优先", size: "最大优先" } as Record<string, string>,
   pictures: "图片",
   folders: "文件夹",
   others: "文件",

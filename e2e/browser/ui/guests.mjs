@@ -1,0 +1,194 @@
+// The public folders, as a visitor without an account sees them: "I send a friend the address of a
+// public folder; he opens it, looks at the pictures, and takes one with him."
+import { createFolder, enter } from './files.mjs'
+import { bothLanguages } from './forms.mjs'
+import { equal, until } from './harness.mjs'
+import { api, arrived, done, look, narrow, notes, phones, pictures, saved, stranger } from './stranger.mjs'
+
+// The texts of the page, by language.
+const texts = {
+  'en-US': {
+    download: 'Download',
+    close: 'Close',
+    next: 'Next',
+    slideshow: 'Slideshow',
+    location: 'Location',
+    search: 'Search',
+    order: 'Order',
+    newest: 'Newest first',
+    nothing: 'Nothing found',
+    signIn: 'Sign in',
+    browse: 'Browse public files',
+    unlock: 'Password needed',
+    password: 'Access password',
+    open: 'Open',
+    wrong: 'Wrong password.',
+    cancel: 'Cancel',
+    lockedFolder: 'This needs a password.',
+    retry: 'Retry',
+  },
+  'zh-CN': {
+    download: '下载',
+    close: '关闭',
+    next: '下一个',
+    slideshow: '幻灯片放映',
+    location: '位置',
+    search: '搜索',
+    order: '顺序',
+    newest: '最新优先',
+    nothing: '没有找到匹配的项目',
+    signIn: '登录',
+    browse: '浏览公开文件',
+    unlock: '需要访问密码',
+    password: '访问密码',
+    open: '打开',
+    wrong: '密码不正确。',
+    cancel: '取消',
+    lockedFolder: '需要访问密码。',
+    retry: '重试',
+  },
+}
+
+// lock sets the password of an entry, by its path.
+async function lock(page, path) {
+  const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
+  const { items } = await api(page, 'GET', `/api/files?limit=1000&path=${encodeURIComponent(parent)}`)
+  const { id } = items.find((item) => item.name === name)
+  await api(page, 'PUT', `/api/files/${id}`, { accessPassword: 'open sesame' })
+}
+
+async function opensFolder(page, config) {
+  const say = texts[config.language]
+  const name = `lake ${config.language} ${config.size}`
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, name, [...pictures, notes], '/public')
+  await createFolder(page, config, 'Second day', pictures.slice(0, 2), folder)
+  const guest = await stranger(page, config)
+  const address = `${encodeURI(folder)}/`
+  equal('the status', (await guest.goto(address)).status(), 200)
+  await guest.getByRole('heading', { level: 2, name }).waitFor()
+  await arrived(guest, pictures.length)
+  await look(guest, config, 'guest-folder')
+  equal('requests for the account', guest.asked.filter((one) => /\/api\/files\?/.test(one)), [])
+
+  await guest.getByRole('link', { name: 'lake 1.png' }).click()
+  const viewer = guest.locator('dialog[open]')
+  await viewer.getByRole('heading', { name: 'lake 1.png' }).waitFor()
+  await look(guest, config, 'guest-viewer')
+  await viewer.getByRole('button', { name: say.next }).click()
+  await viewer.getByRole('heading', { name: 'lake 2.png' }).waitFor()
+  const file = await saved(guest, () => viewer.getByRole('button', { name: say.download }).click())
+  equal('the download', file.name, 'lake 2.png')
+  equal('whether the bytes are the same', file.bytes.toString('base64') === pictures[1].bytes, true)
+  await guest.goBack()
+  await viewer.waitFor({ state: 'detached' })
+
+  await guest.getByRole('link', { name: /^notes\.txt/ }).click()
+  await viewer.getByText('a few words for a friend').waitFor()
+  await viewer.getByRole('button', { name: say.close }).click()
+  await guest.getByRole('link', { name: 'Second day' }).click()
+  await guest.getByRole('heading', { level: 2, name: 'Second day' }).waitFor()
+  await arrived(guest, 2)
+  equal('the address', decodeURI(new URL(guest.url()).pathname), `${folder}/Second day/`)
+  await guest.reload()
+  await arrived(guest, 2)
+  await guest.getByRole('navigation', { name: say.location }).getByRole('link', { name, exact: true }).click()
+  await arrived(guest, pictures.length)
+
+  // another program still has no file there
+  const answer = await guest.request.get(address, { headers: { Accept: 'application/json' } })
+  equal('the status for a program', [answer.status(), (await answer.json()).error.code], [404, 'NOT_FOUND'])
+  await done(guest)
+}
+
+async function finds(page, config) {
+  const say = texts[config.language]
+  const name = `find ${config.language} ${config.size}`
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, name, pictures.slice(0, 1), '/public')
+  await createFolder(page, config, 'Deep', [{ ...notes, name: `deep ${name}.txt` }], folder)
+  await createFolder(page, config, 'Order', pictures.slice(0, 3), folder)
+  await api(page, 'PATCH', '/api/admin/settings', { siteDescription: 'Pictures of our lakes' })
+  const guest = await stranger(page, config)
+  await guest.goto('/app/login')
+  await guest.getByRole('link', { name: say.browse }).click()
+  // the only public folder opens directly
+  await guest.waitForURL((url) => url.pathname === '/public/')
+  await guest.getByText('Pictures of our lakes').waitFor()
+  await api(page, 'PATCH', '/api/admin/settings', { siteDescription: '' })
+  await guest.getByRole('link', { name, exact: true }).waitFor()
+  await look(guest, config, 'guest-start')
+
+  const field = guest.getByRole('searchbox', { name: say.search })
+  await field.fill(`deep ${name}`)
+  await guest.getByRole('link', { name: new RegExp(`^deep ${name}\\.txt ?${folder}/Deep`) }).waitFor()
+  await look(guest, config, 'guest-search')
+  await field.fill('nothing has this name')
+  await guest.getByRole('heading', { name: say.nothing }).waitFor()
+  await field.fill('')
+  await guest.getByRole('link', { name, exact: true }).click()
+  await guest.getByRole('link', { name: 'Order' }).click()
+  await arrived(guest, 3)
+  const order = () => guest.locator('main').getByRole('link', { name: /^lake/ }).evaluateAll((all) => all.map((one) => one.ariaLabel))
+  equal('the order', await order(), ['lake 1.png', 'lake 2.png', 'lake 3.png'])
+  await guest.getByLabel(say.order).selectOption(say.newest)
+  await until('the newest first', async () => (await order()).join() === 'lake 3.png,lake 2.png,lake 1.png')
+
+  await guest.getByRole('link', { name: say.signIn }).click()
+  await guest.waitForURL((url) => url.pathname === '/app/login')
+  await guest.getByLabel(/^(User name|用户名)/).fill(config.username)
+  await guest.getByLabel(/^(Password|密码)$/).fill(config.password)
+  await guest.keyboard.press('Enter')
+  await guest.waitForURL((url) => decodeURI(url.pathname) === `/app/files${folder}/Order`)
+  await done(guest)
+}
+
+async function asksPasswords(page, config) {
+  const say = texts[config.language]
+  const name = `locked ${config.language} ${config.size}`
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, name, [notes, pictures[0]], '/public')
+  const inside = await createFolder(page, config, 'Inside', pictures.slice(0, 2), folder)
+  await lock(page, inside)
+  await lock(page, `${folder}/lake 1.png`)
+  const guest = await stranger(page, config)
+  await guest.goto(`${encodeURI(folder)}/`)
+  const asks = guest.getByRole('dialog', { name: say.unlock })
+  const give = async (password) => {
+    await asks.getByLabel(say.password, { exact: true }).fill(password)
+    await guest.keyboard.press('Enter')
+  }
+  await guest.getByRole('link', { name: /^Inside/ }).click()
+  await asks.waitFor()
+  await look(guest, config, 'guest-password')
+  await give('wrong')
+  await asks.getByText(say.wrong).waitFor()
+  await asks.getByRole('button', { name: say.cancel }).click()
+  await guest.getByText(say.lockedFolder).waitFor()
+  await look(guest, config, 'guest-locked')
+  await guest.getByRole('button', { name: say.retry }).click()
+  await give('open sesame')
+  await asks.waitFor({ state: 'detached' })
+  await arrived(guest, 2)
+  await guest.goBack()
+
+  await guest.getByRole('link', { name: /lake 1\.png/ }).click()
+  await asks.waitFor()
+  await give('open sesame')
+  await asks.waitFor({ state: 'detached' })
+  const shown = guest.locator('dialog[open]').getByRole('img', { name: 'lake 1.png' })
+  await until('the picture', () => shown.evaluate((image) => image.complete && image.naturalWidth > 0))
+
+  // the address of a locked folder asks at once
+  const other = await stranger(page, config)
+  equal('the status', (await other.goto(`${encodeURI(inside)}/`)).status(), 403)
+  await other.getByRole('dialog', { name: say.unlock }).waitFor()
+  await done(other)
+  await done(guest)
+}
+
+export const scenarios = [
+  { name: 'a visitor opens a public folder', forms: () => [...phones(), ...bothLanguages()], run: opensFolder },
+  { name: 'a visitor finds a public file', forms: () => [...narrow(), ...bothLanguages().slice(1)], run: finds },
+  { name: 'a visitor opens what has a password', forms: phones, run: asksPasswords },
+]

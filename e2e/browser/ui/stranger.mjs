@@ -1,0 +1,84 @@
+// A stranger: a page in a profile of its own, beside the page of an owner, and what owners give to
+// strangers.
+import { readFile } from 'node:fs/promises'
+import { equal, inspect, open } from './harness.mjs'
+import { cramped } from './phone.mjs'
+import { png, wave } from './pictures.mjs'
+
+export const phones = () => [
+  { language: 'en-US', theme: 'light', size: 'phone' },
+  { language: 'zh-CN', theme: 'dark', size: 'phone' },
+]
+export const narrow = () => [
+  { language: 'en-US', theme: 'dark', size: 'small' },
+  { language: 'zh-CN', theme: 'light', size: 'small' },
+]
+
+const shapes = [
+  [900, 600],
+  [600, 900],
+  [1200, 400],
+  [640, 640],
+  [800, 600],
+  [500, 700],
+]
+export const pictures = shapes.map(([width, height], n) => ({
+  name: `lake ${n + 1}.png`,
+  bytes: png(width, height, n / shapes.length).toString('base64'),
+}))
+export const song = { name: 'song.wav', bytes: wave(2).toString('base64') }
+export const notes = { name: 'notes.txt', bytes: btoa('a few words for a friend') }
+
+// api sends a request in the session of the owner's page and returns the data of the answer.
+export const api = (page, method, path, body) =>
+  page.evaluate(
+    async ({ method, path, body }) => {
+      const { data } = await (await fetch('/api/auth/csrf-token')).json()
+      const answer = await fetch(path, {
+        method,
+        headers: { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      const told = await answer.json()
+      if (!told.success) throw new Error(`${method} ${path}: ${JSON.stringify(told)}`)
+      return told.data
+    },
+    { method, path, body },
+  )
+
+// stranger opens a page in a profile of its own, which notes its requests to the service.
+export async function stranger(page, { language, theme, size, base }) {
+  const guest = await open(page.context().browser(), { language, theme, size, base })
+  guest.asked = []
+  guest.on('request', (request) => {
+    const { pathname } = new URL(request.url())
+    if (pathname.startsWith('/api/')) guest.asked.push(`${request.method()} ${pathname}`)
+  })
+  return guest
+}
+
+// done closes the page of a stranger, which must have had no fault.
+export async function done(guest) {
+  equal('faults of the stranger’s page', guest.faults(), [])
+  await guest.context().close()
+}
+
+export async function look(guest, config, what) {
+  equal(`faults of ${what}`, await inspect(guest), [])
+  equal(`what does not fit in ${what}`, await cramped(guest, config), [])
+  await config.shot(what, guest)
+}
+
+export const arrived = (guest, least) =>
+  guest.waitForFunction(
+    (least) =>
+      [...document.querySelectorAll('main img')].filter(
+        (image) => image.complete && image.naturalWidth > 0 && image.getBoundingClientRect().width > 0,
+      ).length >= least,
+    least,
+  )
+
+export const saved = async (guest, click) => {
+  const [download] = await Promise.all([guest.waitForEvent('download'), click()])
+  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) }
+}
