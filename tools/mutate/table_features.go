@@ -264,6 +264,14 @@ var features = []mutation{
 	{"page-style", "pages of the server apply no style but their own", api + "/pages.go",
 		`style-src 'sha256-" + base64Sum(pageRules) + "'; frame`, `style-src 'unsafe-inline'" + base64Sum("")[:0] + "; frame`,
 		api, "^TestVerificationLink$/^sqlite$"},
+	{"ui-folder-navigation", "programs get no page for a folder", api + "/pages.go",
+		`!isNavigation(c.r) || found`, `found`, api, "^TestPublicPath$/^sqlite$"},
+	{"ui-folder-public", "the page is for folders that visitors may list", api + "/pages.go",
+		`case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unauthorized):
+		return false, nil
+	default:`, `case fault.Is(err, fault.NotFound), fault.Is(err, fault.Unauthorized):
+		c.writeShell(c.a.ui.index, http.StatusOK, "", "")
+	default:`, api, "^TestPublicPath$/^sqlite$"},
 	{"ui-captcha", "the policy allows the bot check's origin while the check is on", api + "/ui.go",
 		`if settings.EnableCaptcha {`, `if settings.EnableCaptcha || c != nil {`, api,
 		"^TestShellPolicyAllowsOnlyNeededOrigins$"},

@@ -1,4 +1,7 @@
-/** Whether files that a visitor looks at can be shown: the reasons why not, and how often each was loaded. */
+/**
+ * Whether files that a visitor looks at can be shown: the reasons why not, and how often each was
+ * loaded.
+ */
 import { SvelteMap } from "svelte/reactivity";
 import type { Entry } from "./entry";
 import { t } from "./i18n.svelte";
