@@ -21,7 +21,8 @@ import (
 // LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
 func defaultSettings() M {
 	return M{
-		"siteTitle": "Larder", "siteDescription": "", "siteLogo": "", "siteFavicon": "", "allowRegistration": false, "allowGuestAccess": true,
+		"siteTitle": "Larder", "siteDescription": "", "siteLogo": "", "siteFavicon": "",
+		"allowRegistration": false, "allowGuestAccess": true,
 		"requireEmailVerification": false,
 		// as apptest configures it
 		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0,

@@ -181,7 +181,7 @@ func TestPublicPath(t *testing.T) {
 				page(alice.In(t).Get("/priv/secret.txt", header...), 403, "FORBIDDEN")
 				page(visitor.In(t).Get("/public/..%2f", header...), 404, "NOT_FOUND")
 				wantBody(t, visitor.In(t).Get("/public/plain.txt", header...).OK(200), "words")
-				// folders that a visitor may list; for every caller, since the account may know more of them
+				// for every caller, since an account may list the folder too
 				for _, path := range []string{"/public", "/public/", "/public/sub/", "/%70ublic/sub"} {
 					page(visitor.In(t).Get(path, header...), 200, "")
 					page(alice.In(t).Get(path, header...), 200, "")

@@ -1,6 +1,6 @@
 /**
- * The visit of the public folders. Folders, rules and files may have passwords: a request that needs
- * one asks for it, and then goes on.
+ * The visit of the public folders. Folders, rules and files may have passwords: a request that
+ * needs one asks for it, and then goes on.
  */
 import { SvelteMap } from "svelte/reactivity";
 import { Failure } from "./api";

@@ -11,7 +11,7 @@ export type Share = Schemas["ApiVisitedShareReply"];
 /** The codes after which a share cannot be opened any more. */
 const endings = ["SHARE_REVOKED", "SHARE_EXPIRED", "SHARE_LIMIT_REACHED"];
 
-/** A place that a visitor looks at: what is shared, or the public folders (guestVisit.svelte.ts). */
+/** A place that a visitor looks at: a share, or the public folders (guestVisit.svelte.ts). */
 export interface Visit {
   /** The name of the topmost folder. */
   readonly title: string;
