@@ -1,7 +1,7 @@
 // The page of a share, as a stranger sees it in a profile of their own: "I send a share link to a
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
 import { createFolder, enter } from './files.mjs'
-import { equal, open, until } from './harness.mjs'
+import { equal, until } from './harness.mjs'
 import { api, arrived, done, look, narrow, notes, phones, pictures, saved, song, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
