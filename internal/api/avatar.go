@@ -90,10 +90,6 @@ func (c *call) spoolAvatar() (*os.File, error) {
 	return file, nil
 }
 
-func avatarTooLarge() error {
-	return fault.New(fault.TooLarge, "A picture of an account has at most 5 MiB.")
-}
-
 func (a *API) removeAvatar(c *call, _ struct{}) (none, error) {
 	return none{}, a.Accounts.RemoveAvatar(c.ctx(), c.user.ID)
 }

@@ -5,7 +5,7 @@ import { explain } from "./entry";
 import { locale, locales, t, type Locale } from "./i18n.svelte";
 import { go } from "./router.svelte";
 import { look, setLook, themes, type Theme } from "./look.svelte";
-import { keepLook, session, signOut } from "./session.svelte";
+import { keepLook, signOut } from "./session.svelte";
 import { toast } from "./toasts.svelte";
 import type { MenuItem } from "./ui/menu";
 
@@ -32,14 +32,14 @@ export function themeItems(): MenuItem[] {
   }));
 }
 
-/** Items of the account menu; for a visitor, language and theme only. */
+/** Items of the account menu. */
 export function accountItems(): MenuItem[] {
-  const looks: MenuItem[] = [...languageItems(), "-", ...themeItems()];
-  if (!session.me) return looks;
   return [
     { label: t.shell.settings, icon: settings, run: () => go("/app/settings/profile") },
     "-",
-    ...looks,
+    ...languageItems(),
+    "-",
+    ...themeItems(),
     "-",
     { label: t.shell.signOut, icon: logOut, run: () => void leave() },
   ];

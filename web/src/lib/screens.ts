@@ -1,18 +1,13 @@
-/** The screens that the user or visitor can open. */
+/** The screens that users can open. */
 import folder from "lucide:folder";
 import keyRound from "lucide:key-round";
 import share from "lucide:share-2";
 import { t } from "./i18n.svelte";
-import { session } from "./session.svelte";
 
 export function screens(): { href: string; label: string; icon: string }[] {
   return [
     { href: "/app/files", label: t.shell.files, icon: folder },
-    ...(session.me
-      ? [
-          { href: "/app/shares", label: t.shell.shares, icon: share },
-          { href: "/app/keys", label: t.shell.keys, icon: keyRound },
-        ]
-      : []),
+    { href: "/app/shares", label: t.shell.shares, icon: share },
+    { href: "/app/keys", label: t.shell.keys, icon: keyRound },
   ];
 }

@@ -10,7 +10,7 @@ import { reposition } from "../../lib/order";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
-import { account, guests } from "../../lib/source/account";
+import { account } from "../../lib/source/account";
 import type { Order, Sort, Source } from "../../lib/source/source";
 import { show } from "../../lib/activities.svelte";
 import { toast } from "../../lib/toasts.svelte";
@@ -35,7 +35,6 @@ const ended = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
 
 export class Browser {
   readonly path: string;
-  readonly visitor: boolean;
   readonly source: Source;
   readonly selection = new Selection();
   listing = $state.raw() as Listing;
@@ -73,11 +72,9 @@ export class Browser {
   );
   /** A search is always a list, which shows the folder of each result. */
   readonly shape = $derived.by(() => (this.searching ? "list" : this.view.shape));
-  readonly writable = $derived.by(
-    () => !this.visitor && this.listing.folder !== null && may(this.listing.folder, "write"),
-  );
+  readonly writable = $derived.by(() => this.listing.folder !== null && may(this.listing.folder, "write"));
   /** The order is manual, and the user may change it here. */
-  readonly byHand = $derived.by(() => this.sort === "manual" && !this.searching && !this.visitor);
+  readonly byHand = $derived.by(() => this.sort === "manual" && !this.searching);
   /** The selected entries that are loaded, 200 at most. */
   readonly sample: Entry[] = $derived.by(() => {
     const found: Entry[] = [];
@@ -89,10 +86,9 @@ export class Browser {
     return found;
   });
 
-  constructor(path: string, visitor: boolean, search: Search) {
+  constructor(path: string, search: Search) {
     this.path = path;
-    this.visitor = visitor;
-    this.source = visitor ? guests : account;
+    this.source = account;
     this.search = search;
     this.#wanted = search;
     this.listing = this.#ask(search);
@@ -206,9 +202,7 @@ export class Browser {
 
   /** Reports whether all loaded entries of the selection have a permission. */
   may(permission: Permission): boolean {
-    // Only accounts can download archives.
-    const folders = this.visitor && permission === "download";
-    return this.sample.every((entry) => may(entry, permission) && !(folders && entry.type === "folder"));
+    return this.sample.every((entry) => may(entry, permission));
   }
 
   /** The selected entries, or else the active entry. */
@@ -323,9 +317,7 @@ export class Browser {
     const entries = await this.chosen();
     const [one] = entries;
     if (!one) return;
-    if (this.visitor) {
-      for (const entry of entries) if (entry.type === "file") save(await this.source.download(entry), entry.name);
-    } else if (entries.length === 1 && one.type === "file") {
+    if (entries.length === 1 && one.type === "file") {
       await this.downloadOne(one);
     } else {
       const locked = entries.filter(({ hasPassword }) => hasPassword).length;

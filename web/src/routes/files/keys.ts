@@ -58,7 +58,7 @@ function withChosen(event: KeyboardEvent, { browser, inGrid }: Keyed): boolean {
   if (event.ctrlKey || event.metaKey) return !event.shiftKey && command(event.key.toLowerCase(), browser);
   if (event.key === "Escape") browser.selection.none();
   else if (event.key === "F2") rename(browser);
-  else if (event.key === "Delete" && !browser.visitor) {
+  else if (event.key === "Delete") {
     if (browser.may("delete")) void browser.openPanel("delete");
     else toast("error", t.common.lacks.delete);
   } else return false;
@@ -92,7 +92,6 @@ function command(key: string, browser: Browser): boolean {
   const { selection } = browser;
   if (key === "a") selection.all(browser.listing.total);
   else if (key === "s") void browser.download();
-  else if (browser.visitor) return false;
   else if (key === "c" && getSelection()?.isCollapsed !== false) void browser.copyLinks();
   else if (key === "x") void cutChosen(browser);
   else return false;
@@ -122,7 +121,7 @@ function reorder(key: string, browser: Browser): boolean {
 
 export function rename(browser: Browser): void {
   const entry = browser.listing.at(browser.selection.active);
-  if (!entry || browser.visitor) return;
+  if (!entry) return;
   if (entry.permissions.includes("update")) browser.renaming = entry.id;
   else toast("error", t.common.lacks.update);
 }

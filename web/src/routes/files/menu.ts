@@ -97,7 +97,7 @@ export function wholeItems(browser: Browser): MenuItem[] {
         browser.details = true;
       },
     },
-    ...(folder && !browser.visitor
+    ...(folder
       ? [
           {
             label: t.files.shareFolder,
@@ -147,7 +147,6 @@ export function itemsOf(browser: Browser): MenuItem[] {
     disabled: !browser.may("download"),
     run: () => void browser.download(),
   });
-  if (browser.visitor) return seen;
 
   const changed: MenuItem[] = [];
   if (one) {
