@@ -40,7 +40,8 @@ const texts = {
     ended: 'This link no longer works',
     missing: 'The link is missing',
     newLink: 'Send me a new link',
-    back: 'Back to sign in',
+    firstSteps: 'Start here',
+    makeKey: 'Create a key',
   },
   'zh-CN': {
     register: '注册账户',
@@ -427,6 +428,43 @@ async function byKeyboard(page, config, say) {
   await until('something having the focus', async () => (await keys.focus()) !== '')
 }
 
+// The empty folder of a new account says what to begin with, until there is something in it.
+async function begins(page, config, say) {
+  const person = newcomer()
+  await page.goto('/app/login')
+  await registerByAPI(page, person)
+  await signIn(page, { ...config, ...person })
+  await page.waitForURL(isHome(person))
+  const steps = page.getByRole('list', { name: say.firstSteps })
+  await steps.waitFor()
+  equal('faults of the first steps', await inspect(page), [])
+  equal('what is cramped', await cramped(page, config), [])
+  await config.shot('first-steps')
+
+  await steps.getByRole('link', { name: say.makeKey }).click()
+  const form = page.getByRole('dialog', { name: say.newKeyTitle })
+  equal('the purpose', await form.getByRole('radio', { name: say.imageClient }).isChecked(), true)
+  equal('the query', new URL(page.url()).search, '')
+  await page.keyboard.press('Escape')
+  await page.goto('/')
+  const [chooser] = await Promise.all([
+    page.waitForEvent('filechooser'),
+    steps.getByRole('button', { name: say.upload, exact: true }).click(),
+  ])
+  await chooser.setFiles({ name: 'first.txt', mimeType: 'text/plain', buffer: Buffer.from('first') })
+  await page.getByRole('link', { name: /^first\.txt/ }).waitFor()
+  await steps.waitFor({ state: 'detached' })
+
+  // another empty folder has no such steps, and a visitor sees none
+  await page.getByRole('button', { name: say.newFolder }).first().click()
+  await page.getByRole('textbox', { name: say.folderName }).fill('empty')
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'empty', exact: true }).waitFor()
+  await page.goto(`/app/files/home/${person.username}/empty`)
+  await page.getByText(say.emptyFolder).waitFor()
+  equal('first steps elsewhere', await steps.count(), 0)
+}
+
 const openSite = { allowRegistration: true, emailEnabled: true }
 
 export const scenarios = [
@@ -446,5 +484,6 @@ export const scenarios = [
     forms: (full) => [...everyWith('narrow')(full), ...small(full)],
     run: on(openSite, looks),
   },
+  { name: 'begins with the first steps', forms: once, run: on(openSite, begins) },
   { name: 'registers by the keyboard', forms: once, run: on(openSite, byKeyboard) },
 ]

@@ -12,6 +12,7 @@ import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
 import type { ui } from "../messages/zh-CN/ui";
 import type { viewer } from "../messages/zh-CN/viewer";
+import type { welcome } from "../messages/zh-CN/welcome";
 
 export const locales = ["zh-CN", "en-US"] as const;
 export type Locale = (typeof locales)[number];
@@ -26,6 +27,7 @@ interface LaterMessages {
   shares: typeof shares;
   ui: typeof ui;
   viewer: typeof viewer;
+  welcome: typeof welcome;
 }
 export type Area = keyof LaterMessages;
 type Messages = FirstMessages & LaterMessages;
@@ -49,6 +51,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   shares: { "zh-CN": () => import("../messages/zh-CN/shares"), "en-US": () => import("../messages/en-US/shares") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
   viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },
+  welcome: { "zh-CN": () => import("../messages/zh-CN/welcome"), "en-US": () => import("../messages/en-US/welcome") },
 };
 
 class Language {
