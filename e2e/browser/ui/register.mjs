@@ -1,6 +1,7 @@
 // Accounts of one's own: registration, the verification of the address, a forgotten password. The
 // scenarios change the settings of the site, and change them back.
 import { refuses } from './errorpages.mjs'
+import { createFolder } from './files.mjs'
 import { bothLanguages, everyWith, once, small } from './forms.mjs'
 import { equal, inspect, open, until } from './harness.mjs'
 import { Keys } from './keyboard.mjs'
@@ -68,6 +69,8 @@ const texts = {
     ended: '此链接已失效',
     missing: '缺少链接',
     newLink: '重新获取链接',
+    firstSteps: '从这里开始',
+    makeKey: '创建密钥',
     least: (n) => `至少 ${n} 个字符。`,
   },
 }
@@ -455,12 +458,9 @@ async function begins(page, config, say) {
   await page.getByRole('link', { name: /^first\.txt/ }).waitFor()
   await steps.waitFor({ state: 'detached' })
 
-  // another empty folder has no such steps, and a visitor sees none
-  await page.getByRole('button', { name: say.newFolder }).first().click()
-  await page.getByRole('textbox', { name: say.folderName }).fill('empty')
-  await page.keyboard.press('Enter')
-  await page.getByRole('link', { name: 'empty', exact: true }).waitFor()
-  await page.goto(`/app/files/home/${person.username}/empty`)
+  // another empty folder has no such steps
+  const folder = await createFolder(page, person, 'empty', [])
+  await page.goto(`/app/files${folder}`)
   await page.getByText(say.emptyFolder).waitFor()
   equal('first steps elsewhere', await steps.count(), 0)
 }
@@ -484,6 +484,10 @@ export const scenarios = [
     forms: (full) => [...everyWith('narrow')(full), ...small(full)],
     run: on(openSite, looks),
   },
-  { name: 'begins with the first steps', forms: once, run: on(openSite, begins) },
+  {
+    name: 'begins with the first steps',
+    forms: () => [...once(), { language: 'zh-CN', theme: 'dark', size: 'small' }],
+    run: on(openSite, begins),
+  },
   { name: 'registers by the keyboard', forms: once, run: on(openSite, byKeyboard) },
 ]
