@@ -131,8 +131,8 @@ func startExecListener(listener int) error {
 	if err := blockSIGURG(); err != nil {
 		return err
 	}
-	// Buffered: if the new thread had to wait until this one receives, this one would wake it and go
-	// on to execve(2), and waking it may take another thread, which cannot be started then.
+	// Buffered: if the new thread had to wait until this one receives, this one would wake it and
+	// go on to execve(2), and waking it may take another thread, which cannot be started then.
 	ready := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // no thread can be started during execve(2)
