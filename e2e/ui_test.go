@@ -15,7 +15,7 @@ import (
 )
 
 // uiPatience is the time limit of all scenarios together.
-const uiPatience = 25 * time.Minute
+const uiPatience = 45 * time.Minute
 
 // The web UI in a browser. The three run one after another, so only one of them takes a slot of the
 // parallel tests.
