@@ -33,7 +33,8 @@ func TestMySettings(t *testing.T) {
 			t.Errorf("createdAt is %d", first.Int("profile.createdAt"))
 		}
 		want := M{
-			"id": callerID(alice), "avatar": nil, "username": "Alice", "email": "Alice@Example.org", "emailVerified": true, "displayName": nil,
+			"id": callerID(alice), "avatar": nil, "username": "Alice", "email": "Alice@Example.org",
+			"emailVerified": true, "displayName": nil,
 			"avatarUrl": nil, "defaultPath": "/home/Alice", "locale": "en-US", "role": "user",
 			"createdAt": first.Int("profile.createdAt"),
 		}

@@ -486,7 +486,7 @@ export const scenarios = [
   },
   {
     name: 'begins with the first steps',
-    forms: () => [...once(), { language: 'zh-CN', theme: 'dark', size: 'small' }],
+    forms: once,
     run: on(openSite, begins),
   },
   { name: 'registers by the keyboard', forms: once, run: on(openSite, byKeyboard) },
