@@ -72,7 +72,7 @@ func TestAvatar(t *testing.T) {
 
 		small := alice.Put(myAvatar, thumbtest.PNG(thumbtest.HalfTransparent(30, 20))).OK(200).Text("avatar")
 		if small == first {
-			t.Error("another picture has the same address")
+			t.Error("the address did not change with the picture")
 		}
 		for range len(l.Apps) {
 			visitor.Get(first).Fails(404, "NOT_FOUND")
@@ -178,7 +178,7 @@ func TestAvatarUploadsAtATime(t *testing.T) {
 	r.Fails(429, "RATE_LIMIT_EXCEEDED")
 	wantHeader(t, r, "Retry-After", "5")
 	for _, body := range bodies {
-		_, _ = body.Write(photo) // nobody reads that of the refused one
+		_, _ = body.Write(photo) // the server does not read the body that it refuses
 		body.Close()
 	}
 	for range 2 {

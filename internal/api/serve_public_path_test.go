@@ -191,7 +191,7 @@ func TestPublicPath(t *testing.T) {
 				}
 				page(visitor.In(t).Get("/public/locked/", header...), 403, "") // the page asks for the password
 				page(visitor.In(t).Get("/home/alice/", header...), 401, "UNAUTHORIZED")
-				page(visitor.In(t).Get("/nobody/", header...), 401, "UNAUTHORIZED")
+				page(visitor.In(t).Get("/none/", header...), 401, "UNAUTHORIZED")
 				page(alice.In(t).Get("/home/alice/", header...), 404, "NOT_FOUND")
 				page(admin.In(t).Get("/priv/", header...), 404, "NOT_FOUND")
 			}

@@ -428,7 +428,7 @@ var features = []mutation{
 		`case size > maxAvatarBody:`, `case size > 2*maxAvatarBody:`, api, "^TestAvatarRefusals$"},
 	{"avatar-bounded", "the pictures that an account uploads at a time are bounded", api + "/avatar.go",
 		`Max: maxAvatarUploadsPerUser}`, `Max: maxAvatarUploads}`, api, "^TestAvatarUploadsAtATime$"},
-	{"avatar-decoded", "what is no picture is not stored as that of an account", api + "/avatar.go",
+	{"avatar-decoded", "a body that is not a picture is refused as a fault of the client", api + "/avatar.go",
 		`if fault.Is(err, fault.NotFound) {`, `if false {`, api, "^TestAvatarRefusals$"},
 	{"avatar-account", "the picture of an account is deleted with it", "internal/account/users.go",
 		`errors.Join(deleteAvatar(tx, userID), deleteUser(tx, userID))`, `errors.Join(deleteUser(tx, userID))`, api,

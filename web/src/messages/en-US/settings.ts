@@ -55,7 +55,7 @@ export const settings: typeof zh = {
     dark: "The dark theme shows this color lighter.",
   },
   blur: "Translucent panels",
-  blurHint: "What is behind a panel shows through, blurred. Turn it off if your device is slow.",
+  blurHint: "Panels show the content behind them, blurred. Turn this off if your device is slow.",
   onlyHere: "Your account couldn't store this, so it applies in this browser only:",
 
   password: "Change password",
