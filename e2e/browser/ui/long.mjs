@@ -1,12 +1,10 @@
 // Slow scenarios and measurements: many files, large files. Only a full run contains them.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from './forms.mjs'
 import { equal, open } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
-
-const dist = new URL('../../../web/dist/', import.meta.url)
 
 async function enter(page, config, path) {
   await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
@@ -14,32 +12,18 @@ async function enter(page, config, path) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// The size of the first screen, in requests and in KB of gzip. Thumbnails do not count: visible
-// tiles request them.
-async function weighs(page, config) {
+// The requests of the first screen. Thumbnails do not count: visible tiles request them.
+// web/test/budget.test.ts checks the size of its files.
+async function asks(page, config) {
   await enter(page, config, '/public')
   await page.getByRole('link', { name: /^odd/ }).waitFor()
   const asked = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await page.reload()
   await page.getByRole('link', { name: /^odd/ }).waitFor()
-  const kilobytes = async (extension) => {
-    let sum = 0
-    for (const path of new Set(asked)) {
-      const name = path.replace(/^\/app\//, '')
-      if (path.endsWith(extension))
-        sum += (await readFile(new URL(`${name}.gz`, dist)).catch(() => readFile(new URL(name, dist)))).length
-    }
-    return sum / 1024
-  }
-  const figures = {
-    requests: asked.filter((path) => !path.endsWith('/thumbnail')).length,
-    scripts: await kilobytes('.js'),
-    styles: await kilobytes('.css'),
-  }
-  config.figure('first screen', figures)
-  if (figures.requests > 14 || figures.scripts > 80 || figures.styles > 12)
-    throw new Error(`${JSON.stringify(figures)} where 14 requests, 80 and 12 KB are allowed: ${asked.join(' ')}`)
+  const requests = asked.filter((path) => !path.endsWith('/thumbnail')).length
+  config.figure('first screen', { requests })
+  if (requests > 14) throw new Error(`${requests} requests where 14 are allowed: ${asked.join(' ')}`)
 }
 
 const Mbit = 1e6 / 8 // bytes
@@ -248,7 +232,7 @@ async function queues(page, config) {
 }
 
 export const scenarios = [
-  { name: 'the first screen is light', forms: once, run: weighs },
+  { name: 'the first screen takes few requests', forms: once, run: asks },
   { name: 'the first screen comes at once', forms: once, run: appears },
   { name: 'scrolls through ten thousand files', forms: once, run: scrolls },
   { name: 'uploads five hundred files', forms: once, run: uploadsMany },
