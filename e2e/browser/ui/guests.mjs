@@ -14,6 +14,7 @@ const texts = {
     slideshow: 'Slideshow',
     location: 'Location',
     search: 'Search',
+    clearSearch: 'Clear search',
     order: 'Order',
     newest: 'Newest first',
     nothing: 'Nothing found',
@@ -34,6 +35,7 @@ const texts = {
     slideshow: '幻灯片放映',
     location: '位置',
     search: '搜索',
+    clearSearch: '清除搜索',
     order: '顺序',
     newest: '最新优先',
     nothing: '没有找到匹配的项目',
@@ -120,12 +122,16 @@ async function finds(page, config) {
   await look(guest, config, 'guest-start')
 
   const field = guest.getByRole('searchbox', { name: say.search })
+  const focused = () => field.evaluate((one) => one === document.activeElement)
+  await guest.keyboard.press('/')
+  equal('whether "/" focuses the search', await focused(), true)
   await field.fill(`deep ${name}`)
   await guest.getByRole('link', { name: new RegExp(`^deep ${name}\\.txt ?${folder}/Deep`) }).waitFor()
   await look(guest, config, 'guest-search')
   await field.fill('nothing has this name')
   await guest.getByRole('heading', { name: say.nothing }).waitFor()
-  await field.fill('')
+  await guest.getByRole('button', { name: say.clearSearch }).click()
+  equal('whether the cleared search keeps the focus', [await focused(), await field.inputValue()], [true, ''])
   await guest.getByRole('link', { name, exact: true }).click()
   await guest.getByRole('link', { name: 'Order' }).click()
   await arrived(guest, 3)

@@ -5,6 +5,7 @@
 import { parentOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { address, go } from "../../lib/router.svelte";
+import { resting } from "../../lib/shortcut";
 import { toast } from "../../lib/toasts.svelte";
 import { views } from "../../lib/views.svelte";
 import type { Browser } from "./browser.svelte";
@@ -28,12 +29,6 @@ const typingPause = 700; // ms
 export function press(event: KeyboardEvent, on: Keyed): void {
   if (event.defaultPrevented || event.isComposing || resting(event.target as Element)) return;
   if (everywhere(event, on) || withChosen(event, on) || (on.inGrid() && inGrid(event, on))) event.preventDefault();
-}
-
-function resting(target: Element): boolean {
-  if (document.querySelector("dialog[open], :popover-open")) return true;
-  if (target.matches("input[type=checkbox]")) return false;
-  return target.matches("input, textarea, select, [contenteditable]");
 }
 
 function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
