@@ -1,4 +1,4 @@
-/** What the site offers to people without an account. */
+/** The features of the site, which every visitor may read. */
 import { client, take, type Schemas } from "./api";
 
 let asked: Promise<Schemas["ApiFeaturesReply"]> | undefined;
