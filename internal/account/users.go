@@ -68,7 +68,7 @@ func (s *Service) SetDefaultPath(tx *db.Tx, userID, path string) error {
 }
 
 // Delete deletes a user with the sessions and the picture, and frees the name and the address. The
-// caller deletes what else belongs to the account. Fault: NotFound.
+// caller deletes the other data of the account. Fault: NotFound.
 func (s *Service) Delete(tx *db.Tx, userID string) error {
 	return endByVersion(tx, userID, errors.Join(deleteAvatar(tx, userID), deleteUser(tx, userID)))
 }

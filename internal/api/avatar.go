@@ -32,7 +32,8 @@ type avatarReply struct {
 func avatarAddress(id string) string { return "/api/public/avatars/" + id }
 
 // putAvatar makes the picture in the body the one of the caller. The child process of thumbnails
-// decodes it; the service stores only what that writes, without metadata (abuse case C104).
+// decodes it; the service stores only the output of that process, without metadata (abuse case
+// C104).
 func (a *API) putAvatar(c *call) error {
 	if a.Thumbs == nil {
 		return fault.New(fault.Conflict, "This server does not decode pictures: thumbnails are switched off.")

@@ -431,7 +431,7 @@ async function byKeyboard(page, config, say) {
   await until('something having the focus', async () => (await keys.focus()) !== '')
 }
 
-// The empty folder of a new account says what to begin with, until there is something in it.
+// The empty folder of a new account offers the first steps, until it contains something.
 async function begins(page, config, say) {
   const person = newcomer()
   await page.goto('/app/login')

@@ -174,7 +174,7 @@ async function openSection(page, config, section) {
   await page.waitForURL((url) => url.pathname === `/app/settings/${section === 'look' ? 'appearance' : section}`)
 }
 
-// walkSettings opens each section and what opens above it, for the walk of panels.mjs.
+// walkSettings opens each section and its dialogs, for the walk of panels.mjs.
 export async function walkSettings(page, config, look) {
   const word = words[config.language]
   await openSection(page, config, 'profile')
@@ -219,7 +219,7 @@ const root = (page) =>
     return { theme: dataset.theme, blur: dataset.blur, lang }
   })
 
-// What is chosen stays after a reload, and is there in another browser.
+// The chosen values stay after a reload, and another browser has them too.
 async function keeps(page, config) {
   const say = labels[config.language]
   const { word, account } = await begin(page, config)

@@ -404,7 +404,7 @@ async function manages(page, config) {
   await done(guest)
 }
 
-// Bad input keeps the form, and the field says what is wrong.
+// Bad input keeps the form, and the field names the fault.
 async function refuses(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
@@ -496,7 +496,7 @@ async function byKeyboard(page, config) {
   await k.to(say.maxViews)
   await page.keyboard.type('0')
   await k.press('Enter')
-  await k.at(say.maxViews) // what is wrong
+  await k.at(say.maxViews) // the field at fault
   await k.type('3')
   await k.press('Enter')
   await k.dialog(say.shared('Keys of shares')).waitFor()

@@ -1,5 +1,5 @@
-// A stranger: a page in a profile of its own, beside the page of an owner, and what owners give to
-// strangers.
+// A stranger: a page in a profile of its own, beside the page of an owner, and the files that owners
+// share with strangers.
 import { readFile } from 'node:fs/promises'
 import { equal, inspect, open } from './harness.mjs'
 import { cramped } from './phone.mjs'

@@ -5,7 +5,7 @@
 -- The picture that a user has uploaded, made small. Another picture has another id, so that
 -- addresses may be cached for ever.
 CREATE TABLE avatars (
-    id         TEXT PRIMARY KEY,        -- random: whoever knows it may see the picture
+    id         TEXT PRIMARY KEY,        -- random: it is the permission to see the picture
     user_id    TEXT NOT NULL,
     media_type TEXT NOT NULL,           -- image/webp, image/jpeg or image/png
     content    BLOB NOT NULL,

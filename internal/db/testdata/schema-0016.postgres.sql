@@ -672,7 +672,7 @@ ALTER TABLE download_tokens ADD COLUMN session_id TEXT COLLATE "C";
 -- The picture that a user has uploaded, made small. Another picture has another id, so that
 -- addresses may be cached for ever.
 CREATE TABLE avatars (
-    id         TEXT COLLATE "C" PRIMARY KEY,        -- random: whoever knows it may see the picture
+    id         TEXT COLLATE "C" PRIMARY KEY,        -- random: it is the permission to see the picture
     user_id    TEXT COLLATE "C" NOT NULL,
     media_type TEXT COLLATE "C" NOT NULL,           -- image/webp, image/jpeg or image/png
     content    BYTEA NOT NULL,

@@ -8,8 +8,8 @@ import { address } from "./router.svelte";
 export type Share = Schemas["ApiShareReply"];
 
 /**
- * What visitors meet. A share whose file was deleted, or is not visible to its creator any more, is
- * `gone`; the API lists such a share as active until it is removed.
+ * The state of a share for its visitors. A share whose file was deleted, or is not visible to its
+ * creator any more, is `gone`; the API lists such a share as active until it is removed.
  */
 export type State = "active" | "usedUp" | "expired" | "revoked" | "gone";
 

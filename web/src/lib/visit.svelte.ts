@@ -1,4 +1,4 @@
-/** What visitors without an account look at. */
+/** The visit of a share, and the interface of all visits. */
 import { client, Failure, take, type Schemas } from "./api";
 import type { Entry } from "./entry";
 import { isDrawing, kindOf, refusal } from "./preview";

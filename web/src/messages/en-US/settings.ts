@@ -6,7 +6,7 @@ export const settings: typeof zh = {
   saved: "Saved",
 
   name: "Display name",
-  nameHint: "What others see. If it's empty, they see your user name.",
+  nameHint: "Others see this name. If it's empty, they see your user name.",
   nameWrong: "A display name has at most 100 characters, and no control characters.",
   username: "User name",
   member: (since) => `Member since ${since}`,
