@@ -4,7 +4,7 @@ export const settings = {
   saved: "已保存",
 
   name: "显示名称",
-  nameHint: "其他人看到的名称；留空则显示用户名。",
+  nameHint: "其他人会看到此名称；留空则显示用户名。",
   nameWrong: "显示名称最多 100 个字符，且不能包含控制字符。",
   username: "用户名",
   member: (since: string) => `注册于 ${since}`,
