@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const assets = "dist/assets";
 const languages = ["zh-CN", "en-US"];
 
-/** The files in the tags of a page, and those that its src/boot.js requests for some of its keys. */
+/** The files in the tags of a page, and those that src/boot.js requests for some of its keys. */
 function namedBy(page: string, keys: readonly string[]): string[] {
   const html = readFileSync(`dist/${page}`, "utf8");
   const tags = [...html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]+)"/g)].map(([, address]) => address!);

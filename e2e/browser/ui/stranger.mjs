@@ -1,4 +1,4 @@
-// A stranger: a page in a profile of its own, beside the page of an owner, and the files that owners
+// A stranger: a page in a profile of its own, beside the page of an owner, and files that owners
 // share with strangers.
 import { readFile } from 'node:fs/promises'
 import { equal, inspect, open } from './harness.mjs'
