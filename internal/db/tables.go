@@ -214,8 +214,8 @@ func columnsOf(q Querier, table string) ([]string, error) {
 func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 	query := "SELECT COUNT(*) > 0 FROM pragma_table_info($1) WHERE name = $2"
 	if tx.db.dialect == postgres {
-		query = "SELECT COUNT(*) > 0 FROM information_schema.columns WHERE table_schema = current_schema() AND " +
-			"table_name = $1 AND column_name = $2"
+		query = "SELECT COUNT(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass(quote_ident($1)) AND " +
+			"attname = $2 AND NOT attisdropped"
 	}
 	err = tx.QueryRow(query, table, column).Scan(&there)
 	return there, err
