@@ -41,7 +41,7 @@ func testUIKit(t *testing.T) {
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	runBrowser(t, object{"base": server.URL, "kit": true, "only": os.Getenv("LARDER_TEST_UI_ONLY")}, nil)
+	runBrowser(t, object{"base": server.URL, "suite": "kit"}, nil)
 }
 
 // marked returns the first file below a directory that contains kitMark, "" for none.

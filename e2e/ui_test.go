@@ -17,25 +17,31 @@ import (
 // uiPatience is the time limit of all scenarios together.
 const uiPatience = 45 * time.Minute
 
-// The web UI in a browser. The three run one after another, so only one of them takes a slot of the
-// parallel tests.
+// The web UI in a browser: the file manager. The three parts run one after another, so they take one
+// slot of the parallel tests.
 func TestUI(t *testing.T) {
 	t.Parallel()
-	t.Run("Scenarios", testUIScenarios)
+	t.Run("Scenarios", func(t *testing.T) { testUIScenarios(t, "files") })
 	t.Run("Kit", testUIKit)
 	t.Run("FirstVisit", testFirstVisit)
+}
+
+// The web UI in a browser: all screens beside the file manager.
+func TestUIAccounts(t *testing.T) {
+	t.Parallel()
+	testUIScenarios(t, "accounts")
 }
 
 // testUIScenarios tests the web UI as users see it: each flow in each language and theme, an
 // accessibility check of every screen, and no violation of the page's content security policy
 // during the run (browser/ui). LARDER_TEST_UI_ONLY selects scenarios by parts of their names,
 // separated by |.
-func testUIScenarios(t *testing.T) {
+func testUIScenarios(t *testing.T, suite string) {
 	s := newSite(t)
 	s.set("SSL_CERT_FILE", mailRoots(t))
 	p := s.start(t)
 	st := &uiFixture{site: p, keyed: createContent(t, p)}
-	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "only": os.Getenv("LARDER_TEST_UI_ONLY")}
+	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "suite": suite}
 	if uiInFull() {
 		run["lan"] = st.lan(t)
 	}
@@ -49,8 +55,8 @@ func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 // for screenshots; with LARDER_TEST_STILL they omit what differs between runs.
 func runBrowser(t *testing.T, run object, st *uiFixture) {
 	t.Helper()
-	run["full"], run["shots"], run["still"] = uiInFull(), os.Getenv("LARDER_TEST_SHOTS"), os.Getenv(
-		"LARDER_TEST_STILL") != ""
+	run["full"], run["only"] = uiInFull(), os.Getenv("LARDER_TEST_UI_ONLY")
+	run["shots"], run["still"] = os.Getenv("LARDER_TEST_SHOTS"), os.Getenv("LARDER_TEST_STILL") != ""
 	ctx, cancel := context.WithTimeout(t.Context(), uiPatience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "ui/main.mjs")

@@ -11,7 +11,8 @@
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
-//     kit: whether the page of the UI kit is tested, and nothing else
+//     suite: the scenarios to run: files (the file manager), accounts (everything beside it), kit (the
+//         page of the UI kit)
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
@@ -56,33 +57,31 @@ const ask = (what, details = {}) => {
   return hear()
 }
 const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
-const scenarios = [
-  ...journey.scenarios,
-  ...signin.scenarios,
-  ...register.scenarios,
-  ...accounts.scenarios,
-  ...errorpages.scenarios,
-  ...files.scenarios,
-  ...commands.scenarios,
-  ...places.scenarios,
-  ...arrivals.scenarios,
-  ...interruptions.scenarios,
-  ...share.scenarios,
-  ...shares.scenarios,
-  ...guests.scenarios,
-  ...shown.scenarios,
-  ...thumbs.scenarios,
-  ...keys.scenarios,
-  ...settings.scenarios,
-  ...keyboard.scenarios,
-  ...panels.scenarios,
-  ...copying.scenarios,
-  ...phone.scenarios,
-  ...layout.scenarios,
-  ...widths.scenarios,
-  ...(config.full ? [...long.scenarios, ...uploadfaults.scenarios, ...stores.scenarios] : []),
-]
-for (const { name, forms, run, lan } of config.kit ? kit.scenarios : scenarios) {
+const suites = {
+  files: [
+    journey,
+    signin,
+    errorpages,
+    files,
+    commands,
+    places,
+    arrivals,
+    interruptions,
+    shown,
+    thumbs,
+    keyboard,
+    panels,
+    copying,
+    phone,
+    layout,
+    widths,
+    ...(config.full ? [long, uploadfaults, stores] : []),
+  ],
+  accounts: [register, accounts, share, shares, guests, keys, settings],
+  kit: [kit],
+}
+const scenarios = suites[config.suite].flatMap((part) => part.scenarios)
+for (const { name, forms, run, lan } of scenarios) {
   for (const form of forms(config.full)) {
     const whole = `${name}/${Object.values(form).join('-')}`
     if (!config.only.split('|').some((part) => whole.includes(part))) continue
