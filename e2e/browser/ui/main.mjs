@@ -11,8 +11,7 @@
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
-//     suite: the scenarios to run: files (the file manager), accounts (everything beside it), kit (the
-//         page of the UI kit)
+//     suite: the scenarios to run: files (the file manager), accounts (all other screens), kit
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
