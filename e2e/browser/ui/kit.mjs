@@ -57,7 +57,10 @@ async function looks(page, config) {
   await look('menu')
   for (const _ of [1, 2, 3]) await page.keyboard.press('Escape')
   await page.getByText(english ? 'Options' : '选项', { exact: true }).click()
-  await page.getByText(english ? 'Pick a time' : '指定时间', { exact: true }).last().click()
+  await page
+    .getByRole('radio', { name: english ? 'Pick a time' : '指定时间', exact: true })
+    .last()
+    .check()
   await page.getByLabel(english ? 'Expires at' : '失效时间').waitFor()
   await page.getByRole('button', { name: english ? 'Copy: Link' : '复制: 链接' }).click()
   await page.getByRole('img', { name: english ? 'QR code' : '二维码' }).scrollIntoViewIfNeeded()
