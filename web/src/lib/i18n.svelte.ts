@@ -4,6 +4,7 @@
  */
 import { untrack } from "svelte";
 import type { FirstMessages } from "../messages/zh-CN";
+import type { admin } from "../messages/zh-CN/admin";
 import type { credentials } from "../messages/zh-CN/credentials";
 import type { keys } from "../messages/zh-CN/keys";
 import type { panels } from "../messages/zh-CN/panels";
@@ -19,6 +20,7 @@ export type Locale = (typeof locales)[number];
 
 /** Texts that are loaded with the screens and panels that show them. */
 interface LaterMessages {
+  admin: typeof admin;
   credentials: typeof credentials;
   keys: typeof keys;
   panels: typeof panels;
@@ -37,6 +39,7 @@ const first: Record<Locale, () => Promise<{ messages: FirstMessages }>> = {
   "en-US": () => import("../messages/en-US"),
 };
 const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>> } = {
+  admin: { "zh-CN": () => import("../messages/zh-CN/admin"), "en-US": () => import("../messages/en-US/admin") },
   credentials: {
     "zh-CN": () => import("../messages/zh-CN/credentials"),
     "en-US": () => import("../messages/en-US/credentials"),

@@ -6,6 +6,7 @@ export const shell: typeof zh = {
   files: "Files",
   shares: "My shares",
   keys: "API keys",
+  admin: "Administration",
   account: "Account",
   settings: "Settings",
   signOut: "Sign out everywhere",

@@ -4,6 +4,7 @@ export const shell = {
   files: "文件",
   shares: "我的分享",
   keys: "API 密钥",
+  admin: "管理",
   account: "账户",
   settings: "设置",
   signOut: "在所有设备上退出登录",

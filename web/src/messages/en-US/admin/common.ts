@@ -1,0 +1,24 @@
+import type { common as zh } from "../../zh-CN/admin/common";
+
+export const common: typeof zh = {
+  title: "Administration",
+  sections: {
+    dashboard: "Dashboard",
+    users: "Users",
+    files: "Files",
+    shares: "Shares",
+    storage: "Storage",
+    mounts: "Mounts",
+    rules: "Rules",
+    announcements: "Announcements",
+    logs: "Logs",
+    site: "Site",
+  },
+  failed: "The list could not be loaded.",
+  saved: "Saved",
+  deleted: "Deleted",
+  edit: "Edit",
+  editOf: (name) => `Edit “${name}”`,
+  delete: "Delete",
+  deleteOf: (name) => `Delete “${name}”`,
+};

@@ -1,0 +1,25 @@
+export const announcements = {
+  create: "发布公告",
+  publish: "发布",
+  title: "标题",
+  content: "内容",
+  level: "级别",
+  levels: { info: "信息", warning: "提醒", danger: "重要" },
+  levelHelp: {
+    info: "读者可以将其关闭。",
+    warning: "读者可以将其关闭，显示在信息之上。",
+    danger: "始终显示在最上方，读者无法关闭。",
+  },
+  expires: "到期时间",
+  current: (when: string) => `当前：${when}`,
+  never: "永不过期",
+  ended: (when: string) => `已于 ${when} 结束`,
+  empty: "还没有公告",
+  emptyText: "公告会显示在所有页面的顶部，对所有人可见，包括未登录的访客。",
+  deleteText: "公告会立即从所有页面消失。",
+  wrong: {
+    title: "请输入 1 到 200 个字符的标题。",
+    content: "请输入 1 到 5,000 个字符的内容。",
+    expiresIn: "请选择 1 分钟之后、10 年之内的时间。",
+  },
+};

@@ -1,0 +1,22 @@
+export const common = {
+  title: "管理",
+  sections: {
+    dashboard: "概览",
+    users: "用户",
+    files: "文件",
+    shares: "分享",
+    storage: "存储",
+    mounts: "挂载点",
+    rules: "权限规则",
+    announcements: "公告",
+    logs: "日志",
+    site: "站点设置",
+  },
+  failed: "无法加载列表。",
+  saved: "已保存",
+  deleted: "已删除",
+  edit: "编辑",
+  editOf: (name: string) => `编辑“${name}”`,
+  delete: "删除",
+  deleteOf: (name: string) => `删除“${name}”`,
+};

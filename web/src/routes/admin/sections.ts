@@ -1,0 +1,14 @@
+/** The sections of the administration, in the order of their links. */
+import type { Component } from "svelte";
+import { withTexts } from "../../lib/i18n.svelte";
+import type { admin } from "../../messages/zh-CN/admin";
+
+interface Section {
+  /** The segment of the address after /app/admin/. */
+  name: keyof (typeof admin)["common"]["sections"];
+  load: () => Promise<{ default: Component }>;
+}
+
+export const sections: readonly Section[] = [
+  { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
+];
