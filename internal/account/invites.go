@@ -32,6 +32,7 @@ type Invite struct {
 	Note               string
 	CreatedBy          string // user
 	CreatedAt          int64  // ms
+	Usable             bool   // a registration with the code would be accepted now
 }
 
 // NewInvite describes an invite to create.
@@ -66,7 +67,7 @@ func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error)
 	now := s.now()
 	i := Invite{
 		ID: s.ids.UUID(), Code: s.ids.Base62(inviteRunes), MaxUses: n.MaxUses, Note: n.Note, CreatedBy: n.CreatedBy,
-		CreatedAt: now.UnixMilli(),
+		CreatedAt: now.UnixMilli(), Usable: true,
 	}
 	if n.Lifetime != 0 {
 		end := now.Add(n.Lifetime).UnixMilli()
@@ -90,7 +91,9 @@ func (s *Service) CreateInvite(ctx context.Context, n NewInvite) (Invite, error)
 }
 
 // Invites lists all invites, newest first, including those that are used up or expired.
-func (s *Service) Invites(ctx context.Context) ([]Invite, error) { return readInvites(s.db.Read(ctx)) }
+func (s *Service) Invites(ctx context.Context) ([]Invite, error) {
+	return readInvites(s.db.Read(ctx), s.now().UnixMilli())
+}
 
 // DeleteInvite deletes an invite. Accounts that registered with it remain. Fault: NotFound.
 func (s *Service) DeleteInvite(ctx context.Context, id string) error {

@@ -24,11 +24,11 @@ func insertInvite(tx *db.Tx, i Invite) error {
 	return nil
 }
 
-func readInvites(q db.Querier) ([]Invite, error) {
+func readInvites(q db.Querier, now int64) ([]Invite, error) {
 	rows, err := q.Query(`
-		SELECT id, code, max_uses, used_count, expires_at, note, created_by, created_at
+		SELECT id, code, max_uses, used_count, expires_at, note, created_by, created_at, `+usableInviteCondition+`
 		FROM invites
-		ORDER BY created_at DESC, id`)
+		ORDER BY created_at DESC, id`, now)
 	if err != nil {
 		return nil, fmt.Errorf("list invites: %w", err)
 	}
@@ -37,7 +37,7 @@ func readInvites(q db.Querier) ([]Invite, error) {
 	for rows.Next() {
 		var i Invite
 		if err := rows.Scan(&i.ID, &i.Code, &i.MaxUses, &i.UsedCount, &i.ExpiresAt, &i.Note, &i.CreatedBy,
-			&i.CreatedAt); err != nil {
+			&i.CreatedAt, &i.Usable); err != nil {
 			return nil, fmt.Errorf("list invites: %w", err)
 		}
 		list = append(list, i)
@@ -56,14 +56,15 @@ func deleteInvite(tx *db.Tx, id string) error {
 	return nil
 }
 
-// usableInviteCondition is the condition under which a code ($1) can be used at a time ($2, ms).
-// The creator of the invite must still be an active administrator.
-const usableInviteCondition = "code = $1 AND used_count < max_uses AND (expires_at IS NULL OR expires_at > $2) " +
+// usableInviteCondition is the condition under which an invite can be used at a time ($1, ms). The
+// creator of the invite must still be an active administrator.
+const usableInviteCondition = "used_count < max_uses AND (expires_at IS NULL OR expires_at > $1) " +
 	"AND EXISTS (SELECT 1 FROM users WHERE users.id = invites.created_by AND role = 'admin' AND status = 'active')"
 
 func usableInviteExists(q db.Querier, code string, now int64) (bool, error) {
 	var n int
-	if err := q.QueryRow("SELECT COUNT(*) FROM invites WHERE "+usableInviteCondition, code, now).Scan(&n); err != nil {
+	err := q.QueryRow("SELECT COUNT(*) FROM invites WHERE code = $2 AND "+usableInviteCondition, now, code).Scan(&n)
+	if err != nil {
 		return false, fmt.Errorf("look up an invite: %w", err)
 	}
 	return n > 0, nil
@@ -71,6 +72,7 @@ func usableInviteExists(q db.Querier, code string, now int64) (bool, error) {
 
 // useInvite counts one use if one is left, and reports whether one was.
 func useInvite(tx *db.Tx, code string, now int64) (bool, error) {
-	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE "+usableInviteCondition, code, now)
+	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE code = $2 AND "+usableInviteCondition, now,
+		code)
 	return n == 1, err
 }

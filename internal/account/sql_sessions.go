@@ -141,16 +141,67 @@ func endExcessSessions(tx *db.Tx, userID string, now int64, limit int) (bool, er
 	return n > 0, nil
 }
 
+// keepLastSeen is the beginning of a statement that keeps the last use of sessions in the row of
+// their user, before their rows are deleted. seenLater is the condition for users whose sessions
+// were used since.
+const (
+	keepLastSeen = `
+		UPDATE users
+		SET last_seen_at = (SELECT MAX(last_used_at) FROM sessions WHERE user_id = users.id)
+		`
+	seenLater = "EXISTS (SELECT 1 FROM sessions WHERE user_id = users.id AND last_used_at > COALESCE(last_seen_at, 0))"
+)
+
+// readLastSeen returns the time (ms) at which each of some users last used a session, by id; users
+// who never did are left out.
+func readLastSeen(q db.Querier, userIDs []string) (map[string]int64, error) {
+	in, args := inList(userIDs)
+	rows, err := q.Query(`
+		SELECT id, MAX(at)
+		FROM (
+			SELECT id, last_seen_at AS at FROM users WHERE last_seen_at IS NOT NULL AND id `+in+`
+			UNION ALL
+			SELECT user_id, last_used_at FROM sessions WHERE user_id `+in+`
+		) AS uses
+		GROUP BY id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read when users were last seen: %w", err)
+	}
+	defer rows.Close()
+	seen := map[string]int64{}
+	for rows.Next() {
+		var id string
+		var at int64
+		if err := rows.Scan(&id, &at); err != nil {
+			return nil, fmt.Errorf("read when users were last seen: %w", err)
+		}
+		seen[id] = at
+	}
+	return seen, rows.Err()
+}
+
+// countSessions counts the lasting sessions of a user.
+func countSessions(q db.Querier, userID string, now int64) (n int64, err error) {
+	err = q.QueryRow("SELECT COUNT(*) FROM sessions WHERE "+lastingSessionCondition, userID, now).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count sessions: %w", err)
+	}
+	return n, nil
+}
+
 // deleteStaleSessions deletes the rows of sessions that a version of the user has ended, and all
 // rows of a user that is gone.
 func deleteStaleSessions(tx *db.Tx, userID string) error {
-	_, err := tx.Exec(`
-		DELETE FROM sessions
-		WHERE user_id = $1 AND NOT EXISTS (
-			SELECT 1
-			FROM users
-			WHERE id = $1 AND session_version = sessions.session_version AND role_version = sessions.role_version)`,
-		userID)
+	_, err := tx.Exec(keepLastSeen+"WHERE id = $1 AND "+seenLater, userID)
+	if err == nil {
+		_, err = tx.Exec(`
+			DELETE FROM sessions
+			WHERE user_id = $1 AND NOT EXISTS (
+				SELECT 1
+				FROM users
+				WHERE id = $1 AND session_version = sessions.session_version AND role_version = sessions.role_version)`,
+			userID)
+	}
 	if err != nil {
 		return fmt.Errorf("delete ended sessions: %w", err)
 	}
@@ -159,7 +210,12 @@ func deleteStaleSessions(tx *db.Tx, userID string) error {
 
 // deleteExpiredSessions deletes the rows of tokens that expired before a time (ms).
 func deleteExpiredSessions(tx *db.Tx, before int64) error {
-	if _, err := tx.Exec("DELETE FROM sessions WHERE expires_at <= $1", before); err != nil {
+	_, err := tx.Exec(keepLastSeen+"WHERE id IN (SELECT user_id FROM sessions WHERE expires_at <= $1) AND "+seenLater,
+		before)
+	if err == nil {
+		_, err = tx.Exec("DELETE FROM sessions WHERE expires_at <= $1", before)
+	}
+	if err != nil {
 		return fmt.Errorf("delete expired sessions: %w", err)
 	}
 	return nil

@@ -62,6 +62,20 @@ func (s *Service) IsActive(q db.Querier, userID string) (bool, error) {
 	return activeUserExists(q, userID)
 }
 
+// LastSeen returns the time (ms) at which each of some users last used a session, by id; users who
+// never did are left out. It is exact to about a minute.
+func (s *Service) LastSeen(q db.Querier, userIDs []string) (map[string]int64, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	return readLastSeen(q, userIDs)
+}
+
+// CountSessions returns the number of sessions of a user that last.
+func (s *Service) CountSessions(q db.Querier, userID string) (int64, error) {
+	return countSessions(q, userID, s.now().UnixMilli())
+}
+
 // SetDefaultPath changes the folder that the UI opens first. Fault: NotFound.
 func (s *Service) SetDefaultPath(tx *db.Tx, userID, path string) error {
 	return finishChange(tx, updateDefaultPath(tx, userID, path, s.now().UnixMilli()))

@@ -15,10 +15,11 @@ type inviteReply struct {
 	ExpiresAt *int64 `json:"expiresAt" required:"true"`
 	Note      string `json:"note" required:"true"`
 	CreatedAt int64  `json:"createdAt" required:"true"`
+	Usable    bool   `json:"usable" required:"true" description:"A registration with the code would be accepted now."`
 }
 
 func viewInvite(i account.Invite) inviteReply {
-	return inviteReply{i.ID, i.Code, i.MaxUses, i.UsedCount, i.ExpiresAt, i.Note, i.CreatedAt}
+	return inviteReply{i.ID, i.Code, i.MaxUses, i.UsedCount, i.ExpiresAt, i.Note, i.CreatedAt, i.Usable}
 }
 
 type createInviteInput struct {

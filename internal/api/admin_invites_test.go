@@ -37,7 +37,7 @@ func TestInvites(t *testing.T) {
 		reply := admin.Post(path, M{}).OK(201)
 		wantFields(t, "data", reply.Object()["data"], "invite")
 		wantFields(t, "invite", reply.Value("invite"), "id", "code", "maxUses", "usedCount", "expiresAt", "note",
-			"createdAt")
+			"createdAt", "usable")
 		first, _ := reply.Value("invite").(map[string]any)
 		id, code := reply.Text("invite.id"), reply.Text("invite.code")
 		if !regexp.MustCompile(`^[0-9A-Za-z]{16,}$`).MatchString(code) || id == code {
@@ -46,7 +46,7 @@ func TestInvites(t *testing.T) {
 		delete(first, "id")
 		delete(first, "code")
 		wantJSON(t, "the created invite", first,
-			M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now})
+			M{"maxUses": 1, "usedCount": 0, "expiresAt": nil, "note": "", "createdAt": now, "usable": true})
 		l.Clock.Advance(time.Second)
 		second := admin.Post(path, M{"maxUses": 7, "expiresIn": 3600, "note": " für <b>Lee</b>", "usedCount": 5,
 			"code": "mine", "id": "mine"}).OK(201)
@@ -63,7 +63,7 @@ func TestInvites(t *testing.T) {
 		delete(given, "id")
 		delete(given, "code")
 		wantJSON(t, "the second", given, M{"maxUses": 7, "usedCount": 0, "expiresAt": later + 3600*1000,
-			"note": " für <b>Lee</b>", "createdAt": later})
+			"note": " für <b>Lee</b>", "createdAt": later, "usable": true})
 
 		for name, body := range map[string]M{
 			"0 uses": {"maxUses": 0}, "-1 uses": {"maxUses": -1}, "10001 uses": {"maxUses": 10001},
@@ -209,6 +209,7 @@ func TestInvitesEndWithTheirCreator(t *testing.T) {
 		try := func(when string, want int) {
 			t.Helper()
 			at++
+			wantJSON(t, when+", usable", admin.Get("/api/admin/invites").OK(200).Value("invites.0.usable"), want == 201)
 			wantStatus(t, when, register(l.Client(t), fmt.Sprint("user", at), M{"inviteCode": code}), want,
 				map[int]string{400: "VALIDATION_ERROR"}[want])
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"larder/internal/access"
 	"larder/internal/account"
+	"larder/internal/fault"
 	"larder/internal/lifecycle"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -25,11 +26,14 @@ type adminUserReply struct {
 	Quota     quotaReply `json:"quota" required:"true"`
 	CreatedAt int64      `json:"createdAt" required:"true"`
 	UpdatedAt int64      `json:"updatedAt" required:"true"`
+
+	LastSeenAt *int64 `json:"lastSeenAt" required:"true" description:"The last use of a session or API key, exact to about a minute; null for none."`
 }
 
-func viewAdminUser(u account.User, q quota.Quota) adminUserReply {
-	return adminUserReply{viewUser(u), string(u.Status),
-		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt}
+func viewAdminUser(u lifecycle.ListedUser) adminUserReply {
+	q := u.Quota
+	return adminUserReply{viewUser(u.User), string(u.Status),
+		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, u.LastSeenAt}
 }
 
 type oneUserReply struct {
@@ -48,7 +52,7 @@ func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 		return oneUserReply{}, err
 	}
 	used, err := quota.Get(a.DB.Read(c.ctx()), user.ID)
-	return oneUserReply{viewAdminUser(user, used)}, err
+	return oneUserReply{viewAdminUser(lifecycle.ListedUser{User: user, Quota: used})}, err
 }
 
 type listUsersInput struct {
@@ -72,7 +76,7 @@ func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
 	}, limit, (page-1)*limit)
 	reply := listUsersReply{Users: []adminUserReply{}, Pagination: paginate(total, page, limit)}
 	for _, p := range people {
-		reply.Users = append(reply.Users, viewAdminUser(p.User, p.Quota))
+		reply.Users = append(reply.Users, viewAdminUser(p))
 	}
 	return reply, err
 }
@@ -94,12 +98,26 @@ func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	if in.DefaultPath != nil {
 		path, err := vpath.Parse(*in.DefaultPath)
 		if err != nil {
-			return oneUserReply{}, err
+			return oneUserReply{}, fault.InField(err, "defaultPath")
 		}
 		change.DefaultPath = &path
 	}
 	changed, err := a.Lifecycle.UpdateUser(c.ctx(), c.actor.UserID, in.ID, change)
-	return oneUserReply{viewAdminUser(changed.User, changed.Quota)}, err
+	return oneUserReply{viewAdminUser(changed)}, err
+}
+
+// userImpactReply is what ends or changes hands with an account.
+type userImpactReply struct {
+	Sessions int64 `json:"sessions" required:"true" description:"Sessions that last."`
+	Keys     int64 `json:"keys" required:"true" description:"Active API keys."`
+	Shares   int64 `json:"shares" required:"true" description:"Active shares."`
+	Files    int64 `json:"files" required:"true"`
+	Storage  int64 `json:"storage" required:"true" description:"Bytes of the files."`
+}
+
+func (a *API) userImpact(c *call, in idInput) (userImpactReply, error) {
+	i, err := a.Lifecycle.Impact(c.ctx(), in.ID)
+	return userImpactReply(i), err
 }
 
 func (a *API) deleteUser(c *call, in idInput) (none, error) {

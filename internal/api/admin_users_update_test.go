@@ -42,7 +42,8 @@ func TestListUsers(t *testing.T) {
 		wantStrings(t, "all, by name", usernames(r), "admin", "alice", "Bob_1", "bobx1", "carl", "dora")
 		wantJSON(t, "pagination", r.Value("pagination"), M{"page": 1, "limit": 20, "total": 6, "pages": 1})
 		wantFields(t, "user", r.Value("users.1"), "id", "username", "email", "emailVerified", "role", "status",
-			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
+			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt",
+			"lastSeenAt")
 		wantJSON(t, "quota", r.Value("users.1.quota"),
 			M{"maxStorage": 1000, "maxFiles": 5, "usedStorage": 4, "usedFiles": 1})
 		wantJSON(t, "of the administrator", r.Value("users.0.quota"),

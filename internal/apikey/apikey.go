@@ -185,6 +185,20 @@ func (s *Service) List(ctx context.Context, userID string) ([]Key, error) {
 	return keys, nil
 }
 
+// CountActive returns the number of active keys of a user.
+func (s *Service) CountActive(q db.Querier, userID string) (int, error) {
+	return countActive(q, userID, s.now().UnixMilli())
+}
+
+// LastUses returns the time (ms) at which each of some users last used a key, by the user's id;
+// users who never did are left out. It is exact to about a minute.
+func (s *Service) LastUses(q db.Querier, userIDs []string) (map[string]int64, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	return lastUses(q, userIDs)
+}
+
 // Change describes a change of a key. A nil field leaves the value as it is.
 type Change struct {
 	Name        *string

@@ -102,6 +102,32 @@ func countActive(q db.Querier, userID string, now int64) (int, error) {
 	return n, nil
 }
 
+func lastUses(q db.Querier, userIDs []string) (map[string]int64, error) {
+	marks, args := make([]string, len(userIDs)), make([]any, len(userIDs))
+	for i, id := range userIDs {
+		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
+	}
+	rows, err := q.Query(`
+		SELECT user_id, MAX(last_used_at)
+		FROM api_keys
+		WHERE last_used_at IS NOT NULL AND user_id IN (`+strings.Join(marks, ", ")+`)
+		GROUP BY user_id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the last uses of API keys: %w", err)
+	}
+	defer rows.Close()
+	uses := map[string]int64{}
+	for rows.Next() {
+		var userID string
+		var at int64
+		if err := rows.Scan(&userID, &at); err != nil {
+			return nil, fmt.Errorf("read the last uses of API keys: %w", err)
+		}
+		uses[userID] = at
+	}
+	return uses, rows.Err()
+}
+
 func insert(tx *db.Tx, k Key, tokenHash string) error {
 	_, err := tx.Exec(`
 		INSERT INTO api_keys (id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, expires_at,

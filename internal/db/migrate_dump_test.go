@@ -229,7 +229,7 @@ INSERT INTO request_minutes VALUES (28333333, 7);
 const sample = `
 INSERT INTO settings VALUES ('siteTitle', '"Larder"');
 INSERT INTO users VALUES ('u1', 'Alice', 'alice', 'alice@example.org', 'alice@example.org', TRUE, '$argon2id$x', 'user', 'active', 'Alice', NULL, '/home/Alice', 'home1', 'en-US',
-    'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000, 1700000000000);
+    'system', '#3b6cf6', TRUE, 1, 1, 1700000000000, 1700000000000, 1700000000000, 1700000000000);
 INSERT INTO sessions VALUES ('jti1', 'u1', 1, 1, 'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0', '192.0.2.1', 1700000000000, 1700000060000,
     1700604800000, NULL);
 INSERT INTO avatars VALUES ('4fTz0', 'u1', 'image/png', X'31', 1700000000000);

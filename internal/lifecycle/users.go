@@ -10,37 +10,83 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/quota"
+	"larder/internal/share"
 	"larder/internal/vpath"
 )
 
-// UserWithQuota is an account with its quota.
-type UserWithQuota struct {
+// ListedUser is an account as administrators see it.
+type ListedUser struct {
 	account.User
-	Quota quota.Quota
+	Quota      quota.Quota
+	LastSeenAt *int64 // ms: the last use of a session or an API key, nil for none
 }
 
-// ListUsers lists a page of the accounts that f selects, by username, and returns their total
-// number.
-func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit,
-	offset int64) ([]UserWithQuota, int64, error) {
-	q := s.cfg.DB.Read(ctx)
-	users, total, err := s.cfg.Accounts.List(q, f, limit, offset)
-	if err != nil {
-		return nil, 0, err
-	}
+// withUse adds the quota and the last use to accounts.
+func (s *Service) withUse(q db.Querier, users ...account.User) ([]ListedUser, error) {
 	ids := make([]string, len(users))
 	for i, u := range users {
 		ids[i] = u.ID
 	}
 	quotas, err := quota.ByUsers(q, ids)
 	if err != nil {
+		return nil, err
+	}
+	sessions, err := s.cfg.Accounts.LastSeen(q, ids)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.cfg.Keys.LastUses(q, ids)
+	if err != nil {
+		return nil, err
+	}
+	listed := make([]ListedUser, len(users))
+	for i, u := range users {
+		listed[i] = ListedUser{User: u, Quota: quotas[u.ID]}
+		if at := max(sessions[u.ID], keys[u.ID]); at > 0 {
+			listed[i].LastSeenAt = &at
+		}
+	}
+	return listed, nil
+}
+
+// Impact is what ends or changes hands with an account: its lasting sessions, its active keys and
+// shares, and its files with their bytes.
+type Impact struct{ Sessions, Keys, Shares, Files, Storage int64 }
+
+// Impact returns the Impact of a user. Fault: NotFound.
+func (s *Service) Impact(ctx context.Context, id string) (i Impact, err error) {
+	q := s.cfg.DB.Read(ctx)
+	if _, err := s.cfg.Accounts.ByID(q, id); err != nil {
+		return Impact{}, err
+	}
+	used, err := quota.Get(q, id)
+	if err != nil {
+		return Impact{}, err
+	}
+	i.Files, i.Storage = used.UsedFiles, used.UsedStorage
+	if i.Sessions, err = s.cfg.Accounts.CountSessions(q, id); err != nil {
+		return Impact{}, err
+	}
+	keys, err := s.cfg.Keys.CountActive(q, id)
+	if err != nil {
+		return Impact{}, err
+	}
+	i.Keys = int64(keys)
+	i.Shares, err = share.CountActive(q, id, s.cfg.Now().UnixMilli())
+	return i, err
+}
+
+// ListUsers lists a page of the accounts that f selects, by username, and returns their total
+// number.
+func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit,
+	offset int64) ([]ListedUser, int64, error) {
+	q := s.cfg.DB.Read(ctx)
+	users, total, err := s.cfg.Accounts.List(q, f, limit, offset)
+	if err != nil {
 		return nil, 0, err
 	}
-	people := make([]UserWithQuota, len(users))
-	for i, u := range users {
-		people[i] = UserWithQuota{u, quotas[u.ID]}
-	}
-	return people, total, nil
+	listed, err := s.withUse(q, users...)
+	return listed, total, err
 }
 
 // UserUpdate is an administrator's change of an account; nil leaves a field as it is.
@@ -55,8 +101,8 @@ type UserUpdate struct {
 // every status except active; what belongs to the account, such as its keys and permanent links,
 // does not work while it is not active. Faults: Invalid (also: no active administrator would be
 // left), NotFound, Forbidden when the caller is no administrator any more.
-func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (UserWithQuota, error) {
-	var changed UserWithQuota
+func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (ListedUser, error) {
+	var changed ListedUser
 	err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {
 		user, err := s.lockAdminAndUser(tx, adminID, id)
 		if err != nil {
@@ -71,14 +117,17 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 		if err := s.updateAccount(tx, user, c); err != nil {
 			return err
 		}
-		if changed.User, err = s.cfg.Accounts.ByID(tx, id); err != nil {
+		if user, err = s.cfg.Accounts.ByID(tx, id); err != nil {
 			return err
 		}
-		changed.Quota, err = quota.Get(tx, id)
+		listed, err := s.withUse(tx, user)
+		if err == nil {
+			changed = listed[0]
+		}
 		return err
 	})
 	if err != nil {
-		return UserWithQuota{}, fmt.Errorf("update user: %w", err)
+		return ListedUser{}, fmt.Errorf("update user: %w", err)
 	}
 	return changed, nil
 }
@@ -100,19 +149,20 @@ func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User,
 // checkAdminRemains refuses a change that would leave no active administrator (abuse case C54). No
 // other transaction changes one meanwhile: tx holds the tree alone. Fault: Invalid.
 func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) error {
-	role, status := user.Role, user.Status
+	role, status, field := user.Role, user.Status, "role"
 	if c.Role != nil {
 		role = *c.Role
 	}
-	if c.Status != nil {
-		status = *c.Status
+	if c.Status != nil && *c.Status != status {
+		status, field = *c.Status, "status"
 	}
 	if user.Role != access.Admin || user.Status != account.Active || role == access.Admin && status == account.Active {
 		return nil
 	}
 	other, err := s.cfg.Accounts.HasOtherAdmin(tx, user.ID)
 	if err == nil && !other {
-		err = fault.New(fault.Invalid, "This is the last active administrator: make another one first.")
+		err = fault.InField(fault.New(fault.Invalid,
+			"This is the last active administrator: make another one first."), field)
 	}
 	return err
 }
@@ -121,7 +171,7 @@ func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) 
 func (s *Service) updateAccount(tx *db.Tx, user account.User, c UserUpdate) error {
 	if c.DefaultPath != nil {
 		if err := s.setDefaultPath(tx, user, *c.DefaultPath); err != nil {
-			return err
+			return fault.InField(err, "defaultPath")
 		}
 	}
 	if c.Role != nil {

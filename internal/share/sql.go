@@ -147,6 +147,16 @@ func update(tx *db.Tx, s Share) (bool, error) {
 	return n == 1, nil
 }
 
+// CountActive returns the number of active shares that a user has made; now is in ms.
+func CountActive(q db.Querier, userID string, now int64) (n int64, err error) {
+	err = q.QueryRow("SELECT COUNT(*) FROM shares WHERE creator_id = $2 AND "+statusConditions[Active], now, userID).
+		Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count shares: %w", err)
+	}
+	return n, nil
+}
+
 // RevokeAll revokes all shares that a user has made; now is in ms.
 func RevokeAll(tx *db.Tx, userID string, now int64) error {
 	_, err := tx.Exec("UPDATE shares SET revoked_at = $2, updated_at = $2 WHERE creator_id = $1 AND revoked_at IS NULL",
