@@ -349,7 +349,7 @@ var rights = []mutation{
 		`if err := tx.LockMailed(); err != nil {`, `if err := error(nil); err != nil {`, "internal/apptest/racetest",
 		"^TestRacesOfPeople$/^postgres$/^cases$/^three_codes"},
 	{"invite-uses", "an invite code is not used more often than it allows (C51)", account + "/sql_invites.go",
-		`AND used_count < max_uses AND`, `AND`, api, "^TestInviteCodeValidity$/^sqlite$"},
+		`"used_count < max_uses AND (`, `"(`, api, "^TestInviteCodeValidity$/^sqlite$"},
 	{"last-admin", "the last active administrator cannot be removed (C54)", "internal/lifecycle/users.go",
 		`if err == nil && !other {`, `if err == nil && !other && tx == nil {`, api, "^TestLastAdministrator$/^sqlite$"},
 	{"upload-size", "a file has at most 20 GiB (C92)", "internal/upload/session.go",

@@ -38,7 +38,6 @@ const elsewhere = [
 /** For pages that are still to come. */
 const later = [
   /^\w+ \/api\/admin\/(dashboard|stats|system)/,
-  /^\w+ \/api\/admin\/(users|invites)/,
   /^\w+ \/api\/admin\/shares/,
   /^\w+ \/api\/admin\/files/,
   /^\w+ \/api\/admin\/settings/,

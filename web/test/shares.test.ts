@@ -94,9 +94,3 @@ test("the page of a file is its folder with the file open", () => {
   expect(shares.pageOf(file)).toBe("/app/files/home/ann?view=1");
   expect(shares.pageOf({ ...file, type: "folder", name: "my cats" })).toBe("/app/files/home/ann/my%20cats");
 });
-
-test("generated passwords differ, and have 12 characters without similar ones", () => {
-  const made = Array.from({ length: 200 }, () => shares.generatePassword());
-  for (const password of made) expect(password).toMatch(/^[a-hjkmnp-z2-9]{4}(-[a-hjkmnp-z2-9]{4}){2}$/);
-  expect(new Set(made).size).toBe(200);
-});

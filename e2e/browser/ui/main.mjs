@@ -20,6 +20,7 @@
 import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
 import * as accounts from './accounts.mjs'
+import * as adminUsers from './admin-users.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as copying from './copying.mjs'
@@ -76,7 +77,7 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  accounts: [register, accounts, share, shares, guests, keys, settings],
+  accounts: [register, accounts, share, shares, guests, keys, settings, adminUsers],
   kit: [kit],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)

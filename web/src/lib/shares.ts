@@ -2,7 +2,7 @@
 import { client, Failure, take, type Schemas } from "./api";
 import { each } from "./bulk";
 import { explain, pathOf } from "./entry";
-import { locale, t } from "./i18n.svelte";
+import { t } from "./i18n.svelte";
 import { address } from "./router.svelte";
 
 export type Share = Schemas["ApiShareReply"];
@@ -79,19 +79,6 @@ export async function forEach(shares: readonly Share[], action: (share: Share) =
     }
   });
   return out;
-}
-
-/** A time relative to now in its largest whole unit: "in 3 days". */
-export function fromNow(ms: number, now = Date.now()): string {
-  const seconds = Math.round((ms - now) / 1000);
-  const size = Math.abs(seconds);
-  const [value, unit] =
-    size < 3600
-      ? [seconds / 60, "minute" as const]
-      : size < 2 * day
-        ? [seconds / 3600, "hour" as const]
-        : [seconds / day, "day" as const];
-  return new Intl.RelativeTimeFormat(locale()).format(Math.round(value) || (ms < now ? -1 : 1), unit);
 }
 
 /** The settings of a share as a form has them. */
@@ -207,18 +194,4 @@ export function changes(form: Form, share: Share): Schemas["ApiChangeShareInput"
     ...(form.allowPreview !== before.allowPreview && { allowPreview: form.allowPreview }),
     ...(form.allowDownload !== before.allowDownload && { allowDownload: form.allowDownload }),
   };
-}
-
-/** Letters and digits that are not mistaken for each other when somebody reads them out. */
-const signs = "abcdefghjkmnpqrstuvwxyz23456789";
-
-/** A random password of three groups of four signs: 59 bits. */
-export function generatePassword(): string {
-  const random = new Uint8Array(1);
-  const sign = (): string => {
-    do crypto.getRandomValues(random);
-    while (random[0]! >= 256 - (256 % signs.length)); // each sign is equally likely
-    return signs[random[0]! % signs.length]!;
-  };
-  return Array.from({ length: 3 }, () => Array.from({ length: 4 }, sign).join("")).join("-");
 }

@@ -10,5 +10,6 @@ interface Section {
 }
 
 export const sections: readonly Section[] = [
+  { name: "users", load: () => withTexts(import("./Users.svelte"), "admin", "credentials", "ui") },
   { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
 ];

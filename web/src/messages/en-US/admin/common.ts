@@ -17,6 +17,7 @@ export const common: typeof zh = {
   failed: "The list could not be loaded.",
   saved: "Saved",
   deleted: "Deleted",
+  create: "Create",
   edit: "Edit",
   editOf: (name) => `Edit “${name}”`,
   delete: "Delete",

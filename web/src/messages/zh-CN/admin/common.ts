@@ -15,6 +15,7 @@ export const common = {
   failed: "无法加载列表。",
   saved: "已保存",
   deleted: "已删除",
+  create: "创建",
   edit: "编辑",
   editOf: (name: string) => `编辑“${name}”`,
   delete: "删除",
