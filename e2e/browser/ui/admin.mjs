@@ -1,0 +1,192 @@
+// The administration: its frame, which administrators alone receive, and the announcements.
+import { bothLanguages, once, windows } from './forms.mjs'
+import { equal, until } from './harness.mjs'
+import { labels, signIn } from './labels.mjs'
+import { done, look, stranger } from './stranger.mjs'
+
+const words = {
+  'en-US': {
+    admin: 'Administration',
+    announcements: 'Announcements',
+    none: 'No announcements',
+    create: 'New announcement',
+    publish: 'Publish',
+    title: 'Title',
+    content: 'Text',
+    level: 'Level',
+    warning: 'Warning',
+    important: 'Important',
+    day: '1 day',
+    exact: 'Pick a time',
+    exactLabel: 'Expires at',
+    edit: (name) => `Edit “${name}”`,
+    remove: (name) => `Delete “${name}”`,
+    delete: 'Delete',
+    save: 'Save',
+    saved: 'Saved',
+    deleted: 'Deleted',
+    forever: 'Never',
+    never: 'Never',
+    noTitle: 'Enter a title of 1 to 200 characters.',
+    noContent: 'Enter a text of 1 to 5,000 characters.',
+    noTime: 'Choose a time at least a minute and at most ten years from now.',
+    dismiss: "Don't show again",
+  },
+  'zh-CN': {
+    admin: '管理',
+    announcements: '公告',
+    none: '还没有公告',
+    create: '发布公告',
+    publish: '发布',
+    title: '标题',
+    content: '内容',
+    level: '级别',
+    warning: '提醒',
+    important: '重要',
+    day: '1 天',
+    exact: '指定时间',
+    exactLabel: '失效时间',
+    edit: (name) => `编辑“${name}”`,
+    remove: (name) => `删除“${name}”`,
+    delete: '删除',
+    save: '保存',
+    saved: '已保存',
+    deleted: '已删除',
+    forever: '永久',
+    never: '永不过期',
+    noTitle: '请输入 1 到 200 个字符的标题。',
+    noContent: '请输入 1 到 5,000 个字符的内容。',
+    noTime: '请选择 1 分钟之后、10 年之内的时间。',
+    dismiss: '不再显示',
+  },
+}
+
+// openSection goes from the main navigation to a section of the administration.
+export async function openSection(page, config, section) {
+  const { nav } = labels[config.language]
+  const { admin } = words[config.language]
+  await page.getByRole('navigation', { name: nav }).getByRole('link', { name: admin }).click()
+  await page.getByRole('navigation', { name: admin }).getByRole('link', { name: section, exact: true }).click()
+  await page.getByRole('heading', { name: section, level: 2, exact: true }).waitFor()
+}
+
+// enterAs signs in as an administrator and opens a section.
+export async function enterAs(page, config, section) {
+  await page.goto('/app/login')
+  await signIn(page, config)
+  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await openSection(page, config, section)
+}
+
+// seenBy opens the page of visitors and returns the announcements that it shows.
+async function seenBy(page, config) {
+  const visitor = await stranger(page, config)
+  const listed = visitor.waitForResponse((answer) => answer.url().endsWith('/api/public/announcements'))
+  await visitor.goto('/')
+  await (await listed).finished()
+  const texts = async () =>
+    (await visitor.getByRole('region', { name: words[config.language].announcements }).locator('p').allTextContents())
+      .map((text) => text.replace(/\s+/g, ' ').trim())
+  return { visitor, texts }
+}
+
+async function announces(page, config) {
+  const word = words[config.language]
+  await enterAs(page, config, word.announcements)
+  await page.getByText(word.none).waitFor()
+  await look(page, config, 'admin-announcements-none')
+
+  await page.getByRole('button', { name: word.create }).click()
+  const dialog = page.getByRole('dialog', { name: word.create })
+  await dialog.getByRole('button', { name: word.publish }).click()
+  await dialog.getByText(word.noTitle).waitFor()
+  await dialog.getByText(word.noContent).waitFor()
+  equal('focus', await dialog.getByLabel(word.title).evaluate((field) => field === document.activeElement), true)
+  await dialog.getByLabel(word.title).fill('Maintenance')
+  await dialog.getByLabel(word.content).fill('Larder is read-only on Sunday.')
+  await dialog.getByLabel(word.level).selectOption({ label: word.warning })
+  await dialog.getByRole('radio', { name: word.exact }).check()
+  await dialog.getByLabel(word.exactLabel).fill('2020-01-01T10:00')
+  await dialog.getByRole('button', { name: word.publish }).click()
+  await dialog.getByText(word.noTime).waitFor()
+  await look(page, config, 'admin-announcement')
+  await dialog.getByRole('radio', { name: word.day, exact: true }).check()
+  await dialog.getByRole('button', { name: word.publish }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  const row = page.getByRole('row').filter({ hasText: 'Maintenance' })
+  await row.getByText(word.warning).waitFor()
+
+  const first = await seenBy(page, config)
+  await until('visitors see it', async () => (await first.texts()).length === 1)
+  equal('announcements', await first.texts(), ['Maintenance Larder is read-only on Sunday.'])
+  await first.visitor.getByRole('button', { name: word.dismiss }).waitFor()
+  await done(first.visitor)
+
+  await row.getByRole('button', { name: word.edit('Maintenance') }).click()
+  const edit = page.getByRole('dialog', { name: word.edit('Maintenance') })
+  equal('the text stays', await edit.getByLabel(word.content).inputValue(), 'Larder is read-only on Sunday.')
+  await edit.getByLabel(word.level).selectOption({ label: word.important })
+  await edit.getByRole('radio', { name: word.forever }).check()
+  await edit.getByRole('button', { name: word.save }).click()
+  await edit.waitFor({ state: 'hidden' })
+  await row.getByText(word.important).waitFor()
+  await row.getByText(word.never).waitFor()
+  await look(page, config, 'admin-announcements')
+  const second = await seenBy(page, config)
+  await until('visitors see it', async () => (await second.texts()).length === 1)
+  equal('important ones stay', await second.visitor.getByRole('button', { name: word.dismiss }).count(), 0)
+  await done(second.visitor)
+
+  await row.getByRole('button', { name: word.remove('Maintenance') }).click()
+  const confirm = page.getByRole('dialog', { name: word.remove('Maintenance') })
+  await confirm.getByRole('button', { name: word.delete }).click()
+  await page.getByText(word.none).waitFor()
+  const third = await seenBy(page, config)
+  equal('announcements', await third.texts(), [])
+  await done(third.visitor)
+}
+
+// refused shows that an account without the role receives nothing of the administration.
+async function refused(page, config) {
+  const { nav, forbidden } = labels[config.language]
+  const { admin } = words[config.language]
+  const scripts = []
+  page.on('request', (request) => scripts.push(new URL(request.url()).pathname))
+  const username = await config.ask('createAccount', { locale: config.language })
+  await page.goto('/app/login')
+  await signIn(page, { ...config, username })
+  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  equal('links', await page.getByRole('navigation', { name: nav }).getByRole('link', { name: admin }).count(), 0)
+  scripts.length = 0
+  await page.goto('/app/admin/announcements')
+  await page.getByRole('heading', { name: forbidden }).waitFor()
+  await look(page, config, 'admin-refused')
+  const parts = new Set(await names(page, config))
+  equal('the parts of the administration are known', parts.size > 0, true)
+  equal('loaded', scripts.filter((path) => parts.has(path)), [])
+}
+
+// names signs in as an administrator in another profile and returns the files that the
+// administration loads in addition to those of its first screen.
+async function names(page, config) {
+  const boss = await stranger(page, config)
+  await boss.goto('/app/login')
+  await signIn(boss, config)
+  await boss.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await boss.getByRole('navigation', { name: labels[config.language].path }).waitFor()
+  const loaded = []
+  boss.on('request', (request) => loaded.push(new URL(request.url()).pathname))
+  await openSection(boss, config, words[config.language].announcements)
+  await done(boss)
+  // icons belong to no screen
+  return loaded.filter((path) => /^\/app\/assets\/.*\.(js|css)$/.test(path) && !path.includes('/icons-'))
+}
+
+export const scenarios = [
+  {
+    name: 'administers announcements',
+    forms: (full) => [...bothLanguages(), { language: 'zh-CN', theme: 'light', size: 'small' }, ...windows(full, ['narrow'])],
+    run: announces,
+  },
+  { name: 'hides the administration from others', forms: once, run: refused },
+]
