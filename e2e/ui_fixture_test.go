@@ -21,10 +21,11 @@ type uiFixture struct {
 	site          *process // the service of the scenarios
 	accounts      int      // made by createAccount
 	mails         *mailServer
-	keyed         *client  // of it
-	faultSite     *process // a second service, for faults
-	relay         *relay   // in front of the second service
-	storesCreated bool     // the second service has its stores
+	keyed         *client       // of it
+	faultSite     *process      // a second service, for faults
+	relay         *relay        // in front of the second service
+	storesCreated bool          // the second service has its stores
+	bucket        s3test.Bucket // made by createBucket
 }
 
 // lan starts the second service, which is reached by plain http and a host name of a local network,
@@ -87,6 +88,13 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		s.reset(t)
 	case "expireUploads":
 		s.expire(t)
+	case "createBucket": // for an administrator to connect
+		s.bucket = s3test.New(t)
+		return s.bucket
+	case "allowSite": // the pages of the first service, in that bucket
+		allowPages(t, s.bucket, s.site.url)
+	case "bucketKeys":
+		return s.bucket.Keys(t)
 	case "createStores":
 		s.stores(t)
 	case "sums":
@@ -193,21 +201,27 @@ func (s *uiFixture) stores(t *testing.T) {
 	for _, name := range []string{"open", "shut", "mute"} {
 		bucket := s3test.New(t)
 		if name != "shut" {
-			_, err := bucket.SDK(t).PutBucketCors(t.Context(),
-				&s3.PutBucketCorsInput{Bucket: &bucket.Name, CORSConfiguration: &types.CORSConfiguration{
-					CORSRules: []types.CORSRule{{AllowedOrigins: []string{site},
-						AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"},
-						ExposeHeaders: []string{"ETag"}}},
-				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			allowPages(t, bucket, site)
 		}
 		provider := bucketProvider(bucket, object{"name": name, "uploadMode": "presigned"})
 		if name == "mute" {
 			provider["uploadDomain"] = mute(t, bucket.Endpoint)
 		}
 		admin.mount(t, "/"+name, admin.createProvider(t, provider))
+	}
+}
+
+// allowPages sets CORS rules for the pages of a site.
+func allowPages(t *testing.T, bucket s3test.Bucket, site string) {
+	t.Helper()
+	_, err := bucket.SDK(t).PutBucketCors(t.Context(),
+		&s3.PutBucketCorsInput{Bucket: &bucket.Name, CORSConfiguration: &types.CORSConfiguration{
+			CORSRules: []types.CORSRule{{AllowedOrigins: []string{site},
+				AllowedMethods: []string{"GET", "HEAD", "PUT"}, AllowedHeaders: []string{"*"},
+				ExposeHeaders: []string{"ETag"}}},
+		}})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"larder/internal/fault"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
 	"larder/internal/vpath"
@@ -17,6 +18,7 @@ type adminMountReply struct {
 	SortOrder    string `json:"sortOrder" required:"true" enum:"asc,desc"`
 	Priority     int    `json:"priority" required:"true"`
 	Hidden       bool   `json:"hidden" required:"true" description:"true when other mounts cover this one completely."`
+	Public       bool   `json:"public" required:"true" description:"true when anybody may download from its path."`
 	CreatedAt    int64  `json:"createdAt" required:"true"`
 	UpdatedAt    int64  `json:"updatedAt" required:"true"`
 }
@@ -25,7 +27,7 @@ func viewAdminMount(m lifecycle.Mount) adminMountReply {
 	return adminMountReply{
 		ID: m.ID, ProviderID: m.ProviderID, ProviderName: m.ProviderName, MountPath: m.Path.String(), Name: m.Name,
 		SortBy:    m.SortBy,
-		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
+		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, Public: m.Public, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 	}
 }
 
@@ -89,7 +91,7 @@ func (in updateMountInput) apply(m *mount.Mount) error {
 	if in.MountPath != nil {
 		path, err := vpath.Parse(*in.MountPath)
 		if err != nil {
-			return err
+			return fault.InField(err, "mountPath")
 		}
 		m.Path = path
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 var mountFields = []string{
-	"id", "providerId", "providerName", "mountPath", "name", "sortBy", "sortOrder", "priority", "hidden", "createdAt",
-	"updatedAt",
+	"id", "providerId", "providerName", "mountPath", "name", "sortBy", "sortOrder", "priority", "hidden", "public",
+	"createdAt", "updatedAt",
 }
 
 func TestMounts(t *testing.T) {

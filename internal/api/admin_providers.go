@@ -158,6 +158,7 @@ type testProviderReply struct {
 	Connected bool         `json:"connected" required:"true" description:"Write, read, range, delete and multipart work."`
 	Message   string       `json:"message" required:"true"`
 	Checks    []checkReply `json:"checks" required:"true" description:"For store_a only the first five."`
+	LatencyMS *int64       `json:"latencyMs" required:"true" description:"Milliseconds that a read took; null when it failed."`
 }
 
 // checkReply is the result of one step of a provider test.
@@ -165,13 +166,18 @@ type checkReply struct {
 	Name    string `json:"name" required:"true" enum:"write,read,range,delete,multipart,copy,presign,cors,clock"`
 	OK      bool   `json:"ok" required:"true"`
 	Message string `json:"message" required:"true" description:"What to do about the result, if anything."`
+	Reason  string `json:"reason" required:"true" enum:"works,not_tried,no_store,disk,full,locked,credentials,permissions,bucket,region,clock,busy,unsupported,broken,signed_address,cors,cors_headers,cors_etag,no_date,skew" description:"Name of the message."`
 }
 
 func (a *API) testProvider(c *call, in idInput) (testProviderReply, error) {
 	report, err := a.Lifecycle.TestProvider(c.ctx(), in.ID, a.BaseURL)
 	reply := testProviderReply{Connected: report.Connected, Message: report.Message, Checks: []checkReply{}}
-	for _, found := range report.Findings {
-		reply.Checks = append(reply.Checks, checkReply(found))
+	for _, f := range report.Findings {
+		reply.Checks = append(reply.Checks, checkReply{Name: f.Name, OK: f.OK, Message: f.Message, Reason: f.Reason()})
+	}
+	if report.Latency > 0 {
+		latency := report.Latency.Milliseconds()
+		reply.LatencyMS = &latency
 	}
 	return reply, err
 }

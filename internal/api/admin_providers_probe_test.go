@@ -23,13 +23,16 @@ var probeSteps = []string{"write", "read", "range", "delete", "multipart", "copy
 func testProvider(t *testing.T, admin *apptest.Client, id string, steps int) (reply *apptest.Reply, failed string) {
 	t.Helper()
 	reply = admin.Post(providersPath+"/"+id+"/test", nil).OK(200)
-	wantFields(t, "data", reply.Object()["data"], "connected", "message", "checks")
+	wantFields(t, "data", reply.Object()["data"], "connected", "message", "checks", "latencyMs")
+	if read, measured := reply.Value("checks.2.ok"), reply.Value("latencyMs") != nil; read != measured {
+		t.Errorf("range read: %v, measured: %v", read, measured)
+	}
 	wantStrings(t, "checks", reply.Names("checks"), probeSteps[:steps]...)
 	for i, name := range reply.Names("checks") {
 		check := fmt.Sprintf("checks.%d", i)
-		wantFields(t, check, reply.Value(check), "name", "ok", "message")
-		if reply.Text(check+".message") == "" {
-			t.Errorf("%s has no message", name)
+		wantFields(t, check, reply.Value(check), "name", "ok", "message", "reason")
+		if reply.Text(check+".message") == "" || reply.Text(check+".reason") == "" {
+			t.Errorf("%s has no message or no reason", name)
 		}
 		if reply.Value(check+".ok") != true {
 			failed += name + " "

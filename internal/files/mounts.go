@@ -1,8 +1,10 @@
 package files
 
 import (
+	"context"
 	"fmt"
 
+	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/vpath"
@@ -19,6 +21,34 @@ func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 		return fault.New(fault.Invalid, "A path has at most 64 levels, and something in this mount would be deeper.")
 	}
 	return nil
+}
+
+// PublicMounts returns by id whether anybody may download from the path of a mount. It leaves out
+// hidden mounts.
+func (t *Tree) PublicMounts(ctx context.Context) (map[string]bool, error) {
+	public := map[string]bool{}
+	_, err := t.readConsistent(ctx, func(v *ruleset) (int64, error) {
+		q := t.DB.Read(ctx)
+		version, err := db.ConfigVersion(q)
+		if err != nil || version != v.version {
+			return version, err
+		}
+		for _, m := range v.mounts.All() {
+			if v.mounts.Hidden(m) {
+				continue
+			}
+			n, version, err := v.find(q, m.Path)
+			if err != nil || version != v.version {
+				return version, err
+			}
+			public[m.ID] = v.public(n.existingTarget(access.Actor{Role: access.Guest}))
+		}
+		return version, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the public mounts: %w", err)
+	}
+	return public, nil
 }
 
 // RemoveRoot removes the root of a mount that is being deleted from the tree, with the folders in

@@ -14,6 +14,7 @@ type Mount struct {
 	mount.Mount
 	ProviderName string
 	Hidden       bool // other mounts cover all of it
+	Public       bool // anybody may download from its path
 }
 
 // AllMounts lists the mounts by path; those of one path in the order in which they are tried.
@@ -25,7 +26,7 @@ func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
 	return s.describeMounts(ctx, table, table.All())
 }
 
-// describeMounts adds the provider name and Hidden to mounts.
+// describeMounts adds the provider name, Hidden and Public to mounts.
 func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts []mount.Mount) ([]Mount, error) {
 	providers, err := s.cfg.Providers.All(ctx)
 	if err != nil {
@@ -35,9 +36,13 @@ func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts
 	for _, p := range providers {
 		names[p.ID] = p.Name
 	}
+	public, err := s.cfg.Tree.PublicMounts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]Mount, len(mounts))
 	for i, m := range mounts {
-		list[i] = Mount{Mount: m, ProviderName: names[m.ProviderID], Hidden: table.Hidden(m)}
+		list[i] = Mount{Mount: m, ProviderName: names[m.ProviderID], Hidden: table.Hidden(m), Public: public[m.ID]}
 	}
 	return list, nil
 }
@@ -127,7 +132,7 @@ func (s *Service) inExclusiveTx(ctx context.Context, fn func(tx *db.Tx) error) e
 func (s *Service) checkProvider(tx *db.Tx, m mount.Mount) error {
 	_, err := s.cfg.Providers.ByIDIn(tx, m.ProviderID)
 	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Invalid, "providerId names no provider.")
+		return fault.InField(fault.New(fault.Invalid, "providerId names no provider."), "providerId")
 	}
 	return err
 }
@@ -156,7 +161,7 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 		}
 		if m.Path.Depth() > before.Path.Depth() {
 			if err := s.cfg.Tree.CheckDepthAt(tx, m.RootID, m.Path); err != nil {
-				return err
+				return fault.InField(err, "mountPath")
 			}
 		}
 		m.UpdatedAt = s.cfg.Now().UnixMilli()

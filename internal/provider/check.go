@@ -22,6 +22,7 @@ const (
 	maxDomain = 255
 
 	maxCredential = 256
+	badCredential = "accessKeyId and secretAccessKey are required, 256 characters at most, without spaces."
 )
 
 // Check validates p, fills in defaults and normalises the values to the form that is stored. Fault:
@@ -37,24 +38,29 @@ func (p *Provider) Check() error {
 	switch {
 	case strings.TrimSpace(p.Name) == "" || utf8.RuneCountInString(p.Name) > maxName ||
 		strings.ContainsFunc(p.Name, unicode.IsControl):
-		return fault.New(fault.Invalid, "A provider's name has 1 to 100 characters, none of them a control character.")
+		return invalid("name", "A provider's name has 1 to 100 characters, none of them a control character.")
 	case len(p.Region) > maxRegion || strings.ContainsFunc(p.Region, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return fault.New(fault.Invalid, "A region has at most 64 printable ASCII characters and no spaces.")
+		return invalid("region", "A region has at most 64 printable ASCII characters and no spaces.")
 	case !validDomain(p.PublicDomain):
-		return fault.New(fault.Invalid, "publicDomain must be a host or an http(s) address.")
+		return invalid("publicDomain", "publicDomain must be a host or an http(s) address.")
 	case !validDomain(p.UploadDomain):
-		return fault.New(fault.Invalid, "uploadDomain must be a host or an http(s) address.")
+		return invalid("uploadDomain", "uploadDomain must be a host or an http(s) address.")
 	case !slices.Contains([]string{"auto", "presigned", "worker"}, p.UploadMode):
-		return fault.New(fault.Invalid, "The upload mode is auto, presigned or worker.")
+		return invalid("uploadMode", "The upload mode is auto, presigned or worker.")
 	}
 	if _, err := blob.NewShard(p.PathPrefix, nil); err != nil {
-		return fault.New(fault.Invalid,
+		return fault.InField(fault.New(fault.Invalid,
 			"A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a "+
 				"letter or digit, "+
-				"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err)
+				"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err), "pathPrefix")
 	}
 	p.CredentialsUnreadable = false // the credentials that the type needs have been checked
 	return nil
+}
+
+// invalid returns the fault of a field, by its name in the interface.
+func invalid(field, sentence string) error {
+	return fault.InField(fault.New(fault.Invalid, sentence), field)
 }
 
 // checkStoreLocation is Check for the fields that say where the store is.
@@ -66,7 +72,7 @@ func (p *Provider) checkStoreLocation() error {
 		}
 		switch {
 		case p.Endpoint != "" || p.AccessKeyID != "" || p.SecretKey != "":
-			return fault.New(fault.Invalid, "endpoint, accessKeyId and secretAccessKey must be empty for store_a.")
+			return invalid("endpoint", "endpoint, accessKeyId and secretAccessKey must be empty for store_a.")
 		case !bucketNamePattern.MatchString(p.Bucket):
 			return badBucket()
 		}
@@ -74,14 +80,14 @@ func (p *Provider) checkStoreLocation() error {
 	case PathStyle, VirtualHost:
 		return p.checkRemote()
 	}
-	return fault.New(fault.Invalid, "The type is store_a, store_b or store_c.")
+	return invalid("type", "The type is store_a, store_b or store_c.")
 }
 
 // checkRemote is checkStoreLocation for an S3-compatible store.
 func (p *Provider) checkRemote() error {
 	endpoint, err := egress.ParseEndpoint(p.Endpoint)
 	if err != nil {
-		return err
+		return fault.InField(err, "endpoint")
 	}
 	p.Endpoint = endpoint.Scheme + "://" + strings.ToLower(endpoint.Host)
 	// each server has one spelling
@@ -95,19 +101,20 @@ func (p *Provider) checkRemote() error {
 	case strings.HasPrefix(p.Bucket, "arn:") ||
 		slices.ContainsFunc(specialBucketSuffixes,
 			func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
-		return fault.New(fault.Invalid,
+		return invalid("bucket",
 			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: "+
 				"only general-purpose buckets are supported.")
 	case !s3BucketPattern.MatchString(p.Bucket):
-		return fault.New(fault.Invalid,
+		return invalid("bucket",
 			"A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 	case p.Type == VirtualHost && !hostBucketPattern.MatchString(p.Bucket):
-		return fault.New(fault.Invalid,
+		return invalid("bucket",
 			"A bucket of store_c is part of a host name: lower-case letters and digits, with dots and hyphens "+
 				"between them.")
-	case !validCredential(p.AccessKeyID) || !validCredential(p.SecretKey):
-		return fault.New(fault.Invalid,
-			"accessKeyId and secretAccessKey are required, 256 characters at most, without spaces.")
+	case !validCredential(p.AccessKeyID):
+		return invalid("accessKeyId", badCredential)
+	case !validCredential(p.SecretKey):
+		return invalid("secretAccessKey", badCredential)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type Report struct {
 	Connected bool   // write, read, range, delete and multipart work
 	Message   string // one of a few fixed ones
 	Findings  []Finding
+	Latency   time.Duration // of a read, 0 when it failed
 }
 
 // The steps in the order of the report. The direct steps check what clients do without the service,
@@ -90,6 +91,7 @@ type probeRun struct {
 	keys    []blob.Key // created and not known to be deleted
 	uploads []blob.Upload
 	found   map[string]Finding
+	latency time.Duration // see Report
 }
 
 // open opens a store for the probe, whose connections the probe can observe and end.
@@ -133,7 +135,12 @@ func (p *probeRun) run(ctx context.Context) {
 		return
 	}
 	if p.found["read"] = p.finding("read", readError); readError == nil {
-		p.step(ctx, "range", func(ctx context.Context) error { return p.checkObject(ctx, p.key, int64(len(p.body)/3)) })
+		begin := p.r.cfg.Now()
+		if p.step(ctx, "range", func(ctx context.Context) error {
+			return p.checkObject(ctx, p.key, int64(len(p.body)/3))
+		}) {
+			p.latency = max(p.r.cfg.Now().Sub(begin), 1)
+		}
 	}
 	p.step(ctx, "multipart", p.multipart)
 	if p.transport != nil {

@@ -96,13 +96,11 @@ func (t *probeTransport) clock() Finding {
 	skew := t.skew.Abs()
 	switch {
 	case !t.hasDate:
-		return Finding{"clock", true, "The store's answers have no Date header."}
+		return Finding{"clock", true, noDateMessage}
 	case skew > maxSkew:
 		return Finding{"clock", false, clockMessage}
 	case skew > warnSkew:
-		return Finding{"clock", true,
-			"The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both with a " +
-				"time server."}
+		return Finding{"clock", true, skewMessage}
 	}
 	return Finding{"clock", true, worksMessage}
 }

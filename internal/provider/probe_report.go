@@ -45,7 +45,23 @@ const (
 
 	allWorksMessage  = "The store works."
 	mostWorksMessage = "The store works, but some direct access by clients does not. See the checks."
+
+	noDateMessage = "The store's answers have no Date header."
+	skewMessage   = "The clocks of this machine and of the store differ by more than 30 seconds. Synchronize both " +
+		"with a time server."
 )
+
+// reasons holds the names of the messages of findings, for programs.
+var reasons = map[string]string{
+	worksMessage: "works", notTriedMessage: "not_tried", notReachedMessage: "no_store", diskMessage: "disk",
+	fullMessage: "full", lockedMessage: "locked", unknownMessage: "credentials", rightsMessage: "permissions",
+	bucketMessage: "bucket", regionMessage: "region", clockMessage: "clock", busyMessage: "busy",
+	lacksMessage: "unsupported", brokenMessage: "broken", presignMessage: "signed_address", corsMessage: "cors",
+	corsHeaderMessage: "cors_headers", corsETagMessage: "cors_etag", noDateMessage: "no_date", skewMessage: "skew",
+}
+
+// Reason returns the name of the finding's message.
+func (f Finding) Reason() string { return reasons[f.Message] }
 
 // errLocked means that the credentials in the row cannot be opened.
 var errLocked = errors.New("the credentials cannot be decrypted")
@@ -122,7 +138,7 @@ func (p *probeRun) finding(name string, err error) Finding {
 
 // report returns the findings in order, including those of steps that were not run.
 func (p *probeRun) report() Report {
-	report := Report{Connected: true, Message: allWorksMessage}
+	report := Report{Connected: true, Message: allWorksMessage, Latency: p.latency}
 	names := essentialSteps
 	if p.p.Type != BuiltIn {
 		names = append(names[:len(names):len(names)], directSteps...)

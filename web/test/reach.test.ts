@@ -41,8 +41,6 @@ const later = [
   /^\w+ \/api\/admin\/shares/,
   /^\w+ \/api\/admin\/files/,
   /^\w+ \/api\/admin\/settings/,
-  /^\w+ \/api\/admin\/storage/,
-  /^\w+ \/api\/admin\/mounts/,
   /^\w+ \/api\/admin\/rules/,
   /^\w+ \/api\/admin\/logs/,
   /^\w+ \/api\/free-mode\//,

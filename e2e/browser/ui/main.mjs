@@ -21,6 +21,7 @@ import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
 import * as accounts from './accounts.mjs'
 import * as admin from './admin.mjs'
+import * as adminStorage from './admin-storage.mjs'
 import * as adminUsers from './admin-users.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
@@ -78,7 +79,7 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  accounts: [register, accounts, share, shares, guests, keys, settings, admin, adminUsers],
+  accounts: [register, accounts, share, shares, guests, keys, settings, admin, adminUsers, adminStorage],
   kit: [kit],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)

@@ -11,5 +11,7 @@ interface Section {
 
 export const sections: readonly Section[] = [
   { name: "users", load: () => withTexts(import("./Users.svelte"), "admin", "credentials", "ui") },
+  { name: "storage", load: () => withTexts(import("./Storage.svelte"), "admin", "ui") },
+  { name: "mounts", load: () => withTexts(import("./Mounts.svelte"), "admin", "ui") },
   { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
 ];
