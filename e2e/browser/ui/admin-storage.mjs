@@ -323,7 +323,7 @@ async function connects(page, config) {
 export const scenarios = [
   {
     name: 'connects a bucket and mounts it',
-    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'phone' }],
+    forms: bothLanguages,
     run: connects,
   },
 ]

@@ -29,5 +29,6 @@ export function corsRules(origin: string, format: Format): string {
       MaxAgeSeconds: 3600,
     },
   ];
-  return JSON.stringify(format === "list" ? rules : { CORSRules: rules }, null, 2);
+  const text = JSON.stringify(format === "list" ? rules : { CORSRules: rules }, null, 2);
+  return text.replace(/\[\s*("[^\]]*")\s*\]/g, (_, values: string) => `[${values.replace(/,\s+/g, ", ")}]`);
 }
