@@ -27,7 +27,8 @@ func viewAdminMount(m lifecycle.Mount) adminMountReply {
 	return adminMountReply{
 		ID: m.ID, ProviderID: m.ProviderID, ProviderName: m.ProviderName, MountPath: m.Path.String(), Name: m.Name,
 		SortBy:    m.SortBy,
-		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, Public: m.Public, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
+		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, Public: m.Public,
+		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 	}
 }
 

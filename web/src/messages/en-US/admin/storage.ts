@@ -81,8 +81,8 @@ export const storage: typeof zh = {
       "Enter https:// or http:// with a host that has a public address. A private one must first be in LARDER_ALLOW_PRIVATE_ENDPOINTS.",
     region: "A region has at most 64 characters and no spaces.",
     bucket:
-      "This name can't be used. It has 3 to 63 letters, digits, dots, underscores and hyphens; in host names it is lower-case and has no underscores.",
-    directory: "This directory can't be used. Its name must be as described below, and it must be new or empty.",
+      "Enter the name of a bucket. It has 3 to 63 letters, digits, dots, underscores and hyphens; in host names it is lower-case and has no underscores.",
+    directory: "Enter a directory name as described below. The directory must be new or empty.",
     accessKeyId: "Enter the access key ID, without spaces.",
     secretAccessKey: "Enter the secret access key, without spaces.",
     pathPrefix:

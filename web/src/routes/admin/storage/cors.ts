@@ -3,7 +3,7 @@
 export const formats = ["list", "cli", "xml"] as const;
 export type Format = (typeof formats)[number];
 
-/** `list` is for consoles that take JSON, `cli` for the AWS command line, `xml` for what takes XML. */
+/** `list` is for consoles that take JSON, `cli` for the AWS command line, `xml` for other tools. */
 export function corsRules(origin: string, format: Format): string {
   const methods = ["GET", "HEAD", "PUT"];
   if (format === "xml") {

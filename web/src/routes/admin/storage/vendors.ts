@@ -9,7 +9,7 @@ export type Vendor = (typeof vendors)[number];
 interface Preset {
   /** store_b has the bucket in the path of addresses, store_c in front of the host. */
   type: Provider["type"];
-  /** The endpoint, with REGION and ACCOUNT in their places; "" where each installation has its own. */
+  /** The endpoint, with REGION and ACCOUNT in their places; "" where there is no pattern. */
   endpoint: string;
   region: string;
 }
