@@ -26,7 +26,7 @@ func (p *Policy) Allowed(a Actor, t Target) Set {
 // decide is Decide with a trace, which may be nil.
 func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace) Verdict {
 	if !permission.single() || a.limitToKey(t.Path, Set(permission)) == 0 {
-		trace.note("The key does not have this permission, or not on this path.")
+		trace.note(ReasonKeyLacks)
 		return Verdict{Outcome: Denied, DecidedBy: ByDefault}
 	}
 	j := p.evaluate(a, t, Set(permission), trace)
@@ -40,7 +40,7 @@ func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace
 		return v
 	}
 	if guard := t.passwordFor(permission); a.lacksPassword(guard, permission) {
-		trace.note("The password of an entry is required.")
+		trace.note(ReasonEntryPassword)
 		v.Outcome, v.PasswordIDs = NeedsPassword, append([]string{guard.ID}, v.PasswordIDs...)
 	}
 	return v
@@ -60,9 +60,9 @@ func (p *Policy) evaluate(a *Actor, t *Target, want Set, trace *trace) evaluatio
 	if !p.keyHasRules(a) {
 		return p.evaluateRuleSet(a, t, want, false, trace)
 	}
-	trace.note("As the key's owner:")
+	trace.note(ReasonAsOwner)
 	j := p.evaluateRuleSet(a, t, want, false, trace)
-	trace.note("With the key's own rules:")
+	trace.note(ReasonWithKeyRules)
 	k := p.evaluateRuleSet(a, t, want, true, trace)
 	reachable := (j.allowed | j.needPassword) & (k.allowed | k.needPassword)
 	both := evaluation{allowed: j.allowed & k.allowed, decidedBy: k.decidedBy}

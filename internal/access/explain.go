@@ -4,8 +4,58 @@ package access
 type Step struct {
 	RuleID  string // "" for a step without a rule: the key's permissions, ownership, an entry's password
 	Matched bool   // subject, mount, path, address and permission match, whether or not the rule decided
-	Reason  string // a sentence for a person
+	Reason  Reason
 }
+
+// Reason is why a step of a trace came out as it did. Clients translate it, so its values are
+// stable.
+type Reason string
+
+// The reasons.
+const (
+	ReasonAllows         Reason = "allows"
+	ReasonDenies         Reason = "denies"
+	ReasonPassword       Reason = "password"
+	ReasonPermission     Reason = "permission"
+	ReasonMount          Reason = "mount"
+	ReasonPath           Reason = "path"
+	ReasonAddress        Reason = "address"
+	ReasonSubject        Reason = "subject"
+	ReasonLate           Reason = "late"
+	ReasonNotEvaluated   Reason = "notEvaluated"
+	ReasonGuestAccessOff Reason = "guestAccessOff"
+	ReasonKeyLacks       Reason = "keyLacks"
+	ReasonAsOwner        Reason = "asOwner"
+	ReasonWithKeyRules   Reason = "withKeyRules"
+	ReasonAdministrator  Reason = "administrator"
+	ReasonOwner          Reason = "owner"
+	ReasonHome           Reason = "home"
+	ReasonEntryPassword  Reason = "entryPassword"
+)
+
+var sentences = map[Reason]string{
+	ReasonAllows:         "It decides: allowed.",
+	ReasonDenies:         "It decides: denied.",
+	ReasonPassword:       "It would allow this, but its password was not given, so it is skipped.",
+	ReasonPermission:     "It does not name this permission.",
+	ReasonMount:          "It is for another mount.",
+	ReasonPath:           "Its pattern does not cover the path.",
+	ReasonAddress:        "It does not apply to this address.",
+	ReasonSubject:        "It is for another role, user or key.",
+	ReasonLate:           "It matches, but an earlier rule or ownership has decided.",
+	ReasonNotEvaluated:   "Not evaluated.",
+	ReasonGuestAccessOff: "Guest access is off.",
+	ReasonKeyLacks:       "The key does not have this permission, or not on this path.",
+	ReasonAsOwner:        "As the key's owner:",
+	ReasonWithKeyRules:   "With the key's own rules:",
+	ReasonAdministrator:  "No rule decides, and administrators may do everything.",
+	ReasonOwner:          "No rule decides, and the caller is the owner.",
+	ReasonHome:           "No rule decides, and it is in the caller's home.",
+	ReasonEntryPassword:  "The password of an entry is required.",
+}
+
+// Sentence returns the reason as a sentence for a person.
+func (r Reason) Sentence() string { return sentences[r] }
 
 // Explain is Decide with a trace. The steps come in the order of evaluation, followed by the rules
 // that were not evaluated. Each rule of the policy appears. The owner's rules appear twice when a
@@ -23,11 +73,11 @@ func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []S
 		switch {
 		case n.seen[r]:
 		case mine[r]:
-			n.add(r.ID, false, "Not evaluated.")
+			n.add(r.ID, false, ReasonNotEvaluated)
 		case p.appliesWithGuestAccess(&a, r):
-			n.add(r.ID, false, "Guest access is off.")
+			n.add(r.ID, false, ReasonGuestAccessOff)
 		default:
-			n.add(r.ID, false, "It is for another role, user or key.")
+			n.add(r.ID, false, ReasonSubject)
 		}
 	}
 	return v, n.steps
@@ -46,12 +96,12 @@ type trace struct {
 	seen       map[*rule]bool
 }
 
-func (t *trace) add(id string, matched bool, reason string) {
+func (t *trace) add(id string, matched bool, reason Reason) {
 	t.steps = append(t.steps, Step{RuleID: id, Matched: matched, Reason: reason})
 }
 
 // note records a step without a rule.
-func (t *trace) note(reason string) {
+func (t *trace) note(reason Reason) {
 	if t != nil {
 		t.add("", true, reason)
 	}
@@ -64,11 +114,11 @@ func (t *trace) noteGrant(by string) {
 	}
 	switch by {
 	case ByAdministrator:
-		t.note("No rule decides, and administrators may do everything.")
+		t.note(ReasonAdministrator)
 	case ByOwner:
-		t.note("No rule decides, and the caller is the owner.")
+		t.note(ReasonOwner)
 	case ByHome:
-		t.note("No rule decides, and it is in the caller's home.")
+		t.note(ReasonHome)
 	}
 }
 
@@ -85,31 +135,28 @@ func (t *trace) noteRule(r *rule, f ruleFit) {
 func (t *trace) noteAfterDecision(r *rule, f ruleFit) {
 	if f == decides || f == passedOver {
 		t.seen[r] = true
-		t.add(r.ID, true, "It matches, but an earlier rule or ownership has decided.")
+		t.add(r.ID, true, ReasonLate)
 		return
 	}
 	t.noteRule(r, f)
 }
 
-// reason returns a sentence for the way in which r matched.
-func (f ruleFit) reason(r *rule) string {
+// reason returns why r matched in that way.
+func (f ruleFit) reason(r *rule) Reason {
 	switch f {
 	case passedOver:
-		return "It would allow this, but its password was not given, so it is skipped."
+		return ReasonPassword
 	case otherPermission:
-		return "It does not name this permission."
+		return ReasonPermission
 	case otherMount:
-		return "It is for another mount."
+		return ReasonMount
 	case otherPath:
-		return "Its pattern does not cover the path."
+		return ReasonPath
 	case otherAddress:
-		if r.allows() {
-			return "It allows requests from other addresses only."
-		}
-		return "It does not deny callers from this address."
+		return ReasonAddress
 	}
 	if r.allows() {
-		return "It decides: allowed."
+		return ReasonAllows
 	}
-	return "It decides: denied."
+	return ReasonDenies
 }

@@ -26,15 +26,15 @@ func TestExplain(t *testing.T) {
 		t.Errorf("verdict %+v", v)
 	}
 	want := []access.Step{
-		{"path", false, "Its pattern does not cover the path."},
-		{"write", false, "It does not name this permission."},
-		{"mount", false, "It is for another mount."},
-		{"from", false, "It allows requests from other addresses only."},
-		{"locked", true, "It would allow this, but its password was not given, so it is skipped."},
-		{"deny", true, "It decides: denied."},
-		{"late", true, "It matches, but an earlier rule or ownership has decided."},
-		{"guest", true, "It matches, but an earlier rule or ownership has decided."},
-		{"other", false, "It is for another role, user or key."},
+		{"path", false, access.ReasonPath},
+		{"write", false, access.ReasonPermission},
+		{"mount", false, access.ReasonMount},
+		{"from", false, access.ReasonAddress},
+		{"locked", true, access.ReasonPassword},
+		{"deny", true, access.ReasonDenies},
+		{"late", true, access.ReasonLate},
+		{"guest", true, access.ReasonLate},
+		{"other", false, access.ReasonSubject},
 	}
 	if !slices.Equal(steps, want) {
 		t.Errorf("steps %+v\nwant  %+v", steps, want)
@@ -56,35 +56,35 @@ func TestExplainDecisionsWithoutRules(t *testing.T) {
 	}{
 		{"a key's scope", []access.Rule{rule("u", "role:user", access.Allow, "/**")}, false,
 			withKey(alice, access.Key{ID: "k1"}), targetAt("/p"), []access.Step{
-				{"", true, "The key does not have this permission, or not on this path."},
-				{"u", false, "Not evaluated."},
+				{"", true, access.ReasonKeyLacks},
+				{"u", false, access.ReasonNotEvaluated},
 			}},
 		{"administrators", nil, false, root, targetAt("/p"),
-			[]access.Step{{"", true, "No rule decides, and administrators may do everything."}}},
+			[]access.Step{{"", true, access.ReasonAdministrator}}},
 		{"owners", []access.Rule{g}, false, alice, ownedTarget(targetAt("/p")).of("alice"), []access.Step{
-			{"", true, "No rule decides, and the caller is the owner."},
-			{"g", true, "It matches, but an earlier rule or ownership has decided."},
+			{"", true, access.ReasonOwner},
+			{"g", true, access.ReasonLate},
 		}},
 		{"home", nil, false, alice, inHome(targetAt("/p")),
-			[]access.Step{{"", true, "No rule decides, and it is in the caller's home."}}},
+			[]access.Step{{"", true, access.ReasonHome}}},
 		{"without guest access", []access.Rule{g}, true, alice, targetAt("/p"),
-			[]access.Step{{"g", false, "Guest access is off."}}},
+			[]access.Step{{"g", false, access.ReasonGuestAccessOff}}},
 		{"an entry's password", []access.Rule{g}, false, visitor, behindPasswords(targetAt("/p/x"), guard, guard),
 			[]access.Step{
-				{"g", true, "It decides: allowed."},
-				{"", true, "The password of an entry is required."},
+				{"g", true, access.ReasonAllows},
+				{"", true, access.ReasonEntryPassword},
 			}},
 		{"a key with rules of its own", []access.Rule{rule("k", "key:k1", access.Deny, "/**")}, false,
 			withKey(alice, k), ownedTarget(targetAt("/p")).of("alice"), []access.Step{
-				{"", true, "As the key's owner:"},
-				{"", true, "No rule decides, and the caller is the owner."},
-				{"", true, "With the key's own rules:"},
-				{"k", true, "It decides: denied."},
+				{"", true, access.ReasonAsOwner},
+				{"", true, access.ReasonOwner},
+				{"", true, access.ReasonWithKeyRules},
+				{"k", true, access.ReasonDenies},
 			}},
 		{"a deny rule that does not apply to the address",
 			[]access.Rule{fromAddresses(rule("d", "role:user", access.Deny, "/**"), "10.0.0.0/8")},
 			false, calledFrom(alice, "10.0.0.1"), targetAt("/p"), []access.Step{
-				{"d", false, "It does not deny callers from this address."},
+				{"d", false, access.ReasonAddress},
 			}},
 	} {
 		if _, steps := access.NewPolicy(c.rules, !c.closed).

@@ -28,7 +28,7 @@ func (r StoredRule) Check() error {
 		return err
 	}
 	if r.RequirePassword && r.PasswordHash == "" {
-		return fault.New(fault.Invalid, "A rule that requires a password needs one.")
+		return fault.InField(fault.New(fault.Invalid, "A rule that requires a password needs one."), "password")
 	}
 	return nil
 }
@@ -69,23 +69,12 @@ func (s *Store) Policy(ctx context.Context, version int64) (*Policy, error) {
 	})
 }
 
-// List returns a page of the rules, ordered by priority and then by age, and their total number.
-func (s *Store) List(ctx context.Context, limit, offset int) ([]StoredRule, int, error) {
-	q := s.db.Read(ctx)
-	var total int
-	if err := q.QueryRow("SELECT COUNT(*) FROM rules").Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count rules: %w", err)
-	}
-	rules, err := readRules(q, "ORDER BY priority DESC, created_at, id LIMIT $1 OFFSET $2", limit, offset)
-	return rules, total, err
-}
-
-// All returns every rule in the order of List.
+// All returns every rule, ordered by priority and then by age.
 func (s *Store) All(ctx context.Context) ([]StoredRule, error) {
 	return readRules(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
 }
 
-// WithPassword returns the rules with these ids that have a password, in the order of List.
+// WithPassword returns the rules with these ids that have a password, in the order of All.
 func (s *Store) WithPassword(ctx context.Context, ids []string) ([]StoredRule, error) {
 	rules, err := readRules(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
 	return slices.DeleteFunc(rules, func(r StoredRule) bool { return !slices.Contains(ids, r.ID) }), err

@@ -39,7 +39,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 			Role: access.Guest, CreatedAt: 1000}, UpdatedAt: 1000}
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, plain) })
 		commit(t, d, func(tx *db.Tx) error { return s.Insert(tx, full) })
-		got, total, err := s.List(t.Context(), 10, 0)
+		got, total, err := s.List(t.Context(), access.Filter{}, 10, 0)
 		full.PasswordID = got[0].PasswordID
 		if len(full.PasswordID) != 32 {
 			t.Errorf("the password's id is %q", full.PasswordID)
@@ -47,7 +47,7 @@ func TestRulesAreStoredAsGiven(t *testing.T) {
 		if err != nil || total != 2 || !reflect.DeepEqual(got, []access.StoredRule{full, plain}) {
 			t.Errorf("listed %+v, %d, %v", got, total, err)
 		}
-		if got, total, err := s.List(t.Context(), 1, 1); err != nil || total != 2 || len(got) != 1 ||
+		if got, total, err := s.List(t.Context(), access.Filter{}, 1, 1); err != nil || total != 2 || len(got) != 1 ||
 			got[0].ID != "plain" {
 			t.Errorf("second page: %+v, %d, %v", got, total, err)
 		}

@@ -1,13 +1,10 @@
 package api
 
 import (
-	"net/netip"
-
 	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/secret"
-	"larder/internal/vpath"
 )
 
 // ruleReply is a permission rule as administrators see it; the password hash is masked.
@@ -49,24 +46,71 @@ func optional(s string) *string {
 	return &s
 }
 
+// adminRuleReply is a rule with the names that a person reads instead of ids.
+type adminRuleReply struct {
+	ruleReply
+	Username *string `json:"username" required:"true" description:"Of userId, or of the owner of the key; null when the rule is for a role, or the account was deleted."`
+	KeyName  *string `json:"keyName" required:"true" description:"Of apiKeyId; null when there is no such key."`
+}
+
+// viewAdminRule adds the names to a rule. A key or an account that does not exist any more has
+// none.
+func (c *call) viewAdminRule(r access.StoredRule) (adminRuleReply, error) {
+	reply := adminRuleReply{ruleReply: viewRule(r)}
+	userID := r.UserID
+	if r.KeyID != "" {
+		version, err := c.configVersion()
+		if err != nil {
+			return reply, err
+		}
+		key, err := c.a.Keys.ByID(c.ctx(), version, r.KeyID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return reply, err
+		}
+		userID, reply.KeyName = key.UserID, optional(key.Name)
+	}
+	user, err := c.userNamed(userID)
+	reply.Username = optional(user.Username)
+	return reply, err
+}
+
+func (c *call) viewAdminRules(rules []access.StoredRule) ([]adminRuleReply, error) {
+	replies := []adminRuleReply{}
+	for _, rule := range rules {
+		reply, err := c.viewAdminRule(rule)
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, reply)
+	}
+	return replies, nil
+}
+
 type listRulesInput struct {
-	Page  *int64 `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
-	Limit *int64 `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
+	Page    *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit   *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
+	Search  *string `query:"search" json:"-" maxLength:"4096" description:"Part of the pattern, case-insensitive, or a path that the pattern covers."`
+	Effect  *string `query:"effect" json:"-" enum:"allow,deny"`
+	Subject *string `query:"subject" json:"-" enum:"admin,user,guest,account,key" description:"A role, or the rules for single accounts or for API keys."`
+	UserID  *string `query:"userId" json:"-"`
 }
 
 type listRulesReply struct {
-	Rules      []ruleReply `json:"rules" required:"true"`
-	Pagination pagination  `json:"pagination" required:"true"`
+	Rules      []adminRuleReply `json:"rules" required:"true" description:"In the order of evaluation."`
+	Pagination pagination       `json:"pagination" required:"true"`
 }
 
 func (a *API) listRules(c *call, in listRulesInput) (listRulesReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
-	rules, total, err := a.Rules.List(c.ctx(), int(limit), int((page-1)*limit))
-	reply := listRulesReply{Rules: []ruleReply{}, Pagination: paginate(int64(total), page, limit)}
-	for _, rule := range rules {
-		reply.Rules = append(reply.Rules, viewRule(rule))
+	rules, total, err := a.Rules.List(c.ctx(), access.Filter{
+		Search: valueOr(in.Search, ""), Effect: access.Effect(valueOr(in.Effect, "")),
+		Subject: valueOr(in.Subject, ""), UserID: valueOr(in.UserID, ""),
+	}, int(limit), int((page-1)*limit))
+	if err != nil {
+		return listRulesReply{}, err
 	}
-	return reply, err
+	replies, err := c.viewAdminRules(rules)
+	return listRulesReply{replies, paginate(int64(total), page, limit)}, err
 }
 
 type createRuleInput struct {
@@ -99,7 +143,7 @@ type updateRuleInput struct {
 }
 
 type oneRuleReply struct {
-	Rule ruleReply `json:"rule" required:"true"`
+	Rule adminRuleReply `json:"rule" required:"true"`
 }
 
 func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
@@ -124,7 +168,16 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 		}
 		return a.Rules.Insert(tx, rule)
 	})
-	return oneRuleReply{viewRule(rule)}, err
+	return c.oneRule(rule, err)
+}
+
+// oneRule answers with a rule that was stored, unless err is set.
+func (c *call) oneRule(rule access.StoredRule, err error) (oneRuleReply, error) {
+	if err != nil {
+		return oneRuleReply{}, err
+	}
+	reply, err := c.viewAdminRule(rule)
+	return oneRuleReply{reply}, err
 }
 
 // updateRule locks the rule before it changes it, so that two administrators who change the rule at
@@ -148,7 +201,7 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 		rule.UpdatedAt = a.Now().UnixMilli()
 		return a.Rules.Replace(tx, rule)
 	})
-	return oneRuleReply{viewRule(rule)}, err
+	return c.oneRule(rule, err)
 }
 
 // prepareRule does the work that can't be done inside a transaction: it checks that the named user
@@ -159,7 +212,8 @@ func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	if err := c.requireSubject(named); err != nil || in.Password == nil || *in.Password == "" {
 		return "", err
 	}
-	return c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), secret.Text(*in.Password))
+	hash, err = c.a.Accounts.HashPassword(c.ctx(), c.hashSource(), secret.Text(*in.Password))
+	return hash, fault.InField(err, "password")
 }
 
 // setNullable sets a field to the given value; null empties it, and an absent value leaves it
@@ -174,6 +228,9 @@ func setNullable(field *string, given nullable[string]) {
 // the given password, "" for none. Fault: Invalid.
 func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	rule.Pattern = valueOr(in.PathPattern, rule.Pattern)
+	if _, err := access.ParsePattern(rule.Pattern); err != nil {
+		return fault.InField(err, "pathPattern")
+	}
 	rule.Effect = access.Effect(valueOr(in.Effect, string(rule.Effect)))
 	setNullable(&rule.MountID, in.MountID)
 	setNullable((*string)(&rule.Role), in.Role)
@@ -184,14 +241,14 @@ func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	if in.Permissions != nil {
 		permissions, err := access.ParseSet(*in.Permissions)
 		if err != nil {
-			return err
+			return fault.InField(err, "permissions")
 		}
 		rule.Permissions = permissions
 	}
 	if in.AllowedIPs != nil {
 		prefixes, err := access.ParseAddresses(*in.AllowedIPs)
 		if err != nil {
-			return err
+			return fault.InField(err, "allowedIps")
 		}
 		rule.AllowedIPs = prefixes
 	}
@@ -213,12 +270,12 @@ func (c *call) requireSubject(rule access.StoredRule) error {
 	}
 	if rule.UserID != "" {
 		if _, err := c.a.Accounts.ByID(c.a.DB.Read(c.ctx()), rule.UserID); err != nil {
-			return invalidIfMissing(err, "userId names no account.")
+			return invalidIfMissing(err, "userId", "account")
 		}
 	}
 	if rule.KeyID != "" {
 		if _, err := c.a.Keys.ByID(c.ctx(), version, rule.KeyID); err != nil {
-			return invalidIfMissing(err, "apiKeyId names no API key.")
+			return invalidIfMissing(err, "apiKeyId", "API key")
 		}
 	}
 	return nil
@@ -231,112 +288,18 @@ func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 		return nil
 	}
 	_, err := a.Mounts.Lock(tx, *mountID.value)
-	return invalidIfMissing(err, "mountId names no mount.")
+	return invalidIfMissing(err, "mountId", "mount")
 }
 
 // invalidIfMissing turns a NotFound fault about a field's value into an Invalid fault about the
 // field.
-func invalidIfMissing(err error, message string) error {
+func invalidIfMissing(err error, field, noun string) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Invalid, message)
+		return fault.InField(fault.Newf(fault.Invalid, "%s names no %s.", field, noun), field)
 	}
 	return err
 }
 
 func (a *API) deleteRule(c *call, in idInput) (none, error) {
 	return none{}, a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Delete(tx, in.ID) })
-}
-
-type explainInput struct {
-	Path       *string `json:"path" required:"true"`
-	Permission *string `json:"permission" required:"true" enum:"read,write,update,delete,share,download"`
-	Role       *string `json:"role" enum:"admin,user,guest" description:"Exactly one of role, userId, apiKeyId, anonymous."`
-	UserID     *string `json:"userId"`
-	APIKeyID   *string `json:"apiKeyId"`
-	Anonymous  *bool   `json:"anonymous"`
-	IP         *string `json:"ip" description:"Default: the caller's own address."`
-}
-
-type explainStepReply struct {
-	RuleID  string `json:"ruleId" required:"true"`
-	Matched bool   `json:"matched" required:"true"`
-	Reason  string `json:"reason" required:"true"`
-}
-
-type explainReply struct {
-	Allowed       bool               `json:"allowed" required:"true"`
-	NeedsPassword bool               `json:"needsPassword" required:"true"`
-	DecidedBy     string             `json:"decidedBy" required:"true" description:"A rule's id, or administrator, owner, home, default."`
-	Trace         []explainStepReply `json:"trace" required:"true"`
-}
-
-// explainRules explains a permission decision. It asks the evaluator that decides real requests.
-func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
-	path, err := vpath.Parse(*in.Path)
-	if err != nil {
-		return explainReply{}, err
-	}
-	actor, err := c.explainedActor(in)
-	if err != nil {
-		return explainReply{}, err
-	}
-	set, err := access.ParseSet([]string{*in.Permission})
-	if err != nil {
-		return explainReply{}, err
-	}
-	verdict, steps, err := a.Tree.Explain(c.ctx(), actor, path, access.Permission(set))
-	if err != nil {
-		return explainReply{}, err
-	}
-	reply := explainReply{Allowed: verdict.Outcome == access.Allowed,
-		NeedsPassword: verdict.Outcome == access.NeedsPassword, DecidedBy: verdict.DecidedBy,
-		Trace: []explainStepReply{}}
-	for _, step := range steps {
-		reply.Trace = append(reply.Trace, explainStepReply{step.RuleID, step.Matched, step.Reason})
-	}
-	return reply, nil
-}
-
-// explainedActor returns the actor that the question is about. Fault: Invalid.
-func (c *call) explainedActor(in explainInput) (access.Actor, error) {
-	actor := access.Actor{Role: access.Guest, IP: c.ip}
-	if in.IP != nil {
-		ip, err := netip.ParseAddr(*in.IP)
-		if err != nil {
-			return actor, fault.New(fault.Invalid, "ip must be an address.")
-		}
-		actor.IP = ip.Unmap()
-	}
-	given := 0
-	for _, is := range []bool{in.Role != nil, in.UserID != nil, in.APIKeyID != nil, valueOr(in.Anonymous, false)} {
-		if is {
-			given++
-		}
-	}
-	if given != 1 {
-		return actor, fault.New(fault.Invalid, "Give exactly one of role, userId, apiKeyId, anonymous.")
-	}
-	version, err := c.configVersion()
-	if err != nil {
-		return actor, err
-	}
-	userID := valueOr(in.UserID, "")
-	if in.APIKeyID != nil {
-		key, err := c.a.Keys.ByID(c.ctx(), version, *in.APIKeyID)
-		if err != nil {
-			return actor, invalidIfMissing(err, "apiKeyId names no API key.")
-		}
-		userID, actor.Key = key.UserID, key.Scope()
-	}
-	if userID != "" {
-		user, err := c.a.Accounts.Cached(c.ctx(), version, userID)
-		if err != nil {
-			return actor, invalidIfMissing(err, "userId names no account.")
-		}
-		actor.UserID, actor.Role, actor.HomeID = user.ID, user.Role, user.HomeID
-	}
-	if in.Role != nil { // an account with that role that owns nothing
-		actor.UserID, actor.Role = c.a.IDs.UUID(), access.Role(*in.Role)
-	}
-	return actor, nil
 }

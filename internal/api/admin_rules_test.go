@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ var ruleFields = []string{
 	"id", "pathPattern", "effect", "mountId", "role", "userId", "apiKeyId", "permissions", "requirePassword",
 	"passwordHash", "allowedIps", "priority", "createdAt", "updatedAt",
 }
+
+var adminRuleFields = append(slices.Clone(ruleFields), "username", "keyName")
 
 func newRule(more M) M {
 	return M{"pathPattern": "/a/**", "effect": "allow", "role": "user"}.With(more)
@@ -33,7 +36,7 @@ func TestRules(t *testing.T) {
 		found := map[string]bool{}
 		for i := range 3 {
 			at := fmt.Sprintf("rules.%d.", i)
-			wantFields(t, "a rule", seeded.Value(strings.TrimSuffix(at, ".")), ruleFields...)
+			wantFields(t, "a rule", seeded.Value(strings.TrimSuffix(at, ".")), adminRuleFields...)
 			found[fmt.Sprint(seeded.Value(at+"role"), seeded.Value(at+"pathPattern"), seeded.Value(at+"effect"),
 				seeded.Value(at+"permissions"))] = true
 		}
@@ -51,7 +54,7 @@ func TestRules(t *testing.T) {
 			"priority": 7,
 		})).OK(201)
 		wantFields(t, "data", full.Object()["data"], "rule")
-		wantFields(t, "rule", full.Value("rule"), ruleFields...)
+		wantFields(t, "rule", full.Value("rule"), adminRuleFields...)
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
 			"pathPattern": "/a/**", "effect": "allow", "mountId": mount, "role": "user", "userId": nil, "apiKeyId": nil,
@@ -280,20 +283,23 @@ func TestExplainRules(t *testing.T) {
 				continue
 			}
 			wantFields(t, row.name, reply.Object()["data"], "allowed", "needsPassword", "decidedBy",
-				"trace")
+				"trace", "rules", "username")
 			wantJSON(t, row.name+": allowed", reply.Value("allowed"), row.allowed)
 			wantJSON(t, row.name+": needsPassword", reply.Value("needsPassword"), row.asks)
 			wantJSON(t, row.name+": decidedBy", reply.Value("decidedBy"), row.by)
+			if id, is := row.ask["userId"]; is {
+				wantJSON(t, row.name+": username", reply.Value("username"), map[any]string{me: "alice", root: "admin"}[id])
+			}
 			trace, isList := reply.Value("trace").([]any)
 			if !isList {
 				t.Errorf("%s: trace is %v", row.name, reply.Value("trace"))
 			}
 			matched := false
 			for _, step := range trace {
-				wantFields(t, row.name+": a step", step, "ruleId", "matched", "reason")
+				wantFields(t, row.name+": a step", step, "ruleId", "matched", "code", "reason")
 				s, _ := step.(map[string]any)
-				if s["reason"] == "" {
-					t.Errorf("%s: a step without a reason", row.name)
+				if s["reason"] == "" || s["code"] == "" {
+					t.Errorf("%s: a step without a reason: %v", row.name, step)
 				}
 				matched = matched || s["ruleId"] == row.by && s["matched"] == true
 			}
@@ -346,4 +352,99 @@ func TestConcurrentRuleChanges(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The list has the order of evaluation, names its subjects, and can be filtered.
+func TestRuleListOrderAndFilters(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		me := callerID(alice)
+		key := alice.Post("/api/keys/", newKey(M{"name": "camera"})).OK(201).Text("key.id")
+		add := func(pattern string, more M) {
+			t.Helper()
+			admin.Post("/api/admin/rules", M{"pathPattern": pattern, "effect": "allow"}.With(more)).OK(201)
+			l.Clock.Advance(time.Millisecond)
+		}
+		add("/team/**", M{"role": "user"})
+		add("/team/**", M{"role": "user", "effect": "deny"})
+		add("/team/deep/**", M{"role": "user"})
+		add("/team/**", M{"userId": me})
+		add("/team/**", M{"apiKeyId": key})
+		add("/team/*", M{"role": "admin", "priority": 1})
+		list := func(query string) string {
+			t.Helper()
+			r := admin.In(t).Get("/api/admin/rules?search=TEAM" + query).OK(200)
+			rules, _ := r.Value("rules").([]any)
+			var out []string
+			for _, one := range rules {
+				o := one.(map[string]any)
+				out = append(out, fmt.Sprint(o["pathPattern"], " ", o["effect"], " ", o["role"], " ", o["username"], " ",
+					o["keyName"]))
+			}
+			return strings.Join(out, "; ")
+		}
+		const (
+			forAdmins = "/team/* allow admin <nil> <nil>"
+			forKey    = "/team/** allow <nil> alice camera"
+			forAlice  = "/team/** allow <nil> alice <nil>"
+			deep      = "/team/deep/** allow user <nil> <nil>"
+			denied    = "/team/** deny user <nil> <nil>"
+			allowed   = "/team/** allow user <nil> <nil>"
+		)
+		for query, want := range map[string][]string{
+			"":                          {forAdmins, forKey, forAlice, deep, denied, allowed},
+			"&limit=2&page=2":           {forAlice, deep},
+			"&limit=2&page=9":           nil,
+			"&effect=deny":              {denied},
+			"&subject=user":             {deep, denied, allowed},
+			"&subject=account":          {forAlice},
+			"&subject=key":              {forKey},
+			"&subject=guest":            nil,
+			"&userId=" + me:             {forAlice},
+			"&effect=allow&subject=key": {forKey},
+		} {
+			if got := list(query); got != strings.Join(want, "; ") {
+				t.Errorf("%s: %s\nwant %s", query, got, strings.Join(want, "; "))
+			}
+		}
+		// a path finds the rules that cover it
+		covering := admin.Get("/api/admin/rules?search=/team/deep/file.txt").OK(200)
+		wantJSON(t, "rules that cover a path", covering.Int("pagination.total"), 5)
+		wantJSON(t, "rules for another path", admin.Get("/api/admin/rules?search=/other").OK(200).
+			Int("pagination.total"), 0)
+		for _, bad := range []string{"effect=maybe", "subject=root", "search=" + strings.Repeat("x", 4097)} {
+			admin.Get("/api/admin/rules?"+bad).Fails(400, "VALIDATION_ERROR")
+		}
+		// a deleted account leaves no name
+		admin.Delete("/api/admin/users/" + me).OK(200)
+		if got := list("&userId=" + me); strings.Contains(got, "alice") {
+			t.Errorf("the rule of a deleted account: %s", got)
+		}
+	})
+}
+
+// A refused rule names the field at fault.
+func TestRuleRefusalsNameTheField(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin := l.Admin(t)
+	for _, row := range []struct {
+		change M
+		field  string
+	}{
+		{M{"pathPattern": "public/**"}, "pathPattern"},
+		{M{"role": nil, "userId": unknownID}, "userId"},
+		{M{"role": nil, "apiKeyId": "pk_aaaaaaaaaaaaaaaaaaaaaaaa"}, "apiKeyId"},
+		{M{"mountId": unknownID}, "mountId"},
+		{M{"permissions": []string{"fly"}}, "permissions"},
+		{M{"allowedIps": []string{"garbage"}}, "allowedIps"},
+		{M{"requirePassword": true}, "password"},
+		{M{"requirePassword": true, "password": strings.Repeat("a", 129)}, "password"},
+	} {
+		r := admin.Post("/api/admin/rules", newRule(row.change))
+		wantStatus(t, row.field, r, 400, "VALIDATION_ERROR")
+		refused, _ := r.Object()["error"].(map[string]any)
+		wantJSON(t, "the field of "+fmt.Sprint(row.change), refused["field"], row.field)
+	}
 }

@@ -200,7 +200,7 @@ func TestFirstStartMakesEverything(t *testing.T) {
 		if settings, err := r.site.Current(ctx, version); err != nil || !settings.AllowRegistration {
 			t.Errorf("settings %+v, %v", settings, err)
 		}
-		rules, total, err := r.policies.List(ctx, 10, 0)
+		rules, total, err := r.policies.List(ctx, access.Filter{}, 10, 0)
 		if err != nil || total != 3 {
 			t.Fatalf("%d rules, %v", total, err)
 		}
