@@ -38,10 +38,7 @@ const elsewhere = [
 /** For pages that are still to come. */
 const later = [
   /^\w+ \/api\/admin\/(dashboard|stats|system)/,
-  /^\w+ \/api\/admin\/shares/,
-  /^\w+ \/api\/admin\/files/,
   /^\w+ \/api\/admin\/settings/,
-  /^\w+ \/api\/admin\/rules/,
   /^\w+ \/api\/admin\/logs/,
   /^\w+ \/api\/free-mode\//,
 ];

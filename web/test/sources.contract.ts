@@ -39,7 +39,6 @@ vi.stubGlobal("fetch", async (address: string, how: RequestInit = {}) => {
 });
 
 const { account, guests } = await import("../src/lib/source/account");
-const { everything } = await import("../src/lib/source/admin");
 const { bucket } = await import("../src/lib/source/bucket");
 const { shared } = await import("../src/lib/source/share");
 const { client, Failure, take } = await import("../src/lib/api");
@@ -94,13 +93,6 @@ const sources: Record<string, Given> = {
       ({ csrfToken: csrf } = await take(client.POST("/api/free-mode/init", { body })));
     },
     pictures: false,
-  },
-  administration: {
-    source: everything,
-    wanted: { path: "/", search: "tale-" },
-    folder: stage.folder,
-    enter: signIn,
-    pictures: true,
   },
 };
 

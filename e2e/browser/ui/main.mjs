@@ -21,6 +21,8 @@ import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
 import * as accounts from './accounts.mjs'
 import * as admin from './admin.mjs'
+import * as adminFiles from './admin-files.mjs'
+import * as adminRules from './admin-rules.mjs'
 import * as adminStorage from './admin-storage.mjs'
 import * as adminUsers from './admin-users.mjs'
 import * as arrivals from './arrivals.mjs'
@@ -79,7 +81,20 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  accounts: [register, accounts, share, shares, guests, keys, settings, admin, adminUsers, adminStorage],
+  accounts: [
+    register,
+    accounts,
+    share,
+    shares,
+    guests,
+    keys,
+    settings,
+    admin,
+    adminUsers,
+    adminStorage,
+    adminRules,
+    adminFiles,
+  ],
   kit: [kit],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)

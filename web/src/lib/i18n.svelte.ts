@@ -175,16 +175,3 @@ export function span(ms: number): string {
           : [Math.round(seconds / 86_400), "day"];
   return numbers({ style: "unit", unit: unit as string, unitDisplay: "short" }).format(value as number);
 }
-
-/** A time relative to now in its largest whole unit: "in 3 days". */
-export function fromNow(ms: number, now = Date.now()): string {
-  const seconds = Math.round((ms - now) / 1000);
-  const distance = Math.abs(seconds);
-  const [value, unit] =
-    distance < 3600
-      ? [seconds / 60, "minute" as const]
-      : distance < 172_800
-        ? [seconds / 3600, "hour" as const]
-        : [seconds / 86_400, "day" as const];
-  return new Intl.RelativeTimeFormat(language.locale).format(Math.round(value) || (ms < now ? -1 : 1), unit);
-}

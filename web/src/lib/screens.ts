@@ -14,3 +14,14 @@ export function screens(): { href: string; label: string; icon: string }[] {
     ...(session.me?.profile.role === "admin" ? [{ href: "/app/admin", label: t.shell.admin, icon: shield }] : []),
   ];
 }
+
+/**
+ * For administrators, the address of the explanation whether a visitor may do something at a path;
+ * with `mine`, whether the user of the page may. "" for others.
+ */
+export function explainAccess(path: string, permission: "read" | "download", mine = false): string {
+  const me = session.me?.profile;
+  if (me?.role !== "admin") return "";
+  const question = `explain=1&permission=${permission}&path=${encodeURIComponent(path)}`;
+  return `/app/admin/rules?${question}${mine ? `&user=${me.id}` : ""}`;
+}

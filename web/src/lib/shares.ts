@@ -1,11 +1,15 @@
-/** Shares of the signed-in user: their state, the form of their settings, and bulk actions. */
+/** Shares: their state, the form of their settings, and bulk actions. */
 import { client, Failure, take, type Schemas } from "./api";
 import { each } from "./bulk";
-import { explain, pathOf } from "./entry";
+import { explain } from "./entry";
 import { t } from "./i18n.svelte";
-import { address } from "./router.svelte";
 
+/** A share of the signed-in user. */
 export type Share = Schemas["ApiShareReply"];
+/** The part of a share that lists show: of the user's own, and of all for administrators. */
+export type ListedShare = Omit<Schemas["ApiAdminShareReply"], "creatorId" | "creatorName">;
+
+export const statuses = ["active", "expired", "revoked"] as const;
 
 /**
  * The state of a share for its visitors. A share whose file was deleted, or is not visible to its
@@ -13,7 +17,7 @@ export type Share = Schemas["ApiShareReply"];
  */
 export type State = "active" | "usedUp" | "expired" | "revoked" | "gone";
 
-export function stateOf(share: Share): State {
+export function stateOf(share: ListedShare): State {
   if (share.status === "revoked") return "revoked";
   if (!share.file) return "gone";
   if (share.status === "expired") return "expired";
@@ -21,20 +25,13 @@ export function stateOf(share: Share): State {
 }
 
 /** The title, or a substitute for a share without a title whose file is gone. */
-export function titleOf(share: Share): string {
+export function titleOf(share: Pick<ListedShare, "title">): string {
   return share.title || t.shares.goneTitle;
 }
 
 export const canChange = (share: Share) => share.status !== "revoked" && share.file !== null;
 /** Only a share with an end can be extended. */
 export const canExtend = (share: Share) => canChange(share) && share.expiresAt !== null;
-
-/** The page of the shared entry: the folder itself, or the folder of a file with the file open. */
-export function pageOf(file: NonNullable<Share["file"]>): string {
-  return file.type === "folder"
-    ? address("/app/files", pathOf(file))
-    : `${address("/app/files", file.path)}?view=${encodeURIComponent(file.id)}`;
-}
 
 const day = 86_400; // seconds
 const year = 365 * day;
@@ -50,25 +47,35 @@ export async function extend(share: Share, days: number): Promise<Share> {
   return (await take(client.PATCH("/api/shares/{id}", { params: { path: { id: share.id } }, body }))).share;
 }
 
-/** Revokes a share; one that does not exist any more counts as revoked. Throws Failure. */
-export async function revoke(share: Share): Promise<void> {
+const params = ({ id }: ListedShare) => ({ params: { path: { id } } });
+
+/** Revokes a share of the user. Throws Failure. */
+export const revoke = (share: ListedShare) => revoked(client.DELETE("/api/shares/{id}", params(share)));
+/** Revokes a share of any user, as an administrator. Throws Failure. */
+export const revokeAny = (share: ListedShare) => revoked(client.DELETE("/api/admin/shares/{id}", params(share)));
+
+/** Awaits a revocation. A share that does not exist any more counts as revoked. */
+async function revoked(request: Parameters<typeof take>[0]): Promise<void> {
   try {
-    await take(client.DELETE("/api/shares/{id}", { params: { path: { id: share.id } } }));
+    await take(request);
   } catch (cause) {
     if (!(cause instanceof Failure) || cause.code !== "NOT_FOUND") throw cause;
   }
 }
 
-export interface Outcome {
+export interface Outcome<Some> {
   done: number;
-  failed: Share[];
+  failed: Some[];
   /** The reason of the first failure, "" if there is none. */
   reason: string;
 }
 
 /** Applies an action to many shares, a few at a time. */
-export async function forEach(shares: readonly Share[], action: (share: Share) => Promise<unknown>): Promise<Outcome> {
-  const out: Outcome = { done: 0, failed: [], reason: "" };
+export async function forEach<Some>(
+  shares: readonly Some[],
+  action: (share: Some) => Promise<unknown>,
+): Promise<Outcome<Some>> {
+  const out: Outcome<Some> = { done: 0, failed: [], reason: "" };
   await each(shares, async (share) => {
     try {
       await action(share);

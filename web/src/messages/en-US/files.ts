@@ -77,6 +77,7 @@ export const files: typeof zh = {
   appearance: "Appearance…",
   password: "Password…",
   details: "Details",
+  explain: "Explain access",
   cut: "Cut",
   cutDone: (n) => `${items(n)} cut. In another folder, “Move ${items(n)} here” moves ${n === 1 ? "it" : "them"}.`,
   move: "Move",

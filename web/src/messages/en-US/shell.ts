@@ -39,4 +39,5 @@ export const gone: typeof zhGone = {
   failed: "Something went wrong",
   id: (time) => `If you report this, include this time: ${time}`,
   home: "Go to files",
+  why: "Why?",
 };

@@ -75,6 +75,7 @@ export const files = {
   appearance: "外观…",
   password: "访问密码…",
   details: "详细信息",
+  explain: "权限分析",
   cut: "剪切",
   cutDone: (n: number) => `已剪切 ${digits(n)} 项，在目标文件夹中点击“将 ${digits(n)} 项移动到这里”。`,
   move: "移动",

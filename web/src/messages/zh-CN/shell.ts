@@ -37,4 +37,5 @@ export const gone = {
   failed: "出错了",
   id: (time: string) => `报告问题时请提供此时间：${time}`,
   home: "前往文件",
+  why: "为什么？",
 };

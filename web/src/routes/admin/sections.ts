@@ -11,7 +11,10 @@ interface Section {
 
 export const sections: readonly Section[] = [
   { name: "users", load: () => withTexts(import("./Users.svelte"), "admin", "credentials", "ui") },
+  { name: "files", load: () => withTexts(import("./Files.svelte"), "admin", "panels", "ui") },
+  { name: "shares", load: () => withTexts(import("./Shares.svelte"), "admin", "shares", "ui") },
   { name: "storage", load: () => withTexts(import("./Storage.svelte"), "admin", "ui") },
   { name: "mounts", load: () => withTexts(import("./Mounts.svelte"), "admin", "ui") },
+  { name: "rules", load: () => withTexts(import("./Rules.svelte"), "admin", "panels", "ui") },
   { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
 ];

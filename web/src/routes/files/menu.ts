@@ -18,11 +18,14 @@ import palette from "lucide:palette";
 import pencil from "lucide:pencil";
 import scissors from "lucide:scissors";
 import share from "lucide:share-2";
+import shield from "lucide:shield-check";
 import squareCheck from "lucide:square-check";
 import trash2 from "lucide:trash-2";
 import upload from "lucide:upload";
-import { may } from "../../lib/entry";
+import { may, pathOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
+import { go } from "../../lib/router.svelte";
+import { explainAccess } from "../../lib/screens";
 import type { Sort } from "../../lib/source/source";
 import type { MenuItem } from "../../lib/ui/menu";
 import { views } from "../../lib/views.svelte";
@@ -136,6 +139,7 @@ export function folderItems(browser: Browser): MenuItem[] {
 export function itemsOf(browser: Browser): MenuItem[] {
   const { selection, sample } = browser;
   const one = selection.count === 1 ? sample[0] : undefined;
+  const why = one && explainAccess(pathOf(one), "read");
   const open = (panel: Parameters<Browser["openPanel"]>[0]) => () => void browser.openPanel(panel);
   const seen: MenuItem[] = [];
   if (one)
@@ -177,6 +181,7 @@ export function itemsOf(browser: Browser): MenuItem[] {
     { label: t.files.links, icon: link, run: open("links") },
     ...(one ? [{ label: t.files.share, icon: share, disabled: !browser.may("share"), run: open("share") }] : []),
     ...(one ? [{ label: t.files.details, icon: info, shortcut: "Alt+I", run: () => (browser.details = true) }] : []),
+    ...(why ? [{ label: t.files.explain, icon: shield, run: () => go(why) }] : []),
     "-",
     ...changed,
     "-",

@@ -1,9 +1,12 @@
 import { announcements } from "./announcements";
 import { common } from "./common";
+import { files } from "./files";
 import { invites } from "./invites";
 import { mounts } from "./mounts";
+import { rules } from "./rules";
+import { shares } from "./shares";
 import { storage } from "./storage";
 import { users } from "./users";
 
 /** The texts of the administration. */
-export const admin = { announcements, common, invites, mounts, storage, users };
+export const admin = { announcements, common, files, invites, mounts, rules, shares, storage, users };

@@ -1,0 +1,17 @@
+export const files = {
+  list: "所有文件",
+  search: "按名称搜索所有文件",
+  found: (n: string) => `找到 ${n} 项`,
+  name: "名称",
+  owner: "所有者",
+  size: "大小",
+  changed: "修改时间",
+  folder: "打开所在文件夹",
+  folderOf: (name: string) => `打开 ${name} 所在的文件夹`,
+  downloadOf: (name: string) => `下载 ${name}`,
+  explainOf: (name: string) => `${name} 的权限分析`,
+  hasPassword: "设有访问密码",
+  locked: (name: string) => `“${name}”受密码保护，请在所在文件夹中打开并输入密码。`,
+  none: (text: string) => `没有名称包含“${text}”的文件`,
+  empty: "还没有文件",
+};

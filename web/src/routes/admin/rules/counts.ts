@@ -1,0 +1,27 @@
+/** The accounts that a rule concerns, counted. */
+import { client, take } from "../../../lib/api";
+import { t } from "../../../lib/i18n.svelte";
+
+export interface Subject {
+  role?: string | null;
+  /** The name of the one account. */
+  username?: string;
+  key?: boolean;
+}
+
+/** The number of active accounts, with a role or in all. */
+async function active(role?: "admin" | "user" | "guest"): Promise<number> {
+  const query = { status: "active" as const, limit: 1, ...(role && { role }) };
+  return (await take(client.GET("/api/admin/users", { params: { query } }))).pagination.total;
+}
+
+/** The accounts that a rule for a subject can concern, in words. Throws Failure. */
+export async function affected({ role, username, key }: Subject): Promise<string> {
+  const say = t.admin.rules.affected;
+  if (key) return say.key;
+  if (!role) return say.account(username ?? t.admin.rules.deletedAccount);
+  if (role === "admin" || role === "user") return say.accounts(await active(role));
+  // rules for visitors apply to all accounts for which nothing else decides, not to administrators
+  const [all, admins] = await Promise.all([active(), active("admin")]);
+  return say.guests(all - admins);
+}
