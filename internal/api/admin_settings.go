@@ -87,8 +87,9 @@ type changeSettingsInput struct {
 
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
 	if valueOr(in.EnableCaptcha, false) && !a.CaptchaReady {
-		return settingsReply{}, fault.New(fault.Invalid,
-			"The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on.")
+		return settingsReply{}, fault.InField(fault.New(fault.Invalid,
+			"The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on."),
+			"enableCaptcha")
 	}
 	settings, err := a.Site.Update(c.ctx(), in.apply)
 	return viewSettings(settings), err

@@ -125,11 +125,11 @@ func (b binding) bind(c *call, into reflect.Value) error {
 			value.SetString(c.r.PathValue(f.name))
 		case "query":
 			if err := f.fromQuery(query, value); err != nil {
-				return err
+				return fault.InField(err, f.name)
 			}
 		}
 		if err := f.check(value); err != nil {
-			return err
+			return fault.InField(err, f.name)
 		}
 	}
 	return nil

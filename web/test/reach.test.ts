@@ -38,7 +38,6 @@ const elsewhere = [
 /** For pages that are still to come. */
 const later = [
   /^\w+ \/api\/admin\/(dashboard|stats|system)/,
-  /^\w+ \/api\/admin\/settings/,
   /^\w+ \/api\/admin\/logs/,
   /^\w+ \/api\/free-mode\//,
 ];

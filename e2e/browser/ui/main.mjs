@@ -23,6 +23,7 @@ import * as accounts from './accounts.mjs'
 import * as admin from './admin.mjs'
 import * as adminFiles from './admin-files.mjs'
 import * as adminRules from './admin-rules.mjs'
+import * as adminSite from './admin-site.mjs'
 import * as adminStorage from './admin-storage.mjs'
 import * as adminUsers from './admin-users.mjs'
 import * as arrivals from './arrivals.mjs'
@@ -94,6 +95,7 @@ const suites = {
     adminStorage,
     adminRules,
     adminFiles,
+    adminSite,
   ],
   kit: [kit],
 }

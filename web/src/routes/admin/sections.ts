@@ -17,4 +17,5 @@ export const sections: readonly Section[] = [
   { name: "mounts", load: () => withTexts(import("./Mounts.svelte"), "admin", "ui") },
   { name: "rules", load: () => withTexts(import("./Rules.svelte"), "admin", "panels", "ui") },
   { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
+  { name: "site", load: () => withTexts(import("./Site.svelte"), "admin", "ui") },
 ];

@@ -6,7 +6,8 @@ import { invites } from "./invites";
 import { mounts } from "./mounts";
 import { rules } from "./rules";
 import { shares } from "./shares";
+import { site } from "./site";
 import { storage } from "./storage";
 import { users } from "./users";
 
-export const admin: typeof zh = { announcements, common, files, invites, mounts, rules, shares, storage, users };
+export const admin: typeof zh = { announcements, common, files, invites, mounts, rules, shares, site, storage, users };

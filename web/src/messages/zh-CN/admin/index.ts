@@ -5,8 +5,9 @@ import { invites } from "./invites";
 import { mounts } from "./mounts";
 import { rules } from "./rules";
 import { shares } from "./shares";
+import { site } from "./site";
 import { storage } from "./storage";
 import { users } from "./users";
 
 /** The texts of the administration. */
-export const admin = { announcements, common, files, invites, mounts, rules, shares, storage, users };
+export const admin = { announcements, common, files, invites, mounts, rules, shares, site, storage, users };

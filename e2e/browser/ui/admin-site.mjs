@@ -1,0 +1,157 @@
+// The site settings of the administration: stored at once, refused at the field, and a test mail.
+import { bothLanguages } from './forms.mjs'
+import { equal, until } from './harness.mjs'
+import { enterAs } from './admin.mjs'
+import { done, look, stranger } from './stranger.mjs'
+
+const words = {
+  'en-US': {
+    site: 'Site',
+    title: 'Title',
+    logo: 'Address of the logo',
+    badLogo: 'Enter an http(s) address, or a path of this site that begins with /.',
+    registration: 'Anyone can register',
+    register: 'Create account',
+    requests: 'Requests per minute',
+    badRequests: 'Enter a whole number from 1 to 10,000.',
+    check: 'Bot check at sign-in and registration',
+    needsCheck: 'Set LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET on the server first.',
+    server: 'Mail server',
+    badServer: 'Enter a host name or an IP address, without scheme and port.',
+    password: 'Password',
+    kept: 'A password is stored. Leave this empty to keep it.',
+    unsaved: 'You have unsaved changes',
+    save: 'Save',
+    saved: 'Saved',
+    discard: 'Discard',
+    to: 'Send to',
+    send: 'Send test e-mail',
+    sent: (to) => `The mail server accepted the e-mail to ${to}.`,
+    notSetUp: 'SMTP is not set up: smtpHost and smtpFromEmail are needed at least.',
+    failed: /^The e-mail could not be sent\. .+/,
+    first: 'The test uses the saved settings. Save your changes first.',
+  },
+  'zh-CN': {
+    site: '站点设置',
+    title: '标题',
+    logo: '标志的地址',
+    badLogo: '请输入 http(s) 网址，或以 / 开头的本站路径。',
+    registration: '开放注册',
+    register: '创建账户',
+    requests: '每分钟请求数',
+    badRequests: '请输入 1 到 10,000 的整数。',
+    check: '登录和注册时进行人机验证',
+    needsCheck: '请先在服务器上设置 LARDER_CAPTCHA_VERIFY_URL 和 LARDER_CAPTCHA_SECRET。',
+    server: '邮件服务器',
+    badServer: '请输入主机名或 IP 地址，不含协议和端口。',
+    password: '密码',
+    kept: '已保存密码。留空则保持不变。',
+    unsaved: '有未保存的更改',
+    save: '保存',
+    saved: '已保存',
+    discard: '放弃更改',
+    to: '收件人',
+    send: '发送测试邮件',
+    sent: (to) => `邮件服务器已接受发往 ${to} 的邮件。`,
+    notSetUp: '请先保存有效的邮件服务器和发件人邮箱，并检查收件人地址。',
+    failed: /^邮件发送失败。.+/,
+    first: '测试使用已保存的设置。请先保存更改。',
+  },
+}
+
+async function changes(page, config) {
+  const word = words[config.language]
+  const field = (name) => page.getByLabel(name, { exact: true })
+  const save = () => page.getByRole('button', { name: word.save, exact: true }).click()
+  await enterAs(page, config, word.site)
+  await field(word.title).waitFor()
+  await look(page, config, 'admin-site')
+
+  // refused by the page, then by the server: the values stay
+  await field(word.title).fill('Our pictures')
+  await page.getByText(word.unsaved).waitFor()
+  await field(word.requests).fill('10001')
+  await save()
+  await page.getByText(word.badRequests).waitFor()
+  await field(word.requests).fill('10000')
+  await field(word.logo).fill('javascript:alert(1)')
+  await save()
+  await page.getByText(word.badLogo).waitFor()
+  equal('focus', await field(word.logo).evaluate((input) => input === document.activeElement), true)
+  equal('the title stays', await field(word.title).inputValue(), 'Our pictures')
+  await look(page, config, 'admin-site-refused')
+  await field(word.logo).fill('')
+  await field(word.server).fill('smtp://mail.example.org')
+  await save()
+  await page.getByText(word.badServer).waitFor()
+  await field(word.server).fill('')
+  await page.getByRole('switch', { name: word.check }).click()
+  await save()
+  await page.getByText(word.needsCheck).waitFor()
+  await page.getByRole('switch', { name: word.check }).click()
+
+  // nothing was stored so far
+  const before = await stranger(page, config)
+  await before.goto('/app/login')
+  await before.getByRole('button').first().waitFor()
+  equal('title', await before.title(), 'Larder')
+  equal('registration', await before.getByRole('link', { name: word.register }).count(), 0)
+  await done(before)
+
+  await page.getByRole('switch', { name: word.registration }).click()
+  await save()
+  await page.getByText(word.saved, { exact: true }).waitFor()
+  await until('the page has the title', async () => (await page.title()) === 'Our pictures')
+  const after = await stranger(page, config)
+  await after.goto('/app/login')
+  await after.getByRole('link', { name: word.register }).waitFor()
+  equal('title', await after.title(), 'Our pictures')
+  await done(after)
+
+  // Discard restores the stored values
+  await field(word.title).fill('Mistake')
+  await page.getByRole('button', { name: word.discard }).click()
+  await until('the stored title', async () => (await field(word.title).inputValue()) === 'Our pictures')
+
+  await mails(page, config, word, field)
+  await config.ask('siteSettings', {
+    siteTitle: 'Larder',
+    allowRegistration: false,
+    rateLimitRequestsPerMinute: 120,
+    emailEnabled: false,
+    smtpHost: '',
+  })
+}
+
+async function mails(page, config, word, field) {
+  const to = `boss-${config.language}@example.org`.toLowerCase()
+  const send = async (address) => {
+    await field(word.to).fill(address)
+    await page.getByRole('button', { name: word.send }).click()
+  }
+  await send(to)
+  await page.getByText(word.notSetUp).waitFor()
+  await config.ask('startMail')
+  await page.reload()
+  await field(word.title).waitFor()
+  await send(to)
+  await page.getByText(word.sent(to)).waitFor()
+  await page.getByText(word.kept).waitFor()
+  equal('the stored password is not shown', await field(word.password).inputValue(), '')
+  await field(word.title).fill('Other')
+  await page.getByText(word.first).waitFor()
+  await page.getByRole('button', { name: word.discard }).click()
+  await config.ask('cutMail', true)
+  await send(to)
+  await page.getByText(word.failed).waitFor()
+  await look(page, config, 'admin-site-mail')
+  await config.ask('cutMail', false)
+}
+
+export const scenarios = [
+  {
+    name: 'changes the site settings',
+    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'small' }],
+    run: changes,
+  },
+]

@@ -1,0 +1,43 @@
+/** The form of the site settings. */
+import type { Schemas } from "../../../lib/api";
+import { t } from "../../../lib/i18n.svelte";
+
+export type Settings = Schemas["ApiSettingsReply"];
+
+/** The settings as fields show them: numbers as text, the password empty. */
+export type Form = { [Name in keyof Settings]: Settings[Name] extends boolean ? boolean : string };
+
+/** The settings that a person writes, which can be refused. */
+export type Written = {
+  [Name in keyof Settings]: Settings[Name] extends boolean ? never : Name;
+}[keyof Settings];
+
+export function formOf(settings: Settings): Form {
+  return {
+    ...settings,
+    rateLimitRequestsPerMinute: String(settings.rateLimitRequestsPerMinute),
+    smtpPort: String(settings.smtpPort),
+    smtpPassword: "",
+  };
+}
+
+const numbers = ["rateLimitRequestsPerMinute", "smtpPort"] as const;
+const isNumber = (name: string) => (numbers as readonly string[]).includes(name);
+
+/** The body of a request that stores the form: the changed settings alone. */
+export function changesOf(form: Form, before: Form): Schemas["ApiChangeSettingsInput"] {
+  const changed = Object.entries(form).filter(([name, value]) => value !== before[name as keyof Form]);
+  const value = (name: string, value: string | boolean) =>
+    typeof value === "boolean" || name === "smtpPassword" ? value : isNumber(name) ? Number(value) : value.trim();
+  return Object.fromEntries(changed.map(([name, to]) => [name, value(name, to)]));
+}
+
+/** The errors that the server would find in the numbers. */
+export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> {
+  const whole = (text: string, most: number) => /^\d{1,6}$/.test(text.trim()) && +text >= 1 && +text <= most;
+  const { rateLimitRequestsPerMinute: requests, smtpPort } = t.admin.site.wrong;
+  return {
+    ...(!whole(form.rateLimitRequestsPerMinute, 10_000) && { rateLimitRequestsPerMinute: requests }),
+    ...(!whole(form.smtpPort, 65_535) && { smtpPort }),
+  };
+}
