@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,14 +114,29 @@ func TestBadSettings(t *testing.T) {
 		for name, values := range bad {
 			for _, value := range values {
 				body := M{"siteTitle": "changed", name: value}
-				wantStatus(t, fmt.Sprintf("%s: %v", name, value), admin.Patch(settingsPath, body), 400,
-					"VALIDATION_ERROR")
+				what := fmt.Sprintf("%s: %v", name, value)
+				reply := admin.Patch(settingsPath, body)
+				wantStatus(t, what, reply, 400, "VALIDATION_ERROR")
+				// a value of another type is refused with the whole body
+				if hasTypeOf(value, defaultSettings()[name]) {
+					wantJSON(t, what+" names the field", reply.Object()["error"].(map[string]any)["field"], name)
+				}
 			}
 		}
 		wantStatus(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400,
 			"VALIDATION_ERROR")
 		wantJSON(t, "afterwards", admin.Get(settingsPath).OK(200).Object()["data"], defaultSettings())
 	})
+}
+
+// hasTypeOf reports whether a value has the type of a setting; numbers are whole.
+func hasTypeOf(value, setting any) bool {
+	if _, whole := value.(int); whole {
+		value = 0.0
+	} else if _, broken := value.(float64); broken {
+		return false
+	}
+	return reflect.TypeOf(value) == reflect.TypeOf(setting)
 }
 
 // The bot check can be switched on only when a captcha provider is configured.

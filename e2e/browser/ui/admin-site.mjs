@@ -11,7 +11,7 @@ const words = {
     logo: 'Address of the logo',
     badLogo: 'Enter an http(s) address, or a path of this site that begins with /.',
     registration: 'Anyone can register',
-    register: 'Create account',
+    register: 'Create an account',
     requests: 'Requests per minute',
     badRequests: 'Enter a whole number from 1 to 10,000.',
     check: 'Bot check at sign-in and registration',
@@ -37,7 +37,7 @@ const words = {
     logo: '标志的地址',
     badLogo: '请输入 http(s) 网址，或以 / 开头的本站路径。',
     registration: '开放注册',
-    register: '创建账户',
+    register: '注册账户',
     requests: '每分钟请求数',
     badRequests: '请输入 1 到 10,000 的整数。',
     check: '登录和注册时进行人机验证',
@@ -144,8 +144,13 @@ async function mails(page, config, word, field) {
   await config.ask('cutMail', true)
   await send(to)
   await page.getByText(word.failed).waitFor()
-  await look(page, config, 'admin-site-mail')
+  await config.shot('admin-site-mail')
   await config.ask('cutMail', false)
+  equal(
+    'faults other than the failed mail',
+    page.faults().filter((fault) => !/^500 .*\/test-email$/.test(fault)),
+    [],
+  )
 }
 
 export const scenarios = [
