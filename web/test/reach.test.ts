@@ -36,11 +36,7 @@ const elsewhere = [
 ];
 
 /** For pages that are still to come. */
-const later = [
-  /^\w+ \/api\/admin\/(dashboard|stats|system)/,
-  /^\w+ \/api\/admin\/logs/,
-  /^\w+ \/api\/free-mode\//,
-];
+const later = [/^\w+ \/api\/admin\/(dashboard|stats|system)/, /^\w+ \/api\/admin\/logs/, /^\w+ \/api\/free-mode\//];
 
 interface Interface {
   paths: Record<string, Record<string, unknown>>;
