@@ -158,11 +158,6 @@ export function showAvatar(avatar: string | null): void {
   if (session.me) session.me = { ...session.me, profile: { ...session.me.profile, avatar } };
 }
 
-/** Loads the public settings of the site again. A failure leaves them as they are. */
-export async function refreshSite(): Promise<void> {
-  session.site = await take(client.GET("/api/public/settings")).catch(() => session.site);
-}
-
 /** Loads the account again: its quota, its name, its look. */
 export async function refresh(): Promise<void> {
   const { data, error, response } = await client.GET("/api/users/me/settings");
