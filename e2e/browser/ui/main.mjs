@@ -22,6 +22,7 @@ import { launch, open, picture, say } from './harness.mjs'
 import * as accounts from './accounts.mjs'
 import * as admin from './admin.mjs'
 import * as adminFiles from './admin-files.mjs'
+import * as adminLogs from './admin-logs.mjs'
 import * as adminRules from './admin-rules.mjs'
 import * as adminSite from './admin-site.mjs'
 import * as adminStorage from './admin-storage.mjs'
@@ -96,6 +97,7 @@ const suites = {
     adminRules,
     adminFiles,
     adminSite,
+    adminLogs,
   ],
   kit: [kit],
 }

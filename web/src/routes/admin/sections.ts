@@ -10,6 +10,7 @@ interface Section {
 }
 
 export const sections: readonly Section[] = [
+  { name: "dashboard", load: () => withTexts(import("./Dashboard.svelte"), "admin", "ui") },
   { name: "users", load: () => withTexts(import("./Users.svelte"), "admin", "credentials", "ui") },
   { name: "files", load: () => withTexts(import("./Files.svelte"), "admin", "panels", "ui") },
   { name: "shares", load: () => withTexts(import("./Shares.svelte"), "admin", "shares", "ui") },
@@ -17,5 +18,6 @@ export const sections: readonly Section[] = [
   { name: "mounts", load: () => withTexts(import("./Mounts.svelte"), "admin", "ui") },
   { name: "rules", load: () => withTexts(import("./Rules.svelte"), "admin", "panels", "ui") },
   { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
+  { name: "logs", load: () => withTexts(import("./Logs.svelte"), "admin", "ui") },
   { name: "site", load: () => withTexts(import("./Site.svelte"), "admin", "ui") },
 ];

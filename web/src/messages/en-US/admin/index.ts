@@ -1,8 +1,10 @@
 import type { admin as zh } from "../../zh-CN/admin";
 import { announcements } from "./announcements";
 import { common } from "./common";
+import { dashboard } from "./dashboard";
 import { files } from "./files";
 import { invites } from "./invites";
+import { logs } from "./logs";
 import { mounts } from "./mounts";
 import { rules } from "./rules";
 import { shares } from "./shares";
@@ -10,4 +12,17 @@ import { site } from "./site";
 import { storage } from "./storage";
 import { users } from "./users";
 
-export const admin: typeof zh = { announcements, common, files, invites, mounts, rules, shares, site, storage, users };
+export const admin: typeof zh = {
+  announcements,
+  common,
+  dashboard,
+  files,
+  invites,
+  logs,
+  mounts,
+  rules,
+  shares,
+  site,
+  storage,
+  users,
+};

@@ -1,7 +1,9 @@
 import { announcements } from "./announcements";
 import { common } from "./common";
+import { dashboard } from "./dashboard";
 import { files } from "./files";
 import { invites } from "./invites";
+import { logs } from "./logs";
 import { mounts } from "./mounts";
 import { rules } from "./rules";
 import { shares } from "./shares";
@@ -10,4 +12,17 @@ import { storage } from "./storage";
 import { users } from "./users";
 
 /** The texts of the administration. */
-export const admin = { announcements, common, files, invites, mounts, rules, shares, site, storage, users };
+export const admin = {
+  announcements,
+  common,
+  dashboard,
+  files,
+  invites,
+  logs,
+  mounts,
+  rules,
+  shares,
+  site,
+  storage,
+  users,
+};
