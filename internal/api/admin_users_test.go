@@ -20,12 +20,13 @@ func TestCreateUser(t *testing.T) {
 		reply := admin.Post("/api/admin/users", newUser(nil)).OK(201)
 		wantFields(t, "data", reply.Object()["data"], "user")
 		wantFields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status",
-			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt")
+			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt",
+			"lastSeenAt")
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
 			"username": "alice", "email": "alice@example.org", "emailVerified": true, "role": "user",
 			"status": "active", "displayName": nil, "avatarUrl": nil, "defaultPath": "/home/alice",
-			"locale": "en-US", "theme": "system",
+			"locale": "en-US", "theme": "system", "lastSeenAt": nil,
 			"quota": M{"maxFiles": 500, "maxStorage": 5000, "usedFiles": 0, "usedStorage": 0}, "createdAt": now,
 			"updatedAt": now,
 		}) {
