@@ -21,7 +21,7 @@ func testFirstVisit(t *testing.T) {
 	p := makeRun(t)
 	password := p.stdout.wait(t, p.exited, passwordLine)
 	runBrowser(t, object{"base": p.url, "users": map[string]string{"en-US": "admin"}, "password": password,
-		"only": "a first visit/en-US", "opens": "home"}, nil)
+		"suite": "files", "only": "a first visit/en-US", "opens": "home"}, nil)
 }
 
 // makeRun starts `make run` on a data directory that does not exist and waits until it is ready.

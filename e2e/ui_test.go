@@ -56,7 +56,10 @@ func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 // for screenshots; with LARDER_TEST_STILL they omit what differs between runs.
 func runBrowser(t *testing.T, run object, st *uiFixture) {
 	t.Helper()
-	run["full"], run["only"] = uiInFull(), os.Getenv("LARDER_TEST_UI_ONLY")
+	run["full"] = uiInFull()
+	if run["only"] == nil {
+		run["only"] = os.Getenv("LARDER_TEST_UI_ONLY")
+	}
 	run["shots"], run["still"] = os.Getenv("LARDER_TEST_SHOTS"), os.Getenv("LARDER_TEST_STILL") != ""
 	ctx, cancel := context.WithTimeout(t.Context(), uiPatience)
 	defer cancel()
