@@ -3,8 +3,9 @@ import { client, take, type Schemas } from "./api";
 
 let asked: Promise<Schemas["ApiFeaturesReply"]> | undefined;
 
-/** Requests the features once for the page, and again after a failure. Throws Failure. */
-export function features(): Promise<Schemas["ApiFeaturesReply"]> {
+/** Requests the features once for the page; anew after a failure or with `again`. Throws Failure. */
+export function features(again = false): Promise<Schemas["ApiFeaturesReply"]> {
+  if (again) asked = undefined;
   asked ??= take(client.GET("/api/public/features")).catch((cause: unknown) => {
     asked = undefined;
     throw cause;
