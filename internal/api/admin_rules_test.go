@@ -354,7 +354,7 @@ func TestConcurrentRuleChanges(t *testing.T) {
 	})
 }
 
-// The list has the order of evaluation, names its subjects, and can be filtered.
+// The endpoint lists rules in the order of evaluation, names the subject of each rule, and filters.
 func TestRuleListOrderAndFilters(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -129,7 +129,8 @@ func TestBadSettings(t *testing.T) {
 	})
 }
 
-// hasTypeOf reports whether a value has the type of a setting; numbers are whole.
+// hasTypeOf reports whether a value has the type of a setting. The settings that are numbers accept
+// whole numbers only.
 func hasTypeOf(value, setting any) bool {
 	if _, whole := value.(int); whole {
 		value = 0.0

@@ -21,7 +21,8 @@ export const invites: typeof zh = {
     open: "Registration is open: people can register without an invite, too.",
   },
   empty: "No invites",
-  emptyText: "Create an invite and send its link. Whoever has it can create an account.",
+  emptyText:
+    "Create an invite and send its link. Everyone who has the link can create an account until the invite is used up or expires.",
   noneLike: "No invites match",
   deleteOf: (name) => `Delete the invite “${name}”?`,
   deleteText: (left) =>
