@@ -3,7 +3,6 @@ package account
 import (
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"larder/internal/db"
 	"larder/internal/vpath"
@@ -59,21 +58,12 @@ func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, tot
 }
 
 func usersByIDs(q db.Querier, ids []string) ([]User, error) {
-	in, args := inList(ids)
+	in, args := db.InList(1, ids)
 	return usersOf(q.Query(`
 		SELECT `+userColumns+`
 		FROM users
 		WHERE id `+in+`
 		ORDER BY username_fold`, args...))
-}
-
-// inList is `IN ($1, …)` for the ids, and the arguments.
-func inList(ids []string) (text string, args []any) {
-	marks, args := make([]string, len(ids)), make([]any, len(ids))
-	for i, id := range ids {
-		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
-	}
-	return "IN (" + strings.Join(marks, ", ") + ")", args
 }
 
 func usersOf(rows *sql.Rows, err error) ([]User, error) {

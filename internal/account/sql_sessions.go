@@ -141,9 +141,9 @@ func endExcessSessions(tx *db.Tx, userID string, now int64, limit int) (bool, er
 	return n > 0, nil
 }
 
-// keepLastSeen is the beginning of a statement that keeps the last use of sessions in the row of
-// their user, before their rows are deleted. seenLater is the condition for users whose sessions
-// were used since.
+// keepLastSeen begins a statement that copies the last use of sessions to the rows of their users,
+// before the rows of these sessions are deleted. seenLater is the condition for users of whom a
+// session was used after the time in their row.
 const (
 	keepLastSeen = `
 		UPDATE users
@@ -155,7 +155,7 @@ const (
 // readLastSeen returns the time (ms) at which each of some users last used a session, by id; users
 // who never did are left out.
 func readLastSeen(q db.Querier, userIDs []string) (map[string]int64, error) {
-	in, args := inList(userIDs)
+	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
 		SELECT id, MAX(at)
 		FROM (
@@ -180,7 +180,7 @@ func readLastSeen(q db.Querier, userIDs []string) (map[string]int64, error) {
 	return seen, rows.Err()
 }
 
-// countSessions counts the lasting sessions of a user.
+// countSessions counts the sessions of a user that last.
 func countSessions(q db.Querier, userID string, now int64) (n int64, err error) {
 	err = q.QueryRow("SELECT COUNT(*) FROM sessions WHERE "+lastingSessionCondition, userID, now).Scan(&n)
 	if err != nil {

@@ -103,14 +103,11 @@ func countActive(q db.Querier, userID string, now int64) (int, error) {
 }
 
 func lastUses(q db.Querier, userIDs []string) (map[string]int64, error) {
-	marks, args := make([]string, len(userIDs)), make([]any, len(userIDs))
-	for i, id := range userIDs {
-		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
-	}
+	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
 		SELECT user_id, MAX(last_used_at)
 		FROM api_keys
-		WHERE last_used_at IS NOT NULL AND user_id IN (`+strings.Join(marks, ", ")+`)
+		WHERE last_used_at IS NOT NULL AND user_id `+in+`
 		GROUP BY user_id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last uses of API keys: %w", err)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"larder/internal/blob"
 	"larder/internal/db"
@@ -89,16 +88,13 @@ const keysPerQuery = 200
 
 // keysInUse returns those of at most keysPerQuery keys that belong to an object of the provider.
 func keysInUse(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]bool, error) {
-	args := []any{providerID}
-	for i := range keysPerQuery { // always the same number, so that the statement's text does not change
-		args = append(args, string(keys[min(i, len(keys)-1)]))
+	texts := make([]string, keysPerQuery)
+	for i := range texts { // always the same number, so that the statement's text does not change
+		texts[i] = string(keys[min(i, len(keys)-1)])
 	}
-	marks := make([]string, keysPerQuery)
-	for i := range marks {
-		marks[i] = fmt.Sprintf("$%d", i+2)
-	}
-	rows, err := q.Query("SELECT key FROM objects WHERE provider_id = $1 AND key IN ("+strings.Join(marks, ", ")+")",
-		args...)
+	in, args := db.InList(2, texts)
+	rows, err := q.Query("SELECT key FROM objects WHERE provider_id = $1 AND key "+in,
+		append([]any{providerID}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("ask for keys: %w", err)
 	}

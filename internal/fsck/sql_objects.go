@@ -3,7 +3,6 @@ package fsck
 import (
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"larder/internal/blob"
 	"larder/internal/db"
@@ -48,24 +47,22 @@ func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 	if len(providers) == 0 {
 		return nil, nil // without providers nothing is deleted
 	}
-	args := make([]any, 0, len(providers)+keysPerQuery)
-	for _, p := range providers {
-		args = append(args, p)
+	texts := make([]string, keysPerQuery)
+	for i := range texts { // always the same number, so that the statement's text does not change
+		texts[i] = string(keys[min(i, len(keys)-1)])
 	}
-	for i := range keysPerQuery { // always the same number, so that the statement's text does not change
-		args = append(args, string(keys[min(i, len(keys)-1)]))
-	}
-	all, these := placeholders(1, len(providers)), placeholders(1+len(providers), keysPerQuery)
+	ofAll, args := db.InList(1, providers)
+	these, more := db.InList(1+len(providers), texts)
 	known, err := queryAll(q, scanText, `
-		SELECT key FROM objects WHERE provider_id IN `+all+` AND key IN `+these+`
+		SELECT key FROM objects WHERE provider_id `+ofAll+` AND key `+these+`
 		UNION
-		SELECT key FROM garbage WHERE provider_id IN `+all+` AND key IN `+these+`
+		SELECT key FROM garbage WHERE provider_id `+ofAll+` AND key `+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id IN `+all+` AND object_key IN `+
-		these+`
+		SELECT object_key FROM upload_sessions WHERE status = 'pending' AND provider_id `+ofAll+
+		` AND object_key `+these+`
 		UNION
-		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id IN `+all+
-		` AND object_key IN `+these, args...)
+		SELECT object_key FROM upload_sessions WHERE kept_until IS NOT NULL AND provider_id `+ofAll+
+		` AND object_key `+these, append(args, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("ask for keys: %w", err)
 	}
@@ -80,15 +77,6 @@ func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 		}
 	}
 	return rest, nil
-}
-
-// placeholders returns `($first, …)` for n parameters.
-func placeholders(first, n int) string {
-	marks := make([]string, n)
-	for i := range marks {
-		marks[i] = fmt.Sprintf("$%d", first+i)
-	}
-	return "(" + strings.Join(marks, ", ") + ")"
 }
 
 // claimTurn reports whether the caller sweeps a store now: one caller within every `every` ms. The

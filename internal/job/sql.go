@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"larder/internal/db"
 	"larder/internal/fault"
@@ -91,13 +90,9 @@ const maxRunningPerOwner = "2"
 // dueCondition is the SQL condition for jobs that can be claimed at the time $1, of the types in
 // args. It is used before the claim and inside it.
 func dueCondition(types []string, now int64) (condition string, args []any) {
-	args = []any{now}
-	marks := make([]string, len(types))
-	for i, name := range types {
-		marks[i] = fmt.Sprintf("$%d", i+2)
-		args = append(args, name)
-	}
-	return `status IN ('pending', 'running') AND due <= $1 AND type IN (` + strings.Join(marks, ", ") + `) AND (
+	in, names := db.InList(2, types)
+	args = append([]any{now}, names...)
+	return `status IN ('pending', 'running') AND due <= $1 AND type ` + in + ` AND (
 		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + maxRunningPerOwner + ")", args
 }
 

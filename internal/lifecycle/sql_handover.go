@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"larder/internal/db"
 	"larder/internal/files"
@@ -34,22 +33,11 @@ func inOtherHome(tx *db.Tx, userID string, folders []string) (bool, error) {
 
 // existsAmong runs a query that ends with a column, which has to be one of the ids.
 func existsAmong(tx *db.Tx, query, userID string, ids []string) (is bool, err error) {
-	text, args := inList(userID, ids)
-	if err := tx.QueryRow(query+text+")", args...).Scan(&is); err != nil {
+	in, args := db.InList(2, ids)
+	if err := tx.QueryRow(query+in+")", append([]any{userID}, args...)...).Scan(&is); err != nil {
 		return false, fmt.Errorf("look for other homes: %w", err)
 	}
 	return is, nil
-}
-
-// inList is `IN ($2, …)` for the ids, and the arguments including first as $1.
-func inList(first string, ids []string) (text string, args []any) {
-	marks := make([]string, len(ids))
-	args = []any{first}
-	for i, id := range ids {
-		marks[i] = fmt.Sprintf("$%d", i+2)
-		args = append(args, id)
-	}
-	return "IN (" + strings.Join(marks, ", ") + ")", args
 }
 
 // insertHandover records the successor of a user, also for the handovers of which the user was the

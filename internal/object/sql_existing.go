@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"larder/internal/db"
 )
@@ -35,12 +34,8 @@ func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[stri
 
 // existingUnmovedContents looks up objects that were never moved to another store.
 func existingUnmovedContents(q db.Querier, ids []string, existing map[string]bool) error {
-	marks, args := make([]string, len(ids)), make([]any, len(ids))
-	for i, id := range ids {
-		marks[i], args[i] = fmt.Sprintf("$%d", i+1), id
-	}
-	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id IN ("+strings.Join(marks,
-		", ")+")", args...)
+	in, args := db.InList(1, ids)
+	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id "+in, args...)
 	if err != nil {
 		return err
 	}

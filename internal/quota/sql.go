@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"larder/internal/db"
 	"larder/internal/fault"
@@ -40,7 +39,7 @@ func read(q db.Querier, userID string) (row, error) {
 }
 
 func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
-	in, args := inList(userIDs)
+	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
 		SELECT user_id, max_storage, used_storage, max_files, used_files
 		FROM quotas
@@ -61,17 +60,8 @@ func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return found, rows.Err()
 }
 
-// inList is the SQL condition that a column is one of some ids, which are the first parameters.
-func inList(ids []string) (text string, args []any) {
-	marks := make([]string, len(ids))
-	for i, id := range ids {
-		marks[i], args = fmt.Sprintf("$%d", i+1), append(args, id)
-	}
-	return "IN (" + strings.Join(marks, ", ") + ")", args
-}
-
 func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
-	in, args := inList(userIDs)
+	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
 		SELECT user_id, max_storage, used_storage + reserved_storage
 		FROM quotas
