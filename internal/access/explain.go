@@ -7,8 +7,7 @@ type Step struct {
 	Reason  Reason
 }
 
-// Reason is why a step of a trace came out as it did. Clients translate it, so its values are
-// stable.
+// Reason names the reason for the outcome of a step. Clients translate it, so its values are stable.
 type Reason string
 
 // The reasons.

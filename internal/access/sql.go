@@ -28,7 +28,7 @@ func (r StoredRule) Check() error {
 		return err
 	}
 	if r.RequirePassword && r.PasswordHash == "" {
-		return fault.InField(fault.New(fault.Invalid, "A rule that requires a password needs one."), "password")
+		return fault.InvalidField("password", "A rule that requires a password needs one.")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 	if err := CheckPassword(password); err != nil {
 		return err
 	}
-	bad := fault.InField(fault.New(fault.Invalid, "This link is not valid or has expired. Ask for a new one."), "token")
+	bad := fault.InvalidField("token", "This link is not valid or has expired. Ask for a new one.")
 	found, err := findToken(s.db.Read(ctx), resetPurpose, tokenHash(token), s.now().UnixMilli(), ResetLifetime)
 	if errors.Is(err, db.ErrNoRows) {
 		return bad

@@ -295,7 +295,7 @@ func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 // field.
 func invalidIfMissing(err error, field, noun string) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.InField(fault.Newf(fault.Invalid, "%s names no %s.", field, noun), field)
+		return fault.InvalidField(field, "%s names no %s.", field, noun)
 	}
 	return err
 }

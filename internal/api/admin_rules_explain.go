@@ -78,7 +78,7 @@ func (c *call) explainedActor(in explainInput) (access.Actor, error) {
 	if in.IP != nil {
 		ip, err := netip.ParseAddr(*in.IP)
 		if err != nil {
-			return actor, fault.InField(fault.New(fault.Invalid, "ip must be an address."), "ip")
+			return actor, fault.InvalidField("ip", "ip must be an address.")
 		}
 		actor.IP = ip.Unmap()
 	}

@@ -87,9 +87,8 @@ type changeSettingsInput struct {
 
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
 	if valueOr(in.EnableCaptcha, false) && !a.CaptchaReady {
-		return settingsReply{}, fault.InField(fault.New(fault.Invalid,
-			"The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on."),
-			"enableCaptcha")
+		return settingsReply{}, fault.InvalidField("enableCaptcha",
+			"The bot check needs LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET before it can be switched on.")
 	}
 	settings, err := a.Site.Update(c.ctx(), in.apply)
 	return viewSettings(settings), err

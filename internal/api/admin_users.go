@@ -106,7 +106,8 @@ func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	return oneUserReply{viewAdminUser(changed)}, err
 }
 
-// userImpactReply is what ends or changes hands with an account.
+// userImpactReply counts the sessions, keys and shares that end with an account, and the files that
+// pass to another one.
 type userImpactReply struct {
 	Sessions int64 `json:"sessions" required:"true" description:"Sessions that last."`
 	Keys     int64 `json:"keys" required:"true" description:"Active API keys."`

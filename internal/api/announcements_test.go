@@ -83,12 +83,21 @@ func TestAnnouncements(t *testing.T) {
 		for _, body := range []M{
 			{"title": long(201)}, {"content": long(5001)}, {"title": ""}, {"content": ""}, {"title": "  "},
 			{"title": "a\nb"}, {"content": "a\u202eb"}, {"level": "notice"}, {"level": ""},
-			{"expiresIn": 59}, {"expiresIn": 0}, {"expiresIn": -60}, {"expiresIn": 315_360_001}, {"expiresIn": 60.5},
-			{"expiresIn": "60"}, {"title": 1}, {"content": []string{}},
+			{"expiresIn": 59}, {"expiresIn": 0}, {"expiresIn": -60}, {"expiresIn": 315_360_001},
 		} {
-			admin.Put("/api/admin/announcements/"+id, body).Fails(400, "VALIDATION_ERROR")
 			whole := M{"title": "t", "content": "c"}.With(body)
-			admin.Post("/api/admin/announcements", whole).Fails(400, "VALIDATION_ERROR")
+			for name := range body { // the form shows the refusal beside the field
+				for _, reply := range []*apptest.Reply{admin.Put("/api/admin/announcements/"+id, body),
+					admin.Post("/api/admin/announcements", whole)} {
+					refused := reply.Fails(400, "VALIDATION_ERROR").Object()["error"].(map[string]any)
+					wantJSON(t, "the refused field", refused["field"], name)
+				}
+			}
+		}
+		for _, body := range []M{{"expiresIn": 60.5}, {"expiresIn": "60"}, {"title": 1}, {"content": []string{}}} {
+			admin.Put("/api/admin/announcements/"+id, body).Fails(400, "VALIDATION_ERROR")
+			admin.Post("/api/admin/announcements", M{"title": "t", "content": "c"}.With(body)).
+				Fails(400, "VALIDATION_ERROR")
 		}
 		for _, body := range []M{{"title": "t"}, {"content": "c"}, {"title": nil, "content": "c"},
 			{"title": "t", "content": nil}} {

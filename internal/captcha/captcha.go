@@ -82,7 +82,7 @@ func (v *Verifier) Check(ctx context.Context, token string, ip netip.Addr) error
 }
 
 func refused() error {
-	return fault.InField(fault.New(fault.Invalid, "The bot check was not passed. Please do it again."), "captchaToken")
+	return fault.InvalidField("captchaToken", "The bot check was not passed. Please do it again.")
 }
 
 func unavailable(cause error) error {

@@ -83,6 +83,13 @@ func (e *Error) WithCause(cause error) *Error {
 	return e
 }
 
+// InvalidField is Newf for an Invalid fault of one field of the request.
+func InvalidField(field, format string, args ...any) *Error {
+	e := Newf(Invalid, format, args...)
+	e.Field = field
+	return e
+}
+
 // InField names the field of the request that is at fault, if err is a fault. It returns err.
 func InField(err error, field string) error {
 	var e *Error

@@ -132,7 +132,7 @@ func (s *Service) inExclusiveTx(ctx context.Context, fn func(tx *db.Tx) error) e
 func (s *Service) checkProvider(tx *db.Tx, m mount.Mount) error {
 	_, err := s.cfg.Providers.ByIDIn(tx, m.ProviderID)
 	if fault.Is(err, fault.NotFound) {
-		return fault.InField(fault.New(fault.Invalid, "providerId names no provider."), "providerId")
+		return fault.InvalidField("providerId", "providerId names no provider.")
 	}
 	return err
 }

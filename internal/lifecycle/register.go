@@ -100,7 +100,7 @@ func (s *Service) checkAdmission(ctx context.Context, r Registration) (invited b
 // not usable. Faults: Invalid where an invite is required, else Forbidden.
 func (r Registration) inviteFault() error {
 	if r.Settings.RequireInviteCode {
-		return fault.InField(fault.New(fault.Invalid, "A valid invite code is needed to register here."), "inviteCode")
+		return fault.InvalidField("inviteCode", "A valid invite code is needed to register here.")
 	}
 	return fault.New(fault.Forbidden, "Registration is closed here.")
 }

@@ -49,8 +49,8 @@ func (s *Service) withUse(q db.Querier, users ...account.User) ([]ListedUser, er
 	return listed, nil
 }
 
-// Impact is what ends or changes hands with an account: its lasting sessions, its active keys and
-// shares, and its files with their bytes.
+// Impact counts the lasting sessions of an account, its active keys and shares, and its files with
+// their bytes: they end with the account, or pass to another one.
 type Impact struct{ Sessions, Keys, Shares, Files, Storage int64 }
 
 // Impact returns the Impact of a user. Fault: NotFound.
@@ -161,8 +161,7 @@ func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) 
 	}
 	other, err := s.cfg.Accounts.HasOtherAdmin(tx, user.ID)
 	if err == nil && !other {
-		err = fault.InField(fault.New(fault.Invalid,
-			"This is the last active administrator: make another one first."), field)
+		err = fault.InvalidField(field, "This is the last active administrator: make another one first.")
 	}
 	return err
 }

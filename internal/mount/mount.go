@@ -33,24 +33,19 @@ type Mount struct {
 func (m *Mount) Check() error {
 	switch {
 	case m.Path.Reserved():
-		return invalid("mountPath", "The first segment of this path is reserved by the service.")
+		return fault.InvalidField("mountPath", "The first segment of this path is reserved by the service.")
 	case strings.TrimSpace(m.Name) == "" || utf8.RuneCountInString(m.Name) > maxName ||
 		strings.ContainsFunc(m.Name, unicode.IsControl):
-		return invalid("name", "A mount's name has 1 to 255 characters, none of them a control character.")
+		return fault.InvalidField("name", "A mount's name has 1 to 255 characters, none of them a control character.")
 	case !slices.Contains([]string{"name", "time", "size", "manual"}, m.SortBy):
-		return invalid("sortBy", "A mount is sorted by name, time, size or manual.")
+		return fault.InvalidField("sortBy", "A mount is sorted by name, time, size or manual.")
 	case m.SortOrder != "asc" && m.SortOrder != "desc":
-		return invalid("sortOrder", "The order of a mount is asc or desc.")
+		return fault.InvalidField("sortOrder", "The order of a mount is asc or desc.")
 	}
 	return nil
 }
 
 const maxName = 255 // characters
-
-// invalid returns the fault of a field, by its name in the interface.
-func invalid(field, sentence string) error {
-	return fault.InField(fault.New(fault.Invalid, sentence), field)
-}
 
 // Table holds all mounts of one config version. It is immutable and safe for concurrent use.
 type Table struct {

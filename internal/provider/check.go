@@ -38,29 +38,23 @@ func (p *Provider) Check() error {
 	switch {
 	case strings.TrimSpace(p.Name) == "" || utf8.RuneCountInString(p.Name) > maxName ||
 		strings.ContainsFunc(p.Name, unicode.IsControl):
-		return invalid("name", "A provider's name has 1 to 100 characters, none of them a control character.")
+		return fault.InvalidField("name", "A provider's name has 1 to 100 characters, none of them a control character.")
 	case len(p.Region) > maxRegion || strings.ContainsFunc(p.Region, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return invalid("region", "A region has at most 64 printable ASCII characters and no spaces.")
+		return fault.InvalidField("region", "A region has at most 64 printable ASCII characters and no spaces.")
 	case !validDomain(p.PublicDomain):
-		return invalid("publicDomain", "publicDomain must be a host or an http(s) address.")
+		return fault.InvalidField("publicDomain", "publicDomain must be a host or an http(s) address.")
 	case !validDomain(p.UploadDomain):
-		return invalid("uploadDomain", "uploadDomain must be a host or an http(s) address.")
+		return fault.InvalidField("uploadDomain", "uploadDomain must be a host or an http(s) address.")
 	case !slices.Contains([]string{"auto", "presigned", "worker"}, p.UploadMode):
-		return invalid("uploadMode", "The upload mode is auto, presigned or worker.")
+		return fault.InvalidField("uploadMode", "The upload mode is auto, presigned or worker.")
 	}
 	if _, err := blob.NewShard(p.PathPrefix, nil); err != nil {
-		return fault.InField(fault.New(fault.Invalid,
-			"A path prefix is segments of 1 to 64 letters, digits, dots, underscores and hyphens that begin with a "+
-				"letter or digit, "+
-				"joined by slashes, 459 characters in all; the first must not be tmp.").WithCause(err), "pathPrefix")
+		return fault.InvalidField("pathPrefix", "A path prefix is segments of 1 to 64 letters, digits, dots, "+
+			"underscores and hyphens that begin with a letter or digit, joined by slashes, 459 characters in all; the "+
+			"first must not be tmp.").WithCause(err)
 	}
 	p.CredentialsUnreadable = false // the credentials that the type needs have been checked
 	return nil
-}
-
-// invalid returns the fault of a field, by its name in the interface.
-func invalid(field, sentence string) error {
-	return fault.InField(fault.New(fault.Invalid, sentence), field)
 }
 
 // checkStoreLocation is Check for the fields that say where the store is.
@@ -72,7 +66,7 @@ func (p *Provider) checkStoreLocation() error {
 		}
 		switch {
 		case p.Endpoint != "" || p.AccessKeyID != "" || p.SecretKey != "":
-			return invalid("endpoint", "endpoint, accessKeyId and secretAccessKey must be empty for store_a.")
+			return fault.InvalidField("endpoint", "endpoint, accessKeyId and secretAccessKey must be empty for store_a.")
 		case !bucketNamePattern.MatchString(p.Bucket):
 			return badBucket()
 		}
@@ -80,7 +74,7 @@ func (p *Provider) checkStoreLocation() error {
 	case PathStyle, VirtualHost:
 		return p.checkRemote()
 	}
-	return invalid("type", "The type is store_a, store_b or store_c.")
+	return fault.InvalidField("type", "The type is store_a, store_b or store_c.")
 }
 
 // checkRemote is checkStoreLocation for an S3-compatible store.
@@ -101,20 +95,20 @@ func (p *Provider) checkRemote() error {
 	case strings.HasPrefix(p.Bucket, "arn:") ||
 		slices.ContainsFunc(specialBucketSuffixes,
 			func(end string) bool { return strings.HasSuffix(strings.ToLower(p.Bucket), end) }):
-		return invalid("bucket",
+		return fault.InvalidField("bucket",
 			"The name of a bucket must not be an ARN, nor end in --x-s3, --table-s3, --ol-s3, -s3alias or .mrap: "+
 				"only general-purpose buckets are supported.")
 	case !s3BucketPattern.MatchString(p.Bucket):
-		return invalid("bucket",
+		return fault.InvalidField("bucket",
 			"A bucket has 3 to 63 letters, digits, dots, underscores and hyphens and begins with a letter or digit.")
 	case p.Type == VirtualHost && !hostBucketPattern.MatchString(p.Bucket):
-		return invalid("bucket",
+		return fault.InvalidField("bucket",
 			"A bucket of store_c is part of a host name: lower-case letters and digits, with dots and hyphens "+
 				"between them.")
 	case !validCredential(p.AccessKeyID):
-		return invalid("accessKeyId", badCredential)
+		return fault.InvalidField("accessKeyId", badCredential)
 	case !validCredential(p.SecretKey):
-		return invalid("secretAccessKey", badCredential)
+		return fault.InvalidField("secretAccessKey", badCredential)
 	}
 	return nil
 }

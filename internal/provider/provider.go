@@ -143,7 +143,7 @@ func (r *Registry) dir(bucket string) (string, error) {
 }
 
 func badBucket() error {
-	return invalid("bucket",
+	return fault.InvalidField("bucket",
 		"A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a "+
 			"letter or digit.")
 }
@@ -163,8 +163,8 @@ func (r *Registry) Prepare(bucket, marker string) error {
 	}
 	switch {
 	case errors.Is(err, disk.ErrForeign):
-		return fault.InField(fault.New(fault.Invalid, "The directory of this bucket already exists and is not empty.").
-			WithCause(err), "bucket")
+		return fault.InvalidField("bucket", "The directory of this bucket already exists and is not empty.").
+			WithCause(err)
 	case err != nil:
 		return fault.New(fault.Unavailable, "The directory of this bucket could not be created.").WithCause(err)
 	}

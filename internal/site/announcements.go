@@ -153,10 +153,10 @@ func (ai *AnnouncementInput) check() (err error) {
 		return err
 	}
 	if ai.Level != nil && *ai.Level != "info" && *ai.Level != "warning" && *ai.Level != "danger" {
-		return fault.New(fault.Invalid, "The level of an announcement is info, warning or danger.")
+		return fault.InvalidField("level", "The level of an announcement is info, warning or danger.")
 	}
 	if in := ai.ExpiresIn; in != nil && (*in < minLifetime || *in > maxLifetime) {
-		return fault.Newf(fault.Invalid, "expiresIn is %d to %d seconds.", minLifetime, maxLifetime)
+		return fault.InvalidField("expiresIn", "expiresIn is %d to %d seconds.", minLifetime, maxLifetime)
 	}
 	return nil
 }
@@ -168,19 +168,19 @@ func cleanText(given *string, name string, most int, allowed string) (*string, e
 		return nil, nil
 	}
 	if len(*given) > 20*most || !utf8.ValidString(*given) { // before the cost of normalising
-		return nil, fault.Newf(fault.Invalid, "%s has at most %d characters of valid UTF-8.", name, most)
+		return nil, fault.InvalidField(name, "%s has at most %d characters of valid UTF-8.", name, most)
 	}
 	s := strings.ReplaceAll(norm.NFC.String(*given), "\r\n", "\n")
 	switch {
 	case strings.TrimSpace(s) == "":
-		return nil, fault.Newf(fault.Invalid, "%s must not be empty.", name)
+		return nil, fault.InvalidField(name, "%s must not be empty.", name)
 	case utf8.RuneCountInString(s) > most:
-		return nil, fault.Newf(fault.Invalid, "%s has at most %d characters.", name, most)
+		return nil, fault.InvalidField(name, "%s has at most %d characters.", name, most)
 	case strings.ContainsFunc(s, func(r rune) bool {
 		return vpath.IsUnprintable(r) &&
 			!strings.ContainsRune(allowed, r)
 	}):
-		return nil, fault.Newf(fault.Invalid, "%s must not contain control characters or text-direction overrides.",
+		return nil, fault.InvalidField(name, "%s must not contain control characters or text-direction overrides.",
 			name)
 	}
 	return &s, nil

@@ -39,25 +39,25 @@ func (s Settings) Check() error {
 		{"smtpFromName", s.SMTPFromName, maxNameRunes},
 	} {
 		if utf8.RuneCountInString(text.value) > text.most {
-			return invalid(text.name, "%s has at most %d characters.", text.name, text.most)
+			return fault.InvalidField(text.name, "%s has at most %d characters.", text.name, text.most)
 		}
 		if !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, isControlOrBreak) {
-			return invalid(text.name, "%s is a single line without control characters.", text.name)
+			return fault.InvalidField(text.name, "%s is a single line without control characters.", text.name)
 		}
 	}
 	for name, shown := range map[string]string{"siteTitle": s.SiteTitle, "siteDescription": s.SiteDescription,
 		"smtpFromName": s.SMTPFromName} {
 		if strings.ContainsFunc(shown, vpath.IsUnprintable) { // it would reverse the text around it
-			return invalid(name, "%s must not contain text-direction overrides.", name)
+			return fault.InvalidField(name, "%s must not contain text-direction overrides.", name)
 		}
 	}
 	switch {
 	case !isPictureURL(s.SiteLogo):
-		return invalid("siteLogo", "siteLogo is an http(s) address, a path of this site, or empty.")
+		return fault.InvalidField("siteLogo", "siteLogo is an http(s) address, a path of this site, or empty.")
 	case !isPictureURL(s.SiteFavicon):
-		return invalid("siteFavicon", "siteFavicon is an http(s) address, a path of this site, or empty.")
+		return fault.InvalidField("siteFavicon", "siteFavicon is an http(s) address, a path of this site, or empty.")
 	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
-		return invalid("rateLimitRequestsPerMinute", "The rate limit is 1 to 10000 requests a minute.")
+		return fault.InvalidField("rateLimitRequestsPerMinute", "The rate limit is 1 to 10000 requests a minute.")
 	}
 	return s.checkMail()
 }
@@ -65,18 +65,14 @@ func (s Settings) Check() error {
 func (s Settings) checkMail() error {
 	switch {
 	case s.SMTPHost != "" && !isHost(s.SMTPHost):
-		return invalid("smtpHost", "smtpHost is the name or IP address of a mail server, without scheme and port.")
+		return fault.InvalidField("smtpHost",
+			"smtpHost is the name or IP address of a mail server, without scheme and port.")
 	case s.SMTPPort < 1 || s.SMTPPort > 65535:
-		return invalid("smtpPort", "smtpPort is 1 to 65535.")
+		return fault.InvalidField("smtpPort", "smtpPort is 1 to 65535.")
 	case s.SMTPFromEmail != "" && mail.CheckAddress(s.SMTPFromEmail) != nil:
-		return invalid("smtpFromEmail", "smtpFromEmail is not a valid e-mail address.")
+		return fault.InvalidField("smtpFromEmail", "smtpFromEmail is not a valid e-mail address.")
 	}
 	return nil
-}
-
-// invalid is the fault of a setting.
-func invalid(setting, format string, values ...any) error {
-	return fault.InField(fault.Newf(fault.Invalid, format, values...), setting)
 }
 
 // SendsMail reports whether the site sends mails: mail is switched on and configured.
