@@ -3,7 +3,7 @@ package access
 // Step is one step of the trace that Explain returns.
 type Step struct {
 	RuleID  string // "" for a step without a rule: the key's permissions, ownership, an entry's password
-	Matched bool   // subject, mount, path, address and permission match, whether or not the rule decided
+	Matched bool   // subject, mount, path, address and permission match, even if another decided
 	Reason  Reason
 }
 
