@@ -31,6 +31,7 @@ function boot(): Plugin {
         };
         const more = {
           files: filesOf("/routes/Files.svelte"),
+          login: filesOf("/routes/Login.svelte"),
           "zh-CN": filesOf("/messages/zh-CN/index.ts"),
           "en-US": filesOf("/messages/en-US/index.ts"),
           share: filesOf("/routes/Share.svelte"),
@@ -103,8 +104,8 @@ export default defineConfig(({ mode }) => ({
     sourcemap: false,
     reportCompressedSize: false,
     // Few files, because on a phone each request costs more than its bytes: one file for the shell
-    // around every screen, one for the screen of files, which most users open. Code that only
-    // panels need is loaded when they open.
+    // around every screen, one for the screen of files, which most users open, and one for the
+    // sign-in. Code that only panels need is loaded when they open.
     rolldownOptions: {
       checks: { pluginTimings: false },
       input: pages[mode] ?? "index.html", // see kit/main.ts
@@ -113,6 +114,7 @@ export default defineConfig(({ mode }) => ({
           groups: [
             { name: "core", test: /src\/App\.svelte$/, priority: 2 },
             { name: "files", test: /src\/routes\/Files\.svelte$/, priority: 1 },
+            { name: "login", test: /src\/routes\/Login\.svelte$/, priority: 0 },
             { name: "icons", test: /lucide:/, minShareCount: 2 },
           ],
         },
