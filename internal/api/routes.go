@@ -238,7 +238,7 @@ func (a *API) routeTable() []route {
 		put("/api/admin/users/{id}", jsonRoute(200, a.updateUser)).withAuth(adminAuth).
 			withSummary("Change an account's role, status, home or quota").withFaults(fault.NotFound),
 		get("/api/admin/users/{id}/impact", jsonRoute(200, a.userImpact)).withAuth(adminAuth).
-			withSummary("What ends or changes hands with an account, in numbers").withFaults(fault.NotFound).
+			withSummary("Number of an account's sessions, keys, shares and files").withFaults(fault.NotFound).
 			asAddition(),
 		del("/api/admin/users/{id}", jsonRoute(200, a.deleteUser)).withAuth(adminAuth).
 			withSummary("Delete an account; its files go to the calling administrator").withFaults(fault.NotFound),

@@ -9,7 +9,7 @@ export interface Visit {
   allowDownload: boolean;
 }
 
-/** What a visitor may do with the entries of a share. */
+/** The permissions of a visitor for the entries of a share. */
 export function permissionsOf({ allowPreview, allowDownload }: Visit): Permission[] {
   return [...(allowPreview ? (["read"] as const) : []), ...(allowDownload ? (["download"] as const) : [])];
 }

@@ -40,7 +40,7 @@ export interface Reader {
   page(kind: Kind, nth: number, limit: number, signal: AbortSignal): Promise<Page>;
 }
 
-/** What a source can do; what a user may do with an entry is in its permissions. */
+/** The operations that a source offers; the permissions of an entry are in the entry. */
 export interface Abilities {
   readonly search: boolean;
   /** The user can choose the order. */

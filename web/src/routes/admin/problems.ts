@@ -4,7 +4,7 @@ import { explain } from "../../lib/entry";
 
 export type Problems<Name extends string> = Partial<Record<Name | "form", string>>;
 
-/** What a list offers to do with a record in a dialog; undefined without a dialog. */
+/** The open dialog of a list, and the record that it changes or deletes; undefined for none. */
 export type RecordDialog<Row> = { kind: "edit"; row?: Row } | { kind: "delete"; row: Row } | undefined;
 
 /**

@@ -1,4 +1,4 @@
-/** The vendors of the form of storages: what their S3 interfaces need. Facts: docs/stores.md. */
+/** The vendors in the form of storages, and the settings of their S3 interfaces (docs/stores.md). */
 import type { Schemas } from "../../../lib/api";
 
 export type Provider = Schemas["ApiProviderReply"];

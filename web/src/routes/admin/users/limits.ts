@@ -5,7 +5,7 @@ export type Unit = (typeof units)[number];
 
 export interface Limit {
   mode: "keep" | "default" | "unlimited" | "limit";
-  /** What the user types. */
+  /** The text of the field. */
   amount: string;
   /** Of bytes; "" for a number of files. */
   unit: Unit | "";

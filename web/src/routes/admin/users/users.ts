@@ -13,7 +13,7 @@ export type Status = User["status"];
 export const roles: readonly Role[] = ["user", "admin", "guest"];
 export const statuses: readonly Status[] = ["active", "disabled", "banned"];
 
-/** What happens to accounts. `role` is another role, which ends their sessions. */
+/** The changes of accounts that have effects elsewhere. `role` (another role) ends their sessions. */
 export type Effect = "disable" | "enable" | "delete" | "role";
 
 /** The reason why the server refused a change. */
@@ -23,7 +23,7 @@ export function reasonOf(cause: unknown): string {
   return explain(cause, { NOT_FOUND: wrong.gone, FORBIDDEN: wrong.notAdmin, VALIDATION_ERROR: wrong.rule });
 }
 
-/** The numbers of what ends or changes hands with some accounts, or why they are not known. */
+/** The impact of a change of some accounts, or the reason why it is not known. */
 export type Known = { impact: Impact } | { problem: string };
 
 export async function impactOf(users: readonly User[]): Promise<Known> {
@@ -40,7 +40,7 @@ export async function impactOf(users: readonly User[]): Promise<Known> {
   }
 }
 
-/** What an effect does, in sentences with numbers. */
+/** The impact of a change, as sentences with numbers. */
 export function sentences(effect: Effect, { sessions, keys, shares, files, storage }: Impact): string[] {
   const say = t.admin.users.impact;
   const some = (n: number, sentence: (n: string) => string) => (n > 0 ? [sentence(number(n))] : []);
