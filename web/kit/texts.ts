@@ -58,6 +58,10 @@ export const texts = {
     settings: "Settings",
     site: "Name of the site",
     pages: "Pages of a cursor",
+    select: "Select",
+    selectAll: "Select all",
+    selected: (n: number) => `${n} selected`,
+    notLoaded: "The list could not be loaded.",
   },
   "zh-CN": {
     title: "界面组件",
@@ -117,5 +121,9 @@ export const texts = {
     settings: "设置",
     site: "站点名称",
     pages: "游标分页",
+    select: "选择",
+    selectAll: "全选",
+    selected: (n: number) => `已选择 ${n} 项`,
+    notLoaded: "无法加载列表。",
   },
 };

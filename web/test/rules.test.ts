@@ -13,7 +13,7 @@ beforeAll(async () => {
   setLocale = i18n.setLocale;
   vi.stubGlobal("document", { documentElement: {} });
   await setLocale("en-US");
-  words = await i18n.withTexts(import("../src/routes/admin/rules/words"), "admin");
+  words = await i18n.withTexts(import("../src/routes/admin/rules/words"), "admin", "panels");
 });
 
 const rule: Rule = {

@@ -32,7 +32,7 @@ export function sentenceOf(rule: Rule, mounts: readonly Mount[]): string {
   const what = isAll(rule.permissions)
     ? say.all
     : join(
-        rule.permissions.map((name) => say.permission[name] ?? name),
+        rule.permissions.map((name) => t.panels.details.permission[name] ?? name),
         denies ? "disjunction" : "conjunction",
       );
   const where = rule.pathPattern === "/**" ? say.anywhere : rule.pathPattern;
@@ -60,7 +60,7 @@ export function isPattern(text: string): boolean {
   );
 }
 
-/** What a pattern covers, as a sentence; "" for one that the server refuses. */
+/** A sentence about the paths that a pattern matches; "" for a pattern that the server refuses. */
 export function coverageOf(text: string): string {
   const say = t.admin.rules.covers;
   if (!isPattern(text)) return "";
@@ -74,7 +74,7 @@ export function coverageOf(text: string): string {
   return /[*?]/.test(last) ? say.matching : say.one(`/${names.join("/")}`);
 }
 
-/** What decides whether a change of a rule takes rights from its subject. */
+/** The fields of a rule that decide whether a change takes permissions from its subject. */
 type Reach = Pick<
   Rule,
   "effect" | "pathPattern" | "permissions" | "mountId" | "allowedIps" | "requirePassword" | "priority"

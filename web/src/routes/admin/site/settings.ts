@@ -7,7 +7,12 @@ export type Settings = Schemas["ApiSettingsReply"];
 /** The settings as fields show them: numbers as text, the password empty. */
 export type Form = { [Name in keyof Settings]: Settings[Name] extends boolean ? boolean : string };
 
-/** The settings that a person writes, which can be refused. */
+/** The settings that are on or off. */
+export type Switched = {
+  [Name in keyof Settings]: Settings[Name] extends boolean ? Name : never;
+}[keyof Settings];
+
+/** The settings that are texts and numbers. */
 export type Written = {
   [Name in keyof Settings]: Settings[Name] extends boolean ? never : Name;
 }[keyof Settings];
