@@ -3,11 +3,11 @@ package access
 // Step is one step of the trace that Explain returns.
 type Step struct {
 	RuleID  string // "" for a step without a rule: the key's permissions, ownership, an entry's password
-	Matched bool   // subject, mount, path, address and permission match, even if another decided
+	Matched bool   // subject, mount, path, address and permission match, whether or not the rule decided
 	Reason  Reason
 }
 
-// Reason names the reason for the outcome of a step. Clients translate it, so its values are stable.
+// Reason names the reason for the outcome of a step. Clients translate it: its values are stable.
 type Reason string
 
 // The reasons.

@@ -24,7 +24,7 @@ export function justify(ratios: readonly number[], width: number, most: number, 
     const room = width - gap * (to - from - 1);
     const height = full ? Math.min(room / sum, most) : most;
     const widths = ratios.slice(from, to).map((ratio) => Math.floor(ratio * height));
-    // the last picture gets the remainder of the rounding, so that the edges of all rows are in one line
+    // the last picture gets the remainder of the rounding, so that all rows end at one line
     if (full && widths.length > 0) widths[widths.length - 1]! += room - widths.reduce((all, one) => all + one, 0);
     rows.push({ from, to, height, widths });
     from = to;

@@ -1,4 +1,4 @@
-/** The vendors in the form of storages, and the settings of their S3 interfaces (docs/stores.md). */
+/** The vendors in the form of storages, and settings for their S3 interfaces: docs/stores.md. */
 import type { Schemas } from "../../../lib/api";
 
 export type Provider = Schemas["ApiProviderReply"];

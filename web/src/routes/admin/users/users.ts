@@ -13,7 +13,7 @@ export type Status = User["status"];
 export const roles: readonly Role[] = ["user", "admin", "guest"];
 export const statuses: readonly Status[] = ["active", "disabled", "banned"];
 
-/** The changes of accounts that have effects elsewhere. `role` (another role) ends their sessions. */
+/** The changes of accounts that have effects elsewhere. `role`, another role, ends sessions. */
 export type Effect = "disable" | "enable" | "delete" | "role";
 
 /** The reason why the server refused a change. */
