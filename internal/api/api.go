@@ -35,6 +35,7 @@ import (
 	"larder/internal/letter"
 	"larder/internal/lifecycle"
 	"larder/internal/mount"
+	"larder/internal/notice"
 	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
@@ -65,6 +66,7 @@ type Config struct {
 	Audit     *audit.Log
 	IDs       *ident.Source
 	Letters   *letter.Service
+	Notices   *notice.Service
 
 	Announcements *site.Announcements
 	Thumbs        *thumb.Maker // nil when thumbnails are switched off

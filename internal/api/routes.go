@@ -210,6 +210,10 @@ func (a *API) routeTable() []route {
 		del("/api/users/me/sessions", jsonRoute(200, a.endMyOtherSessions)).withAuth(sessionAuth).
 			withSummary("End all sessions of the caller's account but the one of this request").
 			withFaults(fault.Conflict).asAddition(),
+		get("/api/users/me/notifications", jsonRoute(200, a.myNotifications)).withAuth(sessionAuth).
+			withSummary("Notifications of the caller's account, newest first").asAddition(),
+		post("/api/users/me/notifications/read", jsonRoute(200, a.readNotifications)).withAuth(sessionAuth).
+			withSummary("Mark notifications of the caller's account as read").asAddition(),
 
 		// API key endpoints
 		post("/api/keys/", jsonRoute(201, a.createKey)).withAuth(sessionAuth).

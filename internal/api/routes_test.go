@@ -229,6 +229,10 @@ var matrix = []routeRow{
 		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
 	{"DELETE", "/api/users/me/sessions", sessionAuth, fixedRequest("/api/users/me/sessions", nil), statusesForSessions,
 		true},
+	{"GET", "/api/users/me/notifications", sessionAuth, fixedRequest("/api/users/me/notifications", nil),
+		statusesForSessions, true},
+	{"POST", "/api/users/me/notifications/read", sessionAuth,
+		fixedRequest("/api/users/me/notifications/read", M{"all": true}), statusesForSessions, true},
 
 	{"POST", "/api/keys/", sessionAuth, fixedRequest("/api/keys/",
 		M{"name": "k", "permissions": []string{"read"}, "protocols": []string{"api"}}), asCreated(statusesForSessions),

@@ -41,6 +41,7 @@ import (
 	"larder/internal/lifecycle"
 	"larder/internal/mail"
 	"larder/internal/mount"
+	"larder/internal/notice"
 	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/secret"
@@ -104,7 +105,8 @@ type App struct {
 	Fsck          *fsck.Service
 	Announcements *site.Announcements
 	Thumbs        *thumb.Maker // nil if thumbnails are switched off
-	Audit         *audit.Log   // nil after Open: only the server writes the access log
+	Notices       *notice.Service
+	Audit         *audit.Log // nil after Open: only the server writes the access log
 
 	deps             Deps
 	auditDB          *db.DB
@@ -215,6 +217,9 @@ func (a *App) build() {
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
 	a.Jobs.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
+	a.Jobs.OnEnd(files.MoveJob, a.Tree.NotifyEnd)
+	a.Jobs.OnEnd(files.CopyJob, a.Tree.NotifyEnd)
+	a.Notices = notice.New(notice.Config{DB: d, IDs: a.ids, Now: now})
 	a.Jobs.Handle(object.ChecksumJob, a.Objects.RunChecksum)
 	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, IDs: a.ids,
 		Now: now, Log: a.deps.Log})
@@ -306,7 +311,8 @@ func (a *App) start(ctx context.Context) (err error) {
 		Uploads: a.Uploads, Shares: a.Shares,
 		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.FreeMode, Captcha: a.captchaVerifier(),
 		Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
-		Audit: a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, IDs: a.ids, BaseURL: a.BaseURL,
+		Audit: a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, Notices: a.Notices, IDs: a.ids,
+		BaseURL:        a.BaseURL,
 		TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider,
 		CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,

@@ -235,7 +235,8 @@ func (a *App) sweepAll(ctx context.Context) error {
 	}
 	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.FreeMode.Sweep(ctx),
 		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx),
-		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Audit.Sweep(ctx), a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
+		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Notices.Sweep(ctx), a.Audit.Sweep(ctx),
+		a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 
 // sweepStores runs the sweeps that take long in the database.

@@ -235,7 +235,8 @@ INSERT INTO sessions VALUES ('jti1', 'u1', 1, 1, 'Mozilla/5.0 (X11; Linux x86_64
 INSERT INTO avatars VALUES ('4fTz0', 'u1', 'image/png', X'31', 1700000000000);
 INSERT INTO sessions VALUES ('jti2', 'u1', 1, 1, '', '', 1700000000000, 1700000000000, 1700604800000, 1700000060000);
 INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
-INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2);
+INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2, 1700000000000);
+INSERT INTO notifications VALUES ('n1', 'u1', 'quota:1700000000000', 'quota', '{"Percent":91}', 1700000000000, 1700000060000);
 INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '/uploads', '', 'images', FALSE, NULL, NULL, NULL, 1700000000000, 1700000000000);
 INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
 INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000);
@@ -263,7 +264,7 @@ INSERT INTO mailed_tokens VALUES ('hash', 'u1', 'verify', 'alice@example.org', 1
 INSERT INTO email_codes VALUES ('c1', 'u1', 'Alice@example.com', 'alice@example.com', 'mac', 2, 1700000300000, NULL, 1700000000000);
 INSERT INTO wrong_codes VALUES ('w1', 'u1', 1700000000000);
 INSERT INTO invites VALUES ('i1', 'code', 5, 1, NULL, 'for friends', 'u1', 1700000000000);
-INSERT INTO shares VALUES ('abcdefghijkl', 'e1', 'u1', NULL, 'hash', 'p2', 'p1', 1700086400000, 10, 2, 3, 1, TRUE, TRUE, NULL, 1700000000000, 1700000000000);
+INSERT INTO shares VALUES ('abcdefghijkl', 'e1', 'u1', NULL, 'hash', 'p2', 'p1', 1700086400000, 10, 2, 3, 1, TRUE, TRUE, NULL, 1700000000000, 1700000000000, 1700086400000);
 INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 1700000000000, 1700000000000);
 INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);

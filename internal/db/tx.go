@@ -119,6 +119,15 @@ func (t *Tx) LockTokens(owner string) error {
 	return err
 }
 
+// LockNotifications serialises transactions that count the notifications of a user and add to them.
+func (t *Tx) LockNotifications(userID string) error {
+	if t.db.dialect == sqlite {
+		return nil
+	}
+	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302006, hashtext($1))", userID)
+	return err
+}
+
 // BumpConfig raises the config version, under which every replica caches users, keys, mounts, rules
 // and settings.
 func (t *Tx) BumpConfig() error {

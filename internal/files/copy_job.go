@@ -88,7 +88,10 @@ func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
 			return err
 		}
 	}
-	return x.copyRemaining(ctx)
+	if err := x.copyRemaining(ctx); err != nil {
+		return err
+	}
+	return x.countFiles(ctx)
 }
 
 // DropCopy releases the reservation of a copy that fails for good, and moves what it has made to

@@ -121,3 +121,24 @@ func setObject(tx *db.Tx, id, object string) error {
 	}
 	return nil
 }
+
+// countFiles counts an entry, if it is a file, and the files below it.
+func countFiles(q db.Querier, id string) (n int64, err error) {
+	err = q.QueryRow(foldersBelow+`
+		SELECT
+			(SELECT COUNT(*) FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1)
+			+ (SELECT COUNT(*) FROM entries WHERE id = $1 AND kind = 1)`, id).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count the files in a folder: %w", err)
+	}
+	return n, nil
+}
+
+// nameOf returns the name of an entry, "" when there is none.
+func nameOf(q db.Querier, id string) (name string, err error) {
+	err = q.QueryRow("SELECT name FROM entries WHERE id = $1", id).Scan(&name)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		return "", fmt.Errorf("read the name of an entry: %w", err)
+	}
+	return name, nil
+}

@@ -126,7 +126,7 @@ func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
 		return err
 	}
 	crash.Point("move.cleaned")
-	return nil
+	return x.countFiles(ctx)
 }
 
 // transfer is one call of RunMove.

@@ -46,5 +46,9 @@ type Handler func(ctx context.Context, run *Run) error
 // Undo cleans up after a job that fails for good, in the transaction that marks it as failed.
 type Undo func(tx *db.Tx, run *Run) error
 
+// Ending is called when a job has ended, in the transaction that records that. failure is the
+// sentence of a failed job, "" for a completed one.
+type Ending func(tx *db.Tx, run *Run, failure string) error
+
 // ErrLeaseLost tells a handler that another holder has its job by now.
 var ErrLeaseLost = errors.New("the lease of the job is lost")

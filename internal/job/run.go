@@ -14,12 +14,13 @@ type Run struct {
 	holder string // names this claim
 
 	mu            sync.Mutex
-	attempts      int   // without progress, including this one
-	recordedBytes int64 // recorded by earlier steps
-	attemptBytes  int64 // processed in this attempt
-	totalBytes    int64 // as far as known
-	shownPercent  int   // percent that the row shows
-	leaseUntil    int64 // end of the lease, ms
+	attempts      int    // without progress, including this one
+	recordedBytes int64  // recorded by earlier steps
+	attemptBytes  int64  // processed in this attempt
+	totalBytes    int64  // as far as known
+	shownPercent  int    // percent that the row shows
+	leaseUntil    int64  // end of the lease, ms
+	files         *int64 // see SetFiles
 }
 
 // SetRemaining sets how many bytes are left to do. It may be called again when there are more.
@@ -35,6 +36,20 @@ func (r *Run) AddProgress(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attemptBytes += n
+}
+
+// SetFiles sets the number of files that the job has dealt with, for Files.
+func (r *Run) SetFiles(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files = &n
+}
+
+// Files returns what SetFiles has set, nil for nothing.
+func (r *Run) Files() *int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.files
 }
 
 // RecordBytes records bytes that need not be processed again, in the transaction that makes them

@@ -50,6 +50,7 @@ type Runner struct {
 	Config
 	handlers map[string]Handler
 	undoers  map[string]Undo
+	endings  map[string]Ending
 	wake     chan struct{}
 
 	mu      sync.Mutex
@@ -59,7 +60,7 @@ type Runner struct {
 // NewRunner returns a Runner without handlers.
 func NewRunner(cfg Config) *Runner {
 	return &Runner{Config: cfg, handlers: map[string]Handler{}, undoers: map[string]Undo{},
-		wake: make(chan struct{}, 1)}
+		endings: map[string]Ending{}, wake: make(chan struct{}, 1)}
 }
 
 // Handle registers the handler of a job type. Call it before Run. The Runner does not touch jobs of
@@ -68,6 +69,9 @@ func (r *Runner) Handle(jobType string, h Handler) { r.handlers[jobType] = h }
 
 // OnFailure registers the cleanup of a job type that fails for good. Call it before Run.
 func (r *Runner) OnFailure(jobType string, undo Undo) { r.undoers[jobType] = undo }
+
+// OnEnd registers a function that is called when a job of a type has ended. Call it before Run.
+func (r *Runner) OnEnd(jobType string, end Ending) { r.endings[jobType] = end }
 
 // Wake makes the Runner look for jobs now. Call it after inserting one:
 // tx.AfterCommit(runner.Wake).
@@ -260,7 +264,7 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 		log.Info("another process took over a job", "cause", err)
 		return
 	case err == nil:
-		write = func(tx *db.Tx) error { return complete(tx, run, r.nowMs()) }
+		write = func(tx *db.Tx) error { return r.complete(tx, run) }
 	case errors.As(err, &refused) && kind != fault.Internal && kind != fault.Unavailable && kind != fault.RateLimited:
 		log.Info("a job failed", "error", err)
 		write = func(tx *db.Tx) error { return r.fail(tx, run, refused.Message) }
@@ -292,7 +296,28 @@ func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
 			return fmt.Errorf("undo a job: %w", err)
 		}
 	}
-	return fail(tx, run, message, r.nowMs())
+	if err := fail(tx, run, message, r.nowMs()); err != nil {
+		return err
+	}
+	return r.end(tx, run, message)
+}
+
+// complete ends a job that is done.
+func (r *Runner) complete(tx *db.Tx, run *Run) error {
+	if err := complete(tx, run, r.nowMs()); err != nil {
+		return err
+	}
+	return r.end(tx, run, "")
+}
+
+// end calls the function of OnEnd.
+func (r *Runner) end(tx *db.Tx, run *Run, failure string) error {
+	if end := r.endings[run.Type]; end != nil {
+		if err := end(tx, run, failure); err != nil {
+			return fmt.Errorf("end a job: %w", err)
+		}
+	}
+	return nil
 }
 
 // Sweep deletes the rows of jobs that ended a month ago.

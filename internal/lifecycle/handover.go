@@ -12,6 +12,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
+	"larder/internal/notice"
 	"larder/internal/quota"
 	"larder/internal/share"
 )
@@ -60,6 +61,9 @@ func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 			return err
 		}
 		if err := s.endKeys(tx, id); err != nil {
+			return err
+		}
+		if err := notice.DeleteOfUser(tx, id); err != nil {
 			return err
 		}
 		return s.cfg.Accounts.Delete(tx, id)

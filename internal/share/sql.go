@@ -227,28 +227,42 @@ func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64
 type sweptShare struct {
 	id, entryID string
 	ended       *int64 // ms
+	remind      bool   // its creator is to be reminded of its end
 }
 
+// remindCondition is the SQL condition for shares that end between the times $1 and $2, lasted
+// longer than $3 (ms), and of whose end the creator was not reminded.
+const remindCondition = `revoked_at IS NULL AND expires_at > $1 AND expires_at <= $2 AND expires_at - created_at > $3
+			AND COALESCE(reminded_for, 0) <> expires_at`
+
 // nextShares returns up to limit shares in the order of their ids, beginning after an id.
-func nextShares(q db.Querier, after string, limit int) (found []sweptShare, err error) {
+func nextShares(q db.Querier, after string, limit int, now int64) (found []sweptShare, err error) {
 	rows, err := q.Query(`
-		SELECT id, entry_id, COALESCE(revoked_at, expires_at)
+		SELECT id, entry_id, COALESCE(revoked_at, expires_at), COALESCE(`+remindCondition+`, FALSE)
 		FROM shares
-		WHERE id > $1
+		WHERE id > $4
 		ORDER BY id
-		LIMIT $2`, after, limit)
+		LIMIT $5`, now, now+remindBefore, remindBefore, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("walk through shares: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var p sweptShare
-		if err := rows.Scan(&p.id, &p.entryID, &p.ended); err != nil {
+		if err := rows.Scan(&p.id, &p.entryID, &p.ended, &p.remind); err != nil {
 			return nil, fmt.Errorf("walk through shares: %w", err)
 		}
 		found = append(found, p)
 	}
 	return found, rows.Err()
+}
+
+// markReminded records that the creator of a share is being reminded of its end, and reports
+// whether this caller is the first one.
+func markReminded(tx *db.Tx, s Share, now int64) (bool, error) {
+	n, err := tx.Exec("UPDATE shares SET reminded_for = expires_at WHERE id = $4 AND expires_at = $5 AND "+
+		remindCondition, now, now+remindBefore, remindBefore, s.ID, *s.ExpiresAt)
+	return n == 1, err
 }
 
 // deleteEndedBefore deletes those shares with ids after one id and up to another that ended at a

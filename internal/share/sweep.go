@@ -7,13 +7,19 @@ import (
 	"sync"
 	"time"
 
+	"larder/internal/access"
 	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/notice"
 )
 
 const (
 	// endedRetention is how long revoked and expired shares are kept, so that their creators still
 	// see them.
 	endedRetention = 90 * 24 * time.Hour
+	// remindBefore is how long before the end of a share its creator is reminded, if it lasts
+	// longer than that; ms.
+	remindBefore = int64(24 * time.Hour / time.Millisecond)
 	// sweepBatch is how many shares one sweep looks at.
 	sweepBatch = 500
 )
@@ -26,12 +32,12 @@ type sweepPosition struct {
 }
 
 // Sweep does the next step through all shares. It deletes the shares whose entry is gone and those
-// that ended longer than endedRetention ago.
+// that ended longer than endedRetention ago, and reminds creators of the end of others.
 func (s *Service) Sweep(ctx context.Context) error {
 	s.position.mu.Lock()
 	defer s.position.mu.Unlock()
 	after := s.position.after
-	rows, err := nextShares(s.db.Read(ctx), after, sweepBatch)
+	rows, err := nextShares(s.db.Read(ctx), after, sweepBatch, s.now().UnixMilli())
 	if err != nil {
 		return err
 	}
@@ -62,9 +68,54 @@ func (s *Service) Sweep(ctx context.Context) error {
 			return fmt.Errorf("sweep shares: %w", err)
 		}
 	}
+	for _, r := range rows {
+		if !r.remind || slices.Contains(missing, r.entryID) {
+			continue
+		}
+		if err := s.remind(ctx, r.id); err != nil {
+			return fmt.Errorf("remind of the end of a share: %w", err)
+		}
+	}
 	s.position.after = last
 	if len(rows) < sweepBatch {
 		s.position.after = ""
 	}
 	return nil
+}
+
+// remind tells the creator of a share that it is about to end, once for each end that it is given.
+// A share whose creator may not see the entry is left out: it does not work for visitors either.
+func (s *Service) remind(ctx context.Context, id string) error {
+	row, err := find(s.db.Read(ctx), id)
+	if fault.Is(err, fault.NotFound) || err == nil && row.ExpiresAt == nil {
+		return nil // changed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	creator, err := s.accounts.ByID(s.db.Read(ctx), row.CreatorID)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	item, err := s.item(ctx, access.Actor{UserID: creator.ID, Role: creator.Role, HomeID: creator.HomeID}, row)
+	if err != nil || item.Entry == nil {
+		return err
+	}
+	name := item.Entry.Name
+	if row.Title != nil {
+		name = *row.Title
+	}
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		now := s.now().UnixMilli()
+		first, err := markReminded(tx, row, now)
+		if err != nil || !first {
+			return err
+		}
+		return notice.Insert(tx, notice.Event{ID: s.ids.UUID(), UserID: row.CreatorID, Kind: notice.Share,
+			Subject: fmt.Sprintf("%s:%d", row.ID, *row.ExpiresAt),
+			Params:  notice.Params{Name: name, ShareID: row.ID, ExpiresAt: *row.ExpiresAt}, At: now})
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/notice"
 	"larder/internal/object"
 	"larder/internal/quota"
 )
@@ -97,8 +98,13 @@ func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 }
 
 // expire ends an expired session and keeps the parts that it received, if any. It does nothing to
-// other sessions.
-func (s *Service) expire(ctx context.Context, r row, received int64) error {
+// other sessions. Then it calls ended, if given, with the moment until which the parts are kept
+// (ms), 0 for none.
+func (s *Service) expire(ctx context.Context, r row, received int64,
+	ended func(tx *db.Tx, r row, keptUntil int64) error) error {
+	if ended == nil {
+		ended = func(*db.Tx, row, int64) error { return nil }
+	}
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		if received > 0 {
 			held := max(received-r.freed, 0)
@@ -106,7 +112,10 @@ func (s *Service) expire(ctx context.Context, r row, received int64) error {
 			if err != nil || !kept {
 				return err
 			}
-			return quota.Release(tx, r.userID, r.bytes-held, r.files)
+			if err := quota.Release(tx, r.userID, r.bytes-held, r.files); err != nil {
+				return err
+			}
+			return ended(tx, r, r.partsKeptUntil())
 		}
 		r, err := expire(tx, r.id, s.nowMs())
 		if errors.Is(err, db.ErrNoRows) {
@@ -115,8 +124,27 @@ func (s *Service) expire(ctx context.Context, r row, received int64) error {
 		if err != nil {
 			return err
 		}
-		return s.releaseAndDiscard(tx, r)
+		if err := s.releaseAndDiscard(tx, r); err != nil {
+			return err
+		}
+		return ended(tx, r, 0)
 	})
+}
+
+// notifyFailed tells the user of a session that has expired. It tells nothing when another session
+// has completed a file at the same path since, or for an upload in one request: its client knows
+// that it failed.
+func (s *Service) notifyFailed(tx *db.Tx, r row, keptUntil int64) error {
+	if r.oneShot {
+		return nil
+	}
+	repeated, err := completedSince(tx, r)
+	if err != nil || repeated {
+		return err
+	}
+	return notice.Insert(tx, notice.Event{ID: s.ids.UUID(), UserID: r.userID, Kind: notice.Upload, Subject: r.id,
+		Params: notice.Params{Path: r.dest.Dir.String(), Name: string(r.dest.Name), KeptUntil: keptUntil},
+		At:     s.nowMs()})
 }
 
 // dropKeptParts gives up the kept parts of an expired session, unless another session has taken
@@ -184,7 +212,7 @@ func (s *Service) sweepExpired(ctx context.Context) error {
 				silent[r.dest.ProviderID] = true
 				continue
 			}
-			if err := s.expire(ctx, r, received); err != nil {
+			if err := s.expire(ctx, r, received, s.notifyFailed); err != nil {
 				return err
 			}
 		}

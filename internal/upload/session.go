@@ -207,7 +207,7 @@ func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) 
 		case r.status == pending && now >= r.expiresAt:
 			var received int64
 			if received, err = s.bytesToKeep(ctx, r); err == nil {
-				err = s.expire(ctx, r, received)
+				err = s.expire(ctx, r, received, nil)
 			}
 		case r.status == expired && now >= r.keptUntil:
 			err = s.dropKeptParts(ctx, r)

@@ -305,6 +305,20 @@ func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool,
 	return n == 1, err
 }
 
+// completedSince reports whether the user has completed another session with the same target since
+// a session was made.
+func completedSince(q db.Querier, r row) (done bool, err error) {
+	err = q.QueryRow(`
+		SELECT EXISTS (
+			SELECT 1 FROM upload_sessions
+			WHERE user_id = $1 AND status = 'completed' AND completed_at >= $2 AND target_path = $3 AND file_name = $4)`,
+		r.userID, r.createdAt, r.dest.Dir.String(), string(r.dest.Name)).Scan(&done)
+	if err != nil {
+		return false, fmt.Errorf("look for a later upload: %w", err)
+	}
+	return done, nil
+}
+
 // endKeeping decides who gets the kept parts of an expired session: a new session, or the
 // collector. db.ErrNoRows when another caller was faster.
 func endKeeping(tx *db.Tx, id string) (row, error) {

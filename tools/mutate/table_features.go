@@ -437,6 +437,25 @@ var features = []mutation{
 		`errors.Join(deleteAvatar(tx, userID), insertAvatar`, `errors.Join(nil, insertAvatar`, api,
 		"^TestAvatar$/^sqlite$"},
 
+	// notifications
+	{"notice-once", "an event is told once", "internal/share/sql.go",
+		`AND COALESCE(reminded_for, 0) <> expires_at`, ``, api, "^TestNotificationOfShares$/^sqlite$"},
+	{"notice-kept", "an account has at most 500 notifications", "internal/notice/notice.go",
+		`deleteBeyond(tx, e.UserID, maxKept)`, `deleteBeyond(tx, e.UserID, 2*maxKept)`, api,
+		"^TestNotificationsEnd$/^sqlite$"},
+	{"notice-account", "the notifications of an account are deleted with it", "internal/lifecycle/handover.go",
+		`if err := notice.DeleteOfUser(tx, id); err != nil {`,
+		`if err := notice.DeleteOfUser(tx, ""); err != nil {`, api,
+		"^TestNotificationsAreDeletedWithAccount$/^sqlite$"},
+	{"notice-owner", "an account marks only its own notifications", "internal/notice/sql.go",
+		"AND user_id = `+db.AfterChunk+` AND", "AND `+db.AfterChunk+` <> '' AND", api,
+		"^TestReadingNotifications$/^sqlite$"},
+	{"notice-quota", "a quota is warned of again only after less was used", "internal/quota/sql_warnings.go",
+		`max_storage - max_storage / 10 - max_storage / 20`, `max_storage - max_storage / 10`, api,
+		"^TestNotificationOfQuota$/^sqlite$"},
+	{"notice-repeated", "an upload that was repeated has not failed", "internal/upload/expiry.go",
+		`if err != nil || repeated {`, `if err != nil || repeated && s == nil {`, api, "^TestNotificationOfFailedUploads$/^sqlite$"},
+
 	// the order of names
 	{"sort-number", "numbers in names count by their value", "internal/vpath/sortkey.go",
 		`key.WriteByte('0' + byte(len(digits)%9))`, `key.WriteByte('0')`, "internal/vpath", "^TestSortKey$"},
