@@ -17,13 +17,14 @@ import (
 // uiPatience is the time limit of all scenarios together.
 const uiPatience = 45 * time.Minute
 
-// The web UI in a browser: the file manager. The three parts run one after another, so they take
+// The web UI in a browser: the file manager. The parts run one after another, so they take
 // one slot of the parallel tests.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	t.Run("Scenarios", func(t *testing.T) { testUIScenarios(t, "files") })
 	t.Run("Kit", testUIKit)
 	t.Run("FirstVisit", testFirstVisit)
+	t.Run("FirstRun", testFirstRun)
 }
 
 // The web UI in a browser: all screens beside the file manager.

@@ -35,6 +35,7 @@ type settingsReply struct {
 	EmailEnabled               bool   `json:"emailEnabled" required:"true"`
 	RequireInviteCode          bool   `json:"requireInviteCode" required:"true"`
 	EnableFreeMode             bool   `json:"enableFreeMode" required:"true"`
+	Setup                      string `json:"setup" required:"true" enum:"steps,checklist,done" description:"An addition. Progress of the first run."`
 }
 
 func viewSettings(s site.Settings) settingsReply {
@@ -47,6 +48,7 @@ func viewSettings(s site.Settings) settingsReply {
 		SMTPHost: s.SMTPHost, SMTPPort: s.SMTPPort, SMTPSecure: s.SMTPSecure, SMTPUser: s.SMTPUser,
 		SMTPFromName: s.SMTPFromName, SMTPFromEmail: s.SMTPFromEmail,
 		EmailEnabled: s.EmailEnabled, RequireInviteCode: s.RequireInviteCode, EnableFreeMode: s.EnableFreeMode,
+		Setup: string(s.Setup),
 	}
 	if s.SMTPPassword != "" {
 		reply.SMTPPassword = hiddenPassword
@@ -83,6 +85,7 @@ type changeSettingsInput struct {
 	EmailEnabled               *bool   `json:"emailEnabled"`
 	RequireInviteCode          *bool   `json:"requireInviteCode"`
 	EnableFreeMode             *bool   `json:"enableFreeMode"`
+	Setup                      *string `json:"setup" enum:"steps,checklist,done" description:"An addition. Progress of the first run: done shows nothing any more."`
 }
 
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
@@ -119,6 +122,7 @@ func (in changeSettingsInput) apply(s *site.Settings) error {
 	s.EmailEnabled = valueOr(in.EmailEnabled, s.EmailEnabled)
 	s.RequireInviteCode = valueOr(in.RequireInviteCode, s.RequireInviteCode)
 	s.EnableFreeMode = valueOr(in.EnableFreeMode, s.EnableFreeMode)
+	s.Setup = site.Setup(valueOr(in.Setup, string(s.Setup)))
 	return nil
 }
 

@@ -29,7 +29,7 @@ func defaultSettings() M {
 		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0,
 		"smtpHost": "", "smtpPort": 587.0, "smtpSecure": false, "smtpUser": "", "smtpPassword": "", "smtpFromName": "",
 		"smtpFromEmail": "", "emailEnabled": false,
-		"requireInviteCode": false, "enableFreeMode": true,
+		"requireInviteCode": false, "enableFreeMode": true, "setup": "steps",
 	}
 }
 
@@ -57,6 +57,7 @@ func TestSettings(t *testing.T) {
 			{"smtpHost": "2001:db8::1", "smtpPort": 65535, "emailEnabled": true},
 			{"smtpHost": "192.0.2.1"}, {"smtpHost": "localhost"}, {"smtpHost": ""},
 			{"requireInviteCode": true, "enableFreeMode": false, "enableCaptcha": false},
+			{"setup": "checklist"}, {"setup": "done"},
 			{"captchaSiteKey": strings.Repeat("x", 500), "smtpUser": strings.Repeat("x", 320),
 				"smtpFromName": strings.Repeat("x", 200)},
 			{"smtpFromEmail": strings.Repeat("a", 250) + "@b.c", "smtpHost": strings.Repeat("a.", 126) + "a",
@@ -110,6 +111,7 @@ func TestBadSettings(t *testing.T) {
 			"allowRegistration": {"true", 1}, "allowGuestAccess": {"false"}, "requireEmailVerification": {0},
 			"enableCaptcha": {"on", true}, "rateLimitEnabled": {1},
 			"smtpSecure": {"true"}, "emailEnabled": {"true"}, "requireInviteCode": {1}, "enableFreeMode": {"x"},
+			"setup": {"", "Steps", "later", true},
 		}
 		for name, values := range bad {
 			for _, value := range values {

@@ -76,6 +76,7 @@ type systemOutcomeReply struct {
 
 type systemReply struct {
 	Version    string               `json:"version" required:"true"`
+	BaseURL    string               `json:"baseUrl" required:"true" description:"The address that links and mails begin with, without a trailing slash."`
 	Replicas   []systemReplicaReply `json:"replicas" required:"true" description:"Replicas seen in the last minute, sorted by id."`
 	Database   systemDatabaseReply  `json:"database" required:"true"`
 	Stores     []systemStoreReply   `json:"stores" required:"true" description:"Stores of all providers, oldest first."`
@@ -90,8 +91,8 @@ type systemReply struct {
 // system reports the state of the installation. It waits at most systemTimeout for stores and
 // counts at most maxCountedRows rows.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
-	reply := systemReply{Version: a.Version, Replicas: []systemReplicaReply{}, Stores: []systemStoreReply{},
-		Warnings: []string{}}
+	reply := systemReply{Version: a.Version, BaseURL: a.BaseURL, Replicas: []systemReplicaReply{},
+		Stores: []systemStoreReply{}, Warnings: []string{}}
 	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts,
 		a.systemStores} {
 		if err := part(c.ctx(), &reply); err != nil {

@@ -34,7 +34,7 @@ func TestSystem(t *testing.T) {
 
 		reply := system()
 		wantFields(t, "data", reply.Object()["data"], "version", "replicas", "database", "stores", "jobs",
-			"garbage", "caches", "lastBackup", "lastFsck", "warnings")
+			"garbage", "caches", "lastBackup", "lastFsck", "warnings", "baseUrl")
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +44,7 @@ func TestSystem(t *testing.T) {
 			engine = "postgres"
 		}
 		wantJSON(t, "version", reply.Value("version"), "1.2.3-test")
+		wantJSON(t, "the base URL", reply.Value("baseUrl"), apptest.BaseURL)
 		wantJSON(t, "replicas", len(reply.Value("replicas").([]any)), len(l.Apps))
 		ids := map[any]bool{}
 		for _, value := range reply.Value("replicas").([]any) {

@@ -3,8 +3,10 @@ package api
 import (
 	"net/http"
 
+	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/secret"
+	"larder/internal/site"
 )
 
 type profileReply struct {
@@ -31,6 +33,7 @@ type mySettingsReply struct {
 	Profile    profileReply    `json:"profile" required:"true"`
 	Appearance appearanceReply `json:"appearance" required:"true"`
 	Quota      quotaReply      `json:"quota" required:"true"`
+	Setup      string          `json:"setup,omitempty" enum:"steps,checklist,done" description:"An addition, for administrators alone. Progress of the first run; checklist in place of steps once the site has a file or another account."`
 }
 
 func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
@@ -47,13 +50,33 @@ func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 		address := avatarAddress(picture)
 		avatar = &address
 	}
+	setup, err := c.setup()
 	u := c.user
 	return mySettingsReply{
 		profileReply{u.ID, u.Username, u.Email, u.EmailVerified, u.DisplayName, u.AvatarURL, avatar, u.DefaultPath,
 			u.Locale, string(u.Role), u.CreatedAt},
 		appearanceReply{u.Theme, u.AccentColor, u.EnableBlur},
 		used,
-	}, nil
+		string(setup),
+	}, err
+}
+
+// setup returns the progress of the first run for an administrator, "" for other accounts. The
+// steps are due only while the site is untouched, so that no site that was set up by the API begins
+// with them.
+func (c *call) setup() (site.Setup, error) {
+	if c.user.Role != access.Admin {
+		return "", nil
+	}
+	settings, err := c.settings()
+	if err != nil || settings.Setup != site.SetupSteps {
+		return settings.Setup, err
+	}
+	used, err := c.a.Lifecycle.InUse(c.ctx())
+	if used {
+		return site.SetupChecklist, err
+	}
+	return site.SetupSteps, err
 }
 
 type changeMySettingsInput struct {

@@ -141,6 +141,7 @@ func (a *App) waitForHandlers() {
 func (a *App) seed(ctx context.Context) error {
 	cfg := a.Config
 	settings := site.Defaults()
+	settings.Setup = site.SetupSteps
 	settings.AllowRegistration = cfg.AllowRegistration
 	settings.RateLimitEnabled, settings.RateLimitRequestsPerMinute = cfg.RateLimitEnabled, cfg.RateLimitPerMinute
 	password := cfg.AdminPassword

@@ -5,6 +5,7 @@ import (
 
 	"larder/internal/account"
 	"larder/internal/files"
+	"larder/internal/quota"
 )
 
 // ProviderUsage is the number of files in a provider and their bytes.
@@ -41,4 +42,15 @@ func (s *Service) Statistics(ctx context.Context) (st Statistics, err error) {
 		st.Storage = append(st.Storage, ProviderUsage{p.ID, p.Name, by[p.ID]})
 	}
 	return st, nil
+}
+
+// InUse reports whether the site has an account besides the first one, or a file.
+func (s *Service) InUse(ctx context.Context) (bool, error) {
+	q := s.cfg.DB.Read(ctx)
+	accounts, err := account.Count(q)
+	if err != nil || accounts > 1 {
+		return accounts > 1, err
+	}
+	_, stored, err := quota.Total(q)
+	return stored > 0, err
 }

@@ -58,6 +58,8 @@ func (s Settings) Check() error {
 		return fault.InvalidField("siteFavicon", "siteFavicon is an http(s) address, a path of this site, or empty.")
 	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
 		return fault.InvalidField("rateLimitRequestsPerMinute", "The rate limit is 1 to 10000 requests a minute.")
+	case s.Setup != SetupSteps && s.Setup != SetupChecklist && s.Setup != SetupDone:
+		return fault.InvalidField("setup", "setup is steps, checklist or done.")
 	}
 	return s.checkMail()
 }

@@ -35,6 +35,7 @@ type Settings struct {
 	EmailEnabled               bool
 	RequireInviteCode          bool
 	EnableFreeMode             bool
+	Setup                      Setup
 	SMTPHost                   string
 	SMTPPort                   int
 	SMTPSecure                 bool // TLS from the first byte on; else STARTTLS
@@ -44,7 +45,17 @@ type Settings struct {
 	SMTPFromEmail              string
 }
 
-// Defaults returns the settings of a new service: no registration, guest access on, rate limits on.
+// Setup is the progress of administrators through the first run of the site.
+type Setup string
+
+const (
+	SetupSteps     Setup = "steps"     // the first steps are due
+	SetupChecklist Setup = "checklist" // the steps are over; the rest is a list on the dashboard
+	SetupDone      Setup = "done"      // the list is finished or dismissed
+)
+
+// Defaults returns the settings of a service: no registration, guest access on, rate limits on. The
+// first run is over, as in sites that are older than that setting; the first start sets SetupSteps.
 func Defaults() Settings {
 	return Settings{
 		SiteTitle:                  "Larder",
@@ -52,6 +63,7 @@ func Defaults() Settings {
 		RateLimitEnabled:           true,
 		RateLimitRequestsPerMinute: 600,
 		EnableFreeMode:             true,
+		Setup:                      SetupDone,
 		SMTPPort:                   587,
 	}
 }
@@ -79,6 +91,7 @@ func (s *Settings) fields() []field {
 		{"emailEnabled", &s.EmailEnabled},
 		{"requireInviteCode", &s.RequireInviteCode},
 		{"enableFreeMode", &s.EnableFreeMode},
+		{"setup", &s.Setup},
 		{"smtpHost", &s.SMTPHost},
 		{"smtpPort", &s.SMTPPort},
 		{"smtpSecure", &s.SMTPSecure},

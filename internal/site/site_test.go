@@ -29,6 +29,7 @@ var changedSettings = site.Settings{
 	RateLimitRequestsPerMinute: 10000,
 	EmailEnabled:               true,
 	RequireInviteCode:          true,
+	Setup:                      site.SetupSteps,
 	SMTPHost:                   "mail.example.org",
 	SMTPPort:                   465,
 	SMTPSecure:                 true,
@@ -78,6 +79,7 @@ func TestEmptyDatabaseMeansDefaults(t *testing.T) {
 			RateLimitEnabled:           true,
 			RateLimitRequestsPerMinute: 600,
 			EnableFreeMode:             true,
+			Setup:                      site.SetupDone, // the site is older than the setting
 			SMTPPort:                   587,
 		}
 		if got := current(t, d, site.New(d, testKeyring)); got != want {

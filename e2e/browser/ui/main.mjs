@@ -11,7 +11,8 @@
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
-//     suite: the scenarios to run: files (the file manager), accounts (all other screens), kit
+//     suite: the scenarios to run: files (the file manager), accounts (all other screens), kit,
+//         firstrun (the first steps of a new site)
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
@@ -32,6 +33,7 @@ import * as commands from './commands.mjs'
 import * as copying from './copying.mjs'
 import * as errorpages from './errorpages.mjs'
 import * as files from './files.mjs'
+import * as firstrun from './firstrun.mjs'
 import * as guests from './guests.mjs'
 import * as interruptions from './interruptions.mjs'
 import * as journey from './journey.mjs'
@@ -100,6 +102,7 @@ const suites = {
     adminLogs,
   ],
   kit: [kit],
+  firstrun: [firstrun],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)
 for (const { name, forms, run, lan } of scenarios) {

@@ -11,7 +11,8 @@ import type { MenuItem } from "./ui/menu";
 
 export const languageNames: Record<Locale, string> = { "zh-CN": "简体中文", "en-US": "English" };
 
-function change(to: { theme?: Theme; locale?: Locale }): void {
+/** Shows a theme or a language, and stores it in the account. */
+export function changeLook(to: { theme?: Theme; locale?: Locale }): void {
   void setLook(to);
   void keepLook(to);
 }
@@ -20,7 +21,7 @@ export function languageItems(): MenuItem[] {
   return locales.map((name) => ({
     label: languageNames[name],
     checked: locale() === name,
-    run: () => change({ locale: name }),
+    run: () => changeLook({ locale: name }),
   }));
 }
 
@@ -28,7 +29,7 @@ export function themeItems(): MenuItem[] {
   return themes.map((name) => ({
     label: t.common.themes[name],
     checked: look.theme === name,
-    run: () => change({ theme: name }),
+    run: () => changeLook({ theme: name }),
   }));
 }
 

@@ -6,12 +6,29 @@ import shield from "lucide:shield-check";
 import { t } from "./i18n.svelte";
 import { session } from "./session.svelte";
 
-export function screens(): { href: string; label: string; icon: string }[] {
+interface Screen {
+  href: string;
+  label: string;
+  icon: string;
+  /** Why the link has a mark, "" for none. */
+  mark?: string;
+}
+
+export function screens(): Screen[] {
   return [
     { href: "/app/files", label: t.shell.files, icon: folder },
     { href: "/app/shares", label: t.shell.shares, icon: share },
     { href: "/app/keys", label: t.shell.keys, icon: keyRound },
-    ...(session.me?.profile.role === "admin" ? [{ href: "/app/admin", label: t.shell.admin, icon: shield }] : []),
+    ...(session.me?.profile.role === "admin"
+      ? [
+          {
+            href: "/app/admin",
+            label: t.shell.admin,
+            icon: shield,
+            mark: session.me.setup === "done" ? "" : t.shell.setUp,
+          },
+        ]
+      : []),
   ];
 }
 

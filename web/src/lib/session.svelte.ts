@@ -13,6 +13,7 @@ import {
   whoIsSignedIn,
   type Schemas,
 } from "./api";
+import { locale } from "./i18n.svelte";
 import { setLook } from "./look.svelte";
 import { announce, onAnnouncement } from "./tabs";
 
@@ -145,12 +146,12 @@ export async function changeSettings(to: Settings): Promise<void> {
   stored = storing.catch(() => undefined);
   await storing;
   if (!session.me) return;
-  const { profile, appearance, quota } = session.me;
+  const { profile, appearance } = session.me;
   const within = <Part extends object>(part: Part): Part => ({
     ...part,
     ...Object.fromEntries(Object.entries(to).filter(([name]) => name in part)),
   });
-  session.me = { profile: within(profile), appearance: within(appearance), quota };
+  session.me = { ...session.me, profile: within(profile), appearance: within(appearance) };
 }
 
 /** Shows another picture of the account; null for none. */
@@ -174,6 +175,8 @@ export async function signIn(username: string, password: string, captchaToken?: 
   forgetCsrf();
   const me = await settings();
   if (!me) throw new Failure("UNAUTHORIZED", "The browser did not keep the session.");
+  // the administrator of a new site has not chosen a language for the account yet
+  if (me.setup === "steps") chosen = { locale: locale(), ...chosen };
   me.profile.locale = chosen.locale ?? me.profile.locale;
   me.appearance.theme = chosen.theme ?? me.appearance.theme;
   announce(me.profile.id);

@@ -113,9 +113,12 @@ class Uploads {
   }
 
   /** Opens a file or folder chooser and uploads the choice. Call it from a click or a key. */
-  async pick(target: string, { folder = false } = {}): Promise<void> {
+  async pick(
+    target: string,
+    { folder = false, ...how }: { folder?: boolean; done?: (entry: Entry) => void } = {},
+  ): Promise<void> {
     const { files, folders } = await choose(folder);
-    if (files.length > 0 || folders.length > 0) await this.add(files, target, { folders });
+    if (files.length > 0 || folders.length > 0) await this.add(files, target, { folders, ...how });
   }
 
   /**

@@ -7,6 +7,7 @@ export const shell: typeof zh = {
   shares: "My shares",
   keys: "API keys",
   admin: "Administration",
+  setUp: "something is still worth doing",
   account: "Account",
   settings: "Settings",
   signOut: "Sign out everywhere",

@@ -5,6 +5,7 @@ export const shell = {
   shares: "我的分享",
   keys: "API 密钥",
   admin: "管理",
+  setUp: "还有待办事项",
   account: "账户",
   settings: "设置",
   signOut: "在所有设备上退出登录",

@@ -6,8 +6,8 @@ import type { Entry, Offered } from "../../lib/uploads.svelte";
 
 const load = () => import("../../lib/uploads.svelte").then(({ uploads }) => uploads);
 
-/** Lets the user choose files, or a folder, and uploads them. */
-export function pickUploads(path: string, how: { folder: boolean }): void {
+/** Lets the user choose files, or a folder, and uploads them. `done` is called for each file. */
+export function pickUploads(path: string, how: { folder: boolean; done?: (entry: Entry) => void }): void {
   void load().then(
     (uploads) => uploads.pick(path, how),
     () => undefined, // the listener of vite:preloadError tells the user

@@ -7,6 +7,7 @@ import { invites } from "./invites";
 import { logs } from "./logs";
 import { mounts } from "./mounts";
 import { rules } from "./rules";
+import { setup } from "./setup";
 import { shares } from "./shares";
 import { site } from "./site";
 import { storage } from "./storage";
@@ -21,6 +22,7 @@ export const admin: typeof zh = {
   logs,
   mounts,
   rules,
+  setup,
   shares,
   site,
   storage,

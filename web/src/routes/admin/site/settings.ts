@@ -1,8 +1,9 @@
 /** The form of the site settings. */
-import type { Schemas } from "../../../lib/api";
+import { client, take, type Schemas } from "../../../lib/api";
 import { t } from "../../../lib/i18n.svelte";
+import { session } from "../../../lib/session.svelte";
 
-export type Settings = Schemas["ApiSettingsReply"];
+export type Settings = Omit<Schemas["ApiSettingsReply"], "setup">;
 
 /** The settings as fields show them: numbers as text, the password empty. */
 export type Form = { [Name in keyof Settings]: Settings[Name] extends boolean ? boolean : string };
@@ -45,4 +46,9 @@ export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> 
     ...(!whole(form.rateLimitRequestsPerMinute, 10_000) && { rateLimitRequestsPerMinute: requests }),
     ...(!whole(form.smtpPort, 65_535) && { smtpPort }),
   };
+}
+
+/** Shows the new title and logo; after a failure they appear with the next page. */
+export async function showSite(): Promise<void> {
+  session.site = await take(client.GET("/api/public/settings")).catch(() => session.site);
 }
