@@ -374,3 +374,35 @@ func TestOwnershipDoesNotRevealFolders(t *testing.T) {
 		})
 	})
 }
+
+func TestFolderRevision(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		const home = "/home/alice"
+		revision := func(who *apptest.Client) *apptest.Reply { return who.Get("/api/files/revision?path=" + home) }
+		mkdir(alice, home, "trip")
+		before := revision(alice).OK(200)
+		wantJSON(t, "entries", before.Value("total"), 1)
+		if id := before.Text("revision"); len(id) != 32 || revision(alice).Text("revision") != id {
+			t.Errorf("revision %q, and then another one", id)
+		}
+		alice.Upload(home, "a.jpg", []byte("x"))
+		after := revision(alice).OK(200)
+		wantJSON(t, "entries", after.Value("total"), 2)
+		if after.Text("revision") == before.Text("revision") {
+			t.Errorf("an upload leaves the revision %s", after.Text("revision"))
+		}
+		wantJSON(t, "entries of the root", alice.Get("/api/files/revision").OK(200).Value("total"), 3)
+
+		revision(bob).Fails(403, "FORBIDDEN")
+		revision(l.Client(t)).Fails(401, "UNAUTHORIZED")
+		alice.Get("/api/files/revision?path=/home/alice/absent").Fails(404, "NOT_FOUND")
+		alice.Get("/api/files/revision?path=/home/alice/a.jpg").Fails(404, "NOT_FOUND")
+		alice.Get("/api/files/revision?path=home").Fails(400, "VALIDATION_ERROR")
+		alice.Get("/api/files/revision?path=/home/../home").Fails(400, "VALIDATION_ERROR")
+		blind := alice.Key(M{"uploadPath": home, "permissions": []string{"write"}})
+		revision(blind).Fails(403, "FORBIDDEN") // abuse case C32
+		revision(alice.Key(M{"uploadPath": home})).OK(200)
+	})
+}

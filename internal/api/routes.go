@@ -42,6 +42,9 @@ func (a *API) routeTable() []route {
 		// File endpoints
 		get("/api/files", jsonRoute(200, a.listFiles)).withAuth(sessionOrKeyAuth).withCompression().
 			withSummary("List or search a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
+		get("/api/files/revision", jsonRoute(200, a.folderRevision)).withAuth(sessionOrKeyAuth).
+			withSummary("State of a folder's listing, to notice changes by others").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		post("/api/files/folder", jsonRoute(201, a.createFolder)).withAuth(sessionOrKeyAuth).
 			withSummary("Create a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound,
 			fault.AlreadyExists, fault.QuotaExceeded),

@@ -126,6 +126,8 @@ var matrix = []routeRow{
 	{"POST", "/api/files/{id}/copy", sessionOrKeyAuth, func(o ownedItems) (string, any) {
 		return "/api/files/" + o.file + "/copy", M{"targetPath": "/home/owner", "newName": "copied " + o.name}
 	}, "401 200 403 200 403 403 403 403 403 401 401 401 401 401", true},
+	{"GET", "/api/files/revision", sessionOrKeyAuth, fixedRequest("/api/files/revision?path=/home/owner", nil),
+		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
 	{"GET", "/api/files/jobs", sessionOrKeyAuth, fixedRequest("/api/files/jobs", nil),
 		"401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth,

@@ -50,32 +50,14 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if err := q.check(); err != nil {
 		return Listing{}, err
 	}
-	var n node
-	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-		n, version, err = v.find(t.DB.Read(ctx), q.Path)
-		return version, err
-	})
-	if err != nil {
-		return Listing{}, err
-	}
-	e, err := t.viewerOf(ctx, v, a)
-	if err != nil {
-		return Listing{}, err
-	}
-	e.Shared = q.sharedFolderID != ""
-	if e.Shared && !n.within(q.sharedFolderID) {
-		return Listing{}, noFolder()
-	}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1,
-		shared: e.Shared}
-	f, err := l.enter(&n, q.Path)
+	l, n, f, err := t.openFolder(ctx, a, q.Path, q.sharedFolderID)
 	if err != nil {
 		return Listing{}, err
 	}
 	var listing Listing
 	l.order = sortOrder{key: q.Sort, desc: q.Order == "desc"}
 	if f.id != "" {
-		folder := v.entry(a, &n.row, f.target)
+		folder := l.entry(a, &n.row, f.target)
 		listing.Mount, listing.Folder = &n.mount, &folder
 	}
 	if q.Sort == "" {
@@ -90,12 +72,9 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	case "file":
 		l.kind = fileKind
 	}
-	if err := l.readRoots(); err != nil {
-		return Listing{}, err
-	}
 	var parts []listPortion
 	if q.Search != "" {
-		parts, err = l.search(f, &n, q.Search)
+		parts, err = l.search(f, n, q.Search)
 	} else {
 		parts, err = l.children(f)
 	}
@@ -108,9 +87,38 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	}
 	listing.Total, listing.Items = int(total), make([]Entry, len(seen))
 	for i := range seen {
-		listing.Items[i] = v.entry(a, &seen[i].row, seen[i].target)
+		listing.Items[i] = l.entry(a, &seen[i].row, seen[i].target)
 	}
 	return listing, nil
+}
+
+// openFolder looks up a folder, virtual ones included, for a listing of both kinds without an order.
+// sharedFolderID is that of ListQuery. Faults: NotFound, Forbidden, PasswordRequired.
+func (t *Tree) openFolder(ctx context.Context, a access.Actor, path vpath.Path, sharedFolderID string) (
+	*lister, *node, listedFolder, error) {
+	var n node
+	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
+		n, version, err = v.find(t.DB.Read(ctx), path)
+		return version, err
+	})
+	if err != nil {
+		return nil, nil, listedFolder{}, err
+	}
+	e, err := t.viewerOf(ctx, v, a)
+	if err != nil {
+		return nil, nil, listedFolder{}, err
+	}
+	e.Shared = sharedFolderID != ""
+	if e.Shared && !n.within(sharedFolderID) {
+		return nil, nil, listedFolder{}, noFolder()
+	}
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(path), kind: -1,
+		shared: e.Shared}
+	f, err := l.enter(&n, path)
+	if err != nil {
+		return nil, nil, listedFolder{}, err
+	}
+	return &l, &n, f, l.readRoots()
 }
 
 func (q *ListQuery) check() error {

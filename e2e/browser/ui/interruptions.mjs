@@ -4,6 +4,7 @@ import { createFolder, enter } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
 import { equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
+import { stranger } from './stranger.mjs'
 
 const texts = (...names) => names.map((name) => ({ name, bytes: btoa('a few words') }))
 
@@ -49,10 +50,11 @@ async function formSurvives(page, config) {
   await page.getByRole('gridcell', { name: /^A title/ }).waitFor()
 }
 
-// Other users delete a file, and then the folder: the page notices it when it becomes visible again
-// or when an action fails, and keeps the text that is being typed.
+// Other users delete a file, and then the folder: a page that has not noticed it yet does so when it
+// becomes visible again or when an action fails, and keeps the text that is being typed.
 async function othersChange(page, config) {
   const say = labels[config.language]
+  await page.route('**/api/files/revision?*', () => undefined) // without an answer
   const folder = await openFolder(page, config, 'Shared', ['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   const look = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await remove(page, folder, 'a.txt')
@@ -104,6 +106,39 @@ async function othersChange(page, config) {
   await page.getByRole('button', { name: say.newFolder }).click()
   await page.getByRole('textbox', { name: say.folderName }).press('Enter')
   await page.getByRole('heading', { name: say.noFolder }).waitFor()
+}
+
+// Two people have the same folder open. Each sees what the other does, without a reload: a new
+// folder, another name, a deletion, and the end of the folder itself.
+async function sideBySide(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'Together', texts('plan.txt'), '/public')
+  await page.goto(`/app/files${folder}`)
+  const lin = { ...config, language: 'zh-CN', username: config.users['zh-CN'] }
+  const other = await stranger(page, lin)
+  await enter(other, lin, folder)
+  const cell = (on, name) => on.getByRole('gridcell', { name })
+  for (const one of [page, other]) await cell(one, /^plan\.txt/).waitFor()
+
+  await page.getByRole('button', { name: say.newFolder }).click()
+  await page.getByRole('textbox', { name: say.folderName }).fill('Pictures')
+  await page.getByRole('textbox', { name: say.folderName }).press('Enter')
+  await cell(other, /^Pictures/).waitFor()
+
+  await cell(other, /^plan\.txt/).click()
+  await other.keyboard.press('F2')
+  await other.getByRole('textbox', { name: labels['zh-CN'].newName }).fill('agenda.txt')
+  await other.keyboard.press('Enter')
+  await cell(page, /^agenda\.txt/).waitFor()
+  await cell(page, /^plan\.txt/).waitFor({ state: 'detached' })
+
+  await remove(page, folder, 'agenda.txt')
+  await cell(other, /^agenda\.txt/).waitFor({ state: 'detached' })
+  await remove(page, '/public', 'Together')
+  await page.getByRole('heading', { name: say.noFolder }).waitFor()
+  await other.getByRole('heading', { name: labels['zh-CN'].noFolder }).waitFor()
+  await other.context().close()
 }
 
 // A folder that could not load while offline loads when the network is back.
@@ -215,6 +250,7 @@ export const scenarios = [
   { name: 'stays when something is dropped', forms: once, run: drops },
   { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
   { name: 'notices what others change', forms: once, run: othersChange },
+  { name: 'shows what another person does', forms: once, run: sideBySide },
   { name: 'shows a folder when the network is back', forms: once, run: networkReturns },
   { name: 'shows a folder when the server is back', forms: once, run: serverReturns },
   { name: 'says that a page is out of date', forms: once, run: outdated },

@@ -31,7 +31,7 @@ export type Panel =
 const fewEnough = 2000;
 
 /** Codes after which a folder cannot be shown any more. */
-const ended = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
+export const gone = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
 
 export class Browser {
   readonly path: string;
@@ -174,7 +174,7 @@ export class Browser {
     } catch (cause) {
       if (!(cause instanceof Failure)) return;
       // If the folder is gone or access was lost, the screen shows that instead of the old entries.
-      if (ended.includes(cause.code)) {
+      if (gone.includes(cause.code)) {
         selection.set([], 0);
         listing.failed = cause;
       } else listing.problem = cause;
