@@ -88,6 +88,14 @@ func BenchmarkMillion(b *testing.B) {
 					}
 				}
 			}
+			b.Run("revision", func(b *testing.B) {
+				for b.Loop() {
+					r, err := h.tree.Revision(b.Context(), h.ann, flat)
+					if err != nil || r.Total != all {
+						b.Fatal(r, err)
+					}
+				}
+			})
 			measure("search/one", h.ann, files.ListQuery{Path: flat, Search: "Photo 123456."}, 1)
 			measure("search/all", h.ann, files.ListQuery{Path: flat, Search: "o"}, 1_000_000)
 			measure("search/all/time", h.ann, files.ListQuery{Path: flat, Search: "o", Sort: "time", Page: 5000},
