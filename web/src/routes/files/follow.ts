@@ -1,7 +1,9 @@
 /** Notices changes of the open folder by other people and programs. */
-import { client, Failure, take } from "../../lib/api";
+import { accountHeaders, type Schemas } from "../../lib/api";
 import { session } from "../../lib/session.svelte";
 import { gone } from "./browser.svelte";
+
+type Answer = { data?: Schemas["ApiFolderRevisionReply"]; error?: { code: string } };
 
 /** The first request, ms after the folder is shown. */
 const first = 500;
@@ -39,13 +41,19 @@ export function follow(path: string, total: () => number, changed: () => void): 
 
 /**
  * The state of a folder, also that it cannot be listed any more; undefined if the server does not
- * tell it.
+ * tell it. The request is not one of the user's: its failures are not reported, and a session that
+ * has ended is left to the next action.
  */
 async function stateOf(path: string, signal: AbortSignal): Promise<{ id: string; total: number } | undefined> {
   try {
-    const { revision, total } = await take(client.GET("/api/files/revision", { params: { query: { path } }, signal }));
-    return { id: revision, total };
-  } catch (cause) {
-    return cause instanceof Failure && gone.includes(cause.code) ? { id: cause.code, total: -1 } : undefined;
+    const answer = await fetch(`/api/files/revision?path=${encodeURIComponent(path)}`, {
+      headers: accountHeaders(),
+      signal,
+    });
+    const { data, error } = (await answer.json()) as Answer;
+    if (data) return { id: data.revision, total: data.total };
+    return error && gone.includes(error.code) ? { id: error.code, total: -1 } : undefined;
+  } catch {
+    return undefined;
   }
 }
