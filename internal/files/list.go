@@ -92,8 +92,8 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	return listing, nil
 }
 
-// openFolder looks up a folder, virtual ones included, for a listing of both kinds without an order.
-// sharedFolderID is that of ListQuery. Faults: NotFound, Forbidden, PasswordRequired.
+// openFolder looks up a folder, virtual ones included, for a listing of both kinds, without an
+// order. sharedFolderID is that of ListQuery. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) openFolder(ctx context.Context, a access.Actor, path vpath.Path, sharedFolderID string) (
 	*lister, *node, listedFolder, error) {
 	var n node

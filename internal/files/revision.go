@@ -8,7 +8,6 @@ import (
 	"hash"
 
 	"larder/internal/access"
-	"larder/internal/db"
 	"larder/internal/vpath"
 )
 
@@ -19,8 +18,8 @@ type Revision struct {
 }
 
 // Revision returns the state of the listing of a folder for an actor. It reads one index and none
-// of the entries, except where rules decide about each name. A change that gives an entry the
-// content and the time of another one at the same moment may leave the ID as it is. Faults: those of
+// of the entries, except where rules decide about each name. Changes that leave the number, the sum
+// of the sizes and that of the times of all entries as they were are not noticed. Faults: those of
 // List.
 func (t *Tree) Revision(ctx context.Context, a access.Actor, path vpath.Path) (Revision, error) {
 	l, n, f, err := t.openFolder(ctx, a, path, "")
@@ -56,19 +55,6 @@ func writeState(digest hash.Hash, s *visibleEntry) {
 	fmt.Fprintf(digest, "%q %q %d\n", s.target.Path.String(), s.row.id, s.row.updated)
 }
 
-// entrySums describes a set of entries: any change of an entry raises its time.
-type entrySums struct{ count, newest, times, sizes int64 }
-
-// timeModulus keeps the sum of a billion times below 2^63.
-const timeModulus = 1_000_000_007
-
-func (s *entrySums) add(r *row) {
-	s.count++
-	s.newest = max(s.newest, r.updated)
-	s.times += r.updated % timeModulus
-	s.sizes += r.size
-}
-
 // sums describes the entries of the portion that the actor may see.
 func (p *folderPortion) sums() (sums entrySums, err error) {
 	switch {
@@ -83,19 +69,4 @@ func (p *folderPortion) sums() (sums entrySums, err error) {
 		return sums, err
 	}
 	return p.selection.sums(p.q)
-}
-
-// sums reads entrySums of the selected entries from the index.
-func (sel *selection) sums(q db.Querier) (sums entrySums, err error) {
-	var s statement
-	fmt.Fprintf(&s, `
-		SELECT COUNT(*), COALESCE(MAX(e.updated_at), 0), CAST(COALESCE(SUM(e.updated_at %% %d), 0) AS BIGINT),
-			CAST(COALESCE(SUM(e.size), 0) AS BIGINT)
-		FROM entries e
-		WHERE `, timeModulus)
-	sel.where(&s)
-	if err = q.QueryRow(s.String(), s.args...).Scan(&sums.count, &sums.newest, &sums.times, &sums.sizes); err != nil {
-		return entrySums{}, fmt.Errorf("read the state of a folder: %w", err)
-	}
-	return sums, nil
 }

@@ -50,8 +50,8 @@ async function formSurvives(page, config) {
   await page.getByRole('gridcell', { name: /^A title/ }).waitFor()
 }
 
-// Other users delete a file, and then the folder: a page that has not noticed it yet does so when it
-// becomes visible again or when an action fails, and keeps the text that is being typed.
+// Other users delete a file, and then the folder: a page that has not noticed it yet does so when
+// it becomes visible again or when an action fails, and keeps the text that is being typed.
 async function othersChange(page, config) {
   const say = labels[config.language]
   await page.route('**/api/files/revision?*', () => undefined) // without an answer
