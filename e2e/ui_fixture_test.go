@@ -88,13 +88,17 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		s.reset(t)
 	case "expireUploads":
 		s.expire(t)
-	case "createBucket": // for an administrator to connect
+	case "createBucket": // for an administrator or a visitor to connect
 		s.bucket = s3test.New(t)
 		return s.bucket
 	case "allowSite": // the pages of the first service, in that bucket
 		allowPages(t, s.bucket, s.site.url)
 	case "bucketKeys":
 		return s.bucket.Keys(t)
+	case "emptyBucket":
+		s.emptyBucket(t)
+	case "expireFree": // all sessions of free mode
+		s.exec(t, "UPDATE free_sessions SET expires_at = created_at")
 	case "createStores":
 		s.stores(t)
 	case "sums":
@@ -103,6 +107,17 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		t.Fatalf("a scenario asks for %q", what)
 	}
 	return nil
+}
+
+// emptyBucket deletes the objects of the bucket, as another client of it would.
+func (s *uiFixture) emptyBucket(t *testing.T) {
+	t.Helper()
+	for _, key := range s.bucket.Keys(t) {
+		_, err := s.bucket.SDK(t).DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket.Name, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // createAccount creates an account of its own for a scenario, in a language, and returns its name.

@@ -40,7 +40,7 @@ func TestUIAccounts(t *testing.T) {
 func testUIScenarios(t *testing.T, suite string) {
 	s := newSite(t)
 	s.set("SSL_CERT_FILE", mailRoots(t), "LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8",
-		"LARDER_GARBAGE_GRACE", "1ms")
+		"LARDER_FREE_MODE_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8", "LARDER_GARBAGE_GRACE", "1ms")
 	p := s.start(t)
 	st := &uiFixture{site: p, keyed: createContent(t, p)}
 	run := object{"base": p.url, "users": uiUsers, "password": adminPassword, "suite": suite}

@@ -193,6 +193,7 @@ func TestFreeModeReachesPublicAddressesOnly(t *testing.T) {
 	} {
 		reply := l.Client(t).Post("/api/free-mode/init", freeFields(bucket, M{"endpoint": endpoint})).
 			Fails(400, "VALIDATION_ERROR")
+		wantJSON(t, endpoint, reply.Object()["error"].(map[string]any)["field"], "endpoint")
 		said := errorMessage(t, reply)
 		if message != "" && said != message {
 			t.Errorf("%s: %s", endpoint, said)
@@ -254,6 +255,8 @@ func TestFreeModeConnectionTest(t *testing.T) {
 				len(visitor.Cookies) != 0 {
 				t.Errorf("%s: %s", name, reply.Body)
 			}
+			field := map[string]string{refused: "secretAccessKey", nothing: "endpoint"}[c.want]
+			wantJSON(t, name, reply.Object()["error"].(map[string]any)["field"], field)
 			if c.want == nothing && took < 4900*time.Millisecond {
 				t.Errorf("%s: answered after %v", name, took)
 			}

@@ -155,7 +155,7 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	// one message for all refusals, so that a visitor cannot find out which names exist in the
 	// internal network
 	if err := s.Egress.Check(ctx, endpoint); err != nil {
-		return fault.New(fault.Invalid,
+		return fault.InvalidField("endpoint",
 			"The endpoint must be a public http(s) address, at a port that object stores use.")
 	}
 	return nil
@@ -177,10 +177,12 @@ func (s *Service) connect(ctx context.Context, session Session) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &refusal) && credentialErrors[refusal.Code]:
-		return fault.New(fault.ConnectionRefused, "The store rejected the access keys or the bucket.")
+		return fault.InField(
+			fault.New(fault.ConnectionRefused, "The store rejected the access keys or the bucket."), "secretAccessKey")
 	}
 	<-ctx.Done()
-	return fault.New(fault.ConnectionRefused, "No S3-compatible store answered at the endpoint within 5 seconds.")
+	return fault.InField(
+		fault.New(fault.ConnectionRefused, "No S3-compatible store answered at the endpoint within 5 seconds."), "endpoint")
 }
 
 // credentialErrors are the S3 error codes for wrong keys, a wrong bucket or a wrong region.

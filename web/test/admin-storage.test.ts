@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { coveredThrough, standings, tidyPath } from "../src/routes/admin/mounts/overlaps";
 import { corsRules } from "../src/routes/admin/storage/cors";
-import { followRegion, placeOf, presets, vendorOf, vendors } from "../src/routes/admin/storage/vendors";
+import { placeOf } from "../src/routes/admin/storage/provider";
+import { followRegion, presets, vendorOf, vendors } from "../src/lib/vendors";
 
 test("a stored storage is recognized by the endpoint of its vendor", () => {
   for (const vendor of vendors) {

@@ -34,6 +34,7 @@ import * as copying from './copying.mjs'
 import * as errorpages from './errorpages.mjs'
 import * as files from './files.mjs'
 import * as firstrun from './firstrun.mjs'
+import * as free from './free.mjs'
 import * as guests from './guests.mjs'
 import * as interruptions from './interruptions.mjs'
 import * as journey from './journey.mjs'
@@ -91,6 +92,7 @@ const suites = {
     share,
     shares,
     guests,
+    free,
     keys,
     settings,
     admin,

@@ -6,11 +6,13 @@ import { untrack } from "svelte";
 import type { FirstMessages } from "../messages/zh-CN";
 import type { admin } from "../messages/zh-CN/admin";
 import type { credentials } from "../messages/zh-CN/credentials";
+import type { free } from "../messages/zh-CN/free";
 import type { keys } from "../messages/zh-CN/keys";
 import type { panels } from "../messages/zh-CN/panels";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
+import type { stores } from "../messages/zh-CN/stores";
 import type { ui } from "../messages/zh-CN/ui";
 import type { viewer } from "../messages/zh-CN/viewer";
 import type { welcome } from "../messages/zh-CN/welcome";
@@ -22,11 +24,13 @@ export type Locale = (typeof locales)[number];
 interface LaterMessages {
   admin: typeof admin;
   credentials: typeof credentials;
+  free: typeof free;
   keys: typeof keys;
   panels: typeof panels;
   settings: typeof settings;
   share: typeof share;
   shares: typeof shares;
+  stores: typeof stores;
   ui: typeof ui;
   viewer: typeof viewer;
   welcome: typeof welcome;
@@ -44,6 +48,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
     "zh-CN": () => import("../messages/zh-CN/credentials"),
     "en-US": () => import("../messages/en-US/credentials"),
   },
+  free: { "zh-CN": () => import("../messages/zh-CN/free"), "en-US": () => import("../messages/en-US/free") },
   keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
   settings: {
@@ -52,6 +57,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   },
   share: { "zh-CN": () => import("../messages/zh-CN/share"), "en-US": () => import("../messages/en-US/share") },
   shares: { "zh-CN": () => import("../messages/zh-CN/shares"), "en-US": () => import("../messages/en-US/shares") },
+  stores: { "zh-CN": () => import("../messages/zh-CN/stores"), "en-US": () => import("../messages/en-US/stores") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
   viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },
   welcome: { "zh-CN": () => import("../messages/zh-CN/welcome"), "en-US": () => import("../messages/en-US/welcome") },

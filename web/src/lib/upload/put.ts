@@ -29,6 +29,7 @@ interface Sent {
 }
 
 interface How {
+  method?: "PUT" | "POST";
   headers?: Record<string, string>;
   /** Receives the number of bytes of this body that were sent. */
   progress: (loaded: number) => void;
@@ -36,10 +37,14 @@ interface How {
 }
 
 /**
- * Sends one PUT. Rejects with a Failure NETWORK when no response comes, and with the signal's
- * reason.
+ * Sends one request, PUT by default. Rejects with a Failure NETWORK when no response comes, and
+ * with the signal's reason.
  */
-function request(url: string, body: Blob, { headers = {}, progress, signal }: How): Promise<Sent> {
+export function request(
+  url: string,
+  body: Blob,
+  { method = "PUT", headers = {}, progress, signal }: How,
+): Promise<Sent> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const xhr = new XMLHttpRequest();
@@ -62,7 +67,7 @@ function request(url: string, body: Blob, { headers = {}, progress, signal }: Ho
       xhr.abort();
       reject(signal.reason as Error);
     }
-    xhr.open("PUT", url);
+    xhr.open(method, url);
     for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value);
     xhr.upload.onprogress = (event) => {
       alive(stalled);
@@ -105,7 +110,7 @@ export async function putToService<Data>(
   path: string,
   body: Blob,
   type: string,
-  how: Omit<How, "headers">,
+  how: Omit<How, "headers" | "method">,
 ): Promise<Data> {
   for (let tries = 0, renewed = false; ; tries++) {
     await ready(how.signal);
@@ -135,7 +140,11 @@ export async function putToService<Data>(
  * Sends a PUT to a store, at a pre-signed address. Resolves to the ETag, null when the page may not
  * read it.
  */
-export async function putToStore(url: string, body: Blob, how: Omit<How, "headers">): Promise<string | null> {
+export async function putToStore(
+  url: string,
+  body: Blob,
+  how: Omit<How, "headers" | "method">,
+): Promise<string | null> {
   const sent = await request(url, body, how);
   if (sent.status >= 200 && sent.status < 300) return sent.headers.get("ETag");
   how.progress(0);

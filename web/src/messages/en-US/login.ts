@@ -19,6 +19,7 @@ export const login: typeof zh = {
   lost: "You have been signed out",
   lostText: "Sign in again. The page and your uploads stay as they are.",
   visit: "Browse public files",
+  ownBucket: "Use your own bucket",
   badEmail: "Enter a valid email address.",
   forgot: "Forgot your password?",
   register: "Create an account",

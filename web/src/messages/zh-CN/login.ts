@@ -17,6 +17,7 @@ export const login = {
   lost: "登录已失效",
   lostText: "请重新登录。页面内容和上传队列都会保留。",
   visit: "浏览公开文件",
+  ownBucket: "使用自己的存储桶",
   badEmail: "请输入有效的邮箱地址。",
   forgot: "忘记密码？",
   register: "注册账户",

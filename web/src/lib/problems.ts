@@ -1,11 +1,8 @@
-/** The errors of a form of the administration, by field; `form` is that of no single field. */
-import { Failure } from "../../lib/api";
-import { explain } from "../../lib/entry";
+/** The errors of a form, by field; `form` is that of no single field. */
+import { Failure } from "./api";
+import { explain } from "./entry";
 
 export type Problems<Name extends string> = Partial<Record<Name | "form", string>>;
-
-/** The open dialog of a list, and the record that it changes or deletes; undefined for none. */
-export type RecordDialog<Row> = { kind: "edit"; row?: Row } | { kind: "delete"; row: Row } | undefined;
 
 /**
  * The errors of a request that was refused. `sentences` has the sentence of each field that the

@@ -1,7 +1,7 @@
-/** The vendors in the form of storages, and settings for their S3 interfaces: docs/stores.md. */
-import type { Schemas } from "../../../lib/api";
+/** The vendors in forms of storages, and settings for their S3 interfaces: docs/stores.md. */
+import type { Schemas } from "./api";
 
-export type Provider = Schemas["ApiProviderReply"];
+type Provider = Schemas["ApiProviderReply"];
 
 export const vendors = ["disk", "aws", "r2", "b2", "wasabi", "oss", "cos", "minio", "garage", "other"] as const;
 export type Vendor = (typeof vendors)[number];
@@ -46,10 +46,4 @@ export function vendorOf({ type, endpoint }: Pick<Provider, "type" | "endpoint">
     return pattern !== "" && new RegExp(`^${pattern}$`).test(endpoint);
   });
   return named ?? "other";
-}
-
-/** Where a storage keeps its objects: a directory, or host, bucket and prefix. */
-export function placeOf({ type, endpoint, bucket, pathPrefix }: Provider): string {
-  const host = type === "store_a" ? "" : endpoint.replace(/^https:\/\//, "");
-  return [host, bucket, pathPrefix].filter(Boolean).join("/");
 }

@@ -1,0 +1,46 @@
+import type { stores as zh } from "../zh-CN/stores";
+
+export const stores: typeof zh = {
+  vendor: "Kind",
+  vendors: {
+    disk: "Disk of the server",
+    aws: "AWS S3",
+    r2: "Cloudflare R2",
+    b2: "Backblaze B2",
+    wasabi: "Wasabi",
+    oss: "Alibaba Cloud OSS",
+    cos: "Tencent Cloud COS",
+    minio: "MinIO",
+    garage: "Garage",
+    other: "Other S3-compatible storage",
+  },
+  vendorHelp: {
+    disk: "Files are kept below the server's object directory.",
+    aws: "For a bucket with dots in its name, choose the addresses with the bucket in the path.",
+    r2: "Replace ACCOUNT in the endpoint with your account ID. The token needs “Object Read & Write” for this bucket.",
+    b2: "The bucket's page shows the endpoint. Use an application key: the master key doesn't work with the S3 interface.",
+    wasabi: "The region must be that of the bucket.",
+    oss: "Use the keys of a RAM user. OSS only takes addresses with the bucket in the host name.",
+    cos: "The name of the bucket includes the APPID, as in my-bucket-1250000000.",
+    minio: "Enter the port of the S3 interface, 9000 by default, not that of the console.",
+    garage: "The port is 3900 by default. The region must equal s3_region in Garage's configuration.",
+    other: "If the test fails, try the other form of addresses.",
+  },
+  endpoint: "Endpoint",
+  endpointHelp: "https:// or http:// with a host, without a path and without the bucket.",
+  region: "Region",
+  regionHelp: "Empty for us-east-1.",
+  bucket: "Bucket",
+  accessKeyId: "Access key ID",
+  secretAccessKey: "Secret access key",
+  addressing: "Addresses",
+  addressings: { store_b: "Bucket in the path", store_c: "Bucket in the host name" },
+  wrong: {
+    type: "Choose a kind.",
+    region: "A region has at most 64 characters and no spaces.",
+    bucket:
+      "Enter the name of a bucket. It has 3 to 63 letters, digits, dots, underscores and hyphens; in host names it is lower-case and has no underscores.",
+    accessKeyId: "Enter the access key ID, without spaces.",
+    secretAccessKey: "Enter the secret access key, without spaces.",
+  },
+};
