@@ -14,10 +14,7 @@ export const setup: typeof zh = {
   },
   name: "Name of the site",
   language: "Your language",
-  where: {
-    disk: (directory) => `On the server, “${directory}” in the directory of objects`,
-    bucket: (place) => place,
-  },
+  onDisk: (directory) => `On the server, “${directory}” in the directory of objects`,
   free: (size) => `${size} free`,
   tested: (ms) => `Tested: it works. A read took ${ms} ms.`,
   notTested: "Couldn't test it.",
