@@ -193,6 +193,9 @@ func (a *API) routeTable() []route {
 			withSummary("The caller's profile, appearance and quota").withFaults(fault.NotFound),
 		put("/api/users/me/settings", jsonRoute(200, a.changeMySettings)).withAuth(sessionAuth).
 			withSummary("Change the caller's profile and appearance"),
+		get("/api/users/me/storage", jsonRoute(200, a.myStorage)).withAuth(sessionAuth).
+			withSummary("The caller's files by folder, in numbers and bytes").
+			withFaults(fault.Forbidden, fault.NotFound, fault.PasswordRequired).asAddition(),
 		put("/api/users/me/password", jsonRoute(200, a.changeMyPassword)).withAuth(sessionAuth).
 			withSummary("Change the caller's password; this ends all sessions").withFaults(fault.InvalidPassword),
 		post("/api/users/me/email/send-otp", jsonRoute(200, a.sendCode)).withAuth(sessionAuth).

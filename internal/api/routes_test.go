@@ -229,6 +229,7 @@ var matrix = []routeRow{
 	{"DELETE", "/api/users/me/sessions/{id}", sessionAuth,
 		func(o ownedItems) (string, any) { return "/api/users/me/sessions/" + o.signIn, nil },
 		"401 200 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"GET", "/api/users/me/storage", sessionAuth, fixedRequest("/api/users/me/storage", nil), statusesForSessions, true},
 	{"DELETE", "/api/users/me/sessions", sessionAuth, fixedRequest("/api/users/me/sessions", nil), statusesForSessions,
 		true},
 	{"GET", "/api/users/me/notifications", sessionAuth, fixedRequest("/api/users/me/notifications", nil),

@@ -2,7 +2,7 @@ import type { settings as zh } from "../zh-CN/settings";
 
 export const settings: typeof zh = {
   title: "Settings",
-  sections: { profile: "Profile", appearance: "Appearance", security: "Security" },
+  sections: { profile: "Profile", appearance: "Appearance", security: "Security", storage: "Storage" },
   saved: "Saved",
 
   name: "Display name",
@@ -31,6 +31,12 @@ export const settings: typeof zh = {
   useFolder: "Use this folder",
   allFiles: "All files",
   storage: "Storage used",
+  byFolder: "Your files by folder",
+  folders: "Folders",
+  filesHere: "Files in this folder",
+  noFiles: "You have no files here.",
+  openFolder: "Open this folder",
+  sizesFailed: "The sizes of the folders couldn't be loaded.",
   storageOf: (used, most) => `${used} of ${most}`,
   filesOf: (used, most) => (most ? `${used} of ${most} files` : used === "1" ? "1 file" : `${used} files`),
 

@@ -1,6 +1,6 @@
 export const settings = {
   title: "设置",
-  sections: { profile: "个人资料", appearance: "外观", security: "账户安全" },
+  sections: { profile: "个人资料", appearance: "外观", security: "账户安全", storage: "存储空间" },
   saved: "已保存",
 
   name: "显示名称",
@@ -28,6 +28,12 @@ export const settings = {
   useFolder: "使用此文件夹",
   allFiles: "所有文件",
   storage: "已用空间",
+  byFolder: "各文件夹中你的文件",
+  folders: "文件夹",
+  filesHere: "此文件夹中的文件",
+  noFiles: "你在这里没有文件。",
+  openFolder: "打开此文件夹",
+  sizesFailed: "无法加载文件夹的大小。",
   storageOf: (used: string, most: string) => `${used} / ${most}`,
   filesOf: (used: string, most: string) => (most ? `${used} / ${most} 个文件` : `${used} 个文件`),
 
