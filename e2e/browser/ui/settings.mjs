@@ -1,9 +1,11 @@
 // The settings of an account: profile, look, password, e-mail address and sessions.
-import { bothLanguages, everyWith, once } from './forms.mjs'
+import { createFolder } from './files.mjs'
+import { bothLanguages, everyWith, few, once } from './forms.mjs'
 import { equal, inspect, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
+import { look } from './stranger.mjs'
 
 const words = {
   'en-US': {
@@ -11,6 +13,11 @@ const words = {
     profile: 'Profile',
     look: 'Appearance',
     security: 'Security',
+    storage: 'Storage',
+    byFolder: 'Your files by folder',
+    folders: 'Folders',
+    filesHere: 'Files in this folder',
+    openFolder: 'Open this folder',
     name: 'Display name',
     tooLong: /^A display name has at most 100 characters/,
     choosePicture: 'Choose picture',
@@ -79,6 +86,11 @@ const words = {
     profile: '个人资料',
     look: '外观',
     security: '账户安全',
+    storage: '存储空间',
+    byFolder: '各文件夹中你的文件',
+    folders: '文件夹',
+    filesHere: '此文件夹中的文件',
+    openFolder: '打开此文件夹',
     name: '显示名称',
     tooLong: /^显示名称最多 100 个字符/,
     choosePicture: '选择图片',
@@ -207,6 +219,30 @@ async function looks(page, config) {
   })
   await other.context().close()
   equal('faults', found, [])
+}
+
+// A folder with most of the files leads to the folder in it that has them, and Back leads back.
+async function storage(page, config) {
+  const { word, account } = await begin(page, config)
+  const home = `/home/${account.username}`
+  const large = { name: 'large.txt', bytes: btoa('x'.repeat(3000)) }
+  await createFolder(page, account, 'Trip', [large], home)
+  await createFolder(page, account, 'Films', [large, { ...large, name: 'more.txt' }], `${home}/Trip`)
+  await openSection(page, config, 'storage')
+  const section = page.getByRole('region', { name: word.byFolder })
+  const row = (name) => section.getByRole('listitem').filter({ hasText: name })
+  await row('Trip').getByText('8.8 KB').waitFor()
+  await row('Trip').getByText(/3 (files|个文件)/).waitFor()
+  await look(page, config, 'settings-storage')
+  await row('Trip').getByRole('link', { name: 'Trip' }).click()
+  await row(word.filesHere).getByText(/1 (file|个文件)$/).waitFor()
+  await row('Films').getByText(/2 (files|个文件)/).waitFor()
+  await page.goBack()
+  await row('Trip').waitFor()
+  await page.getByRole('navigation', { name: word.folders }).getByRole('link', { name: account.username }).waitFor()
+  await row('Trip').getByRole('link', { name: 'Trip' }).click()
+  await section.getByRole('link', { name: word.openFolder }).click()
+  await page.getByRole('gridcell', { name: /^Films/ }).waitFor()
 }
 
 // settle waits for the message that a setting was stored.
@@ -534,6 +570,7 @@ async function visitor(page, config) {
 
 export const scenarios = [
   { name: 'the settings look right', forms: everyWith('narrow', 'wide'), run: looks },
+  { name: 'says which folder takes the space', forms: few, run: storage },
   { name: 'settings are kept', forms: bothLanguages, run: keeps },
   { name: 'shows an uploaded picture', forms: bothLanguages, run: avatar },
   { name: 'changes the address by a code', forms: bothLanguages, run: email },
