@@ -28,8 +28,8 @@ const maxStorageFolders = 1000
 
 // OwnStorage sums the files that the actor owns directly in a folder, and those in each folder in
 // it, mounts included. It returns the folders that have such files, the largest ones first, of the
-// first maxStorageFolders that the actor may see. It reads all folders below the path. Faults: those
-// of List.
+// first maxStorageFolders that the actor may see. It reads all folders below the path. Faults:
+// those of List.
 func (t *Tree) OwnStorage(ctx context.Context, a access.Actor, path vpath.Path) (OwnStorage, error) {
 	l, _, f, err := t.openFolder(ctx, a, path, "")
 	if err != nil {
