@@ -24,6 +24,7 @@ type uiFixture struct {
 	keyed         *client       // of it
 	faultSite     *process      // a second service, for faults
 	relay         *relay        // in front of the second service
+	vault         bool          // the first service has its second provider
 	storesCreated bool          // the second service has its stores
 	bucket        s3test.Bucket // made by createBucket
 }
@@ -49,6 +50,10 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 	switch what {
 	case "expireShare":
 		s.expireShare(t, with)
+	case "ageShare": // a share that was made for two days ends in 23 hours
+		s.ageShare(t, with)
+	case "createVault": // a second provider, in which accounts may do everything
+		s.createVault(t)
 	case "createAccount":
 		return s.createAccount(t, with)
 	case "startMail": // the first service sends mail
@@ -180,6 +185,34 @@ func (s *uiFixture) expireShare(t *testing.T, with json.RawMessage) {
 		t.Fatal(err)
 	}
 	s.exec(t, "UPDATE shares SET expires_at = created_at WHERE id = ?", share.ID)
+}
+
+func (s *uiFixture) ageShare(t *testing.T, with json.RawMessage) {
+	t.Helper()
+	var share struct{ ID string }
+	if err := json.Unmarshal(with, &share); err != nil {
+		t.Fatal(err)
+	}
+	const hours25 = 25 * 3600 * 1000
+	s.exec(t, "UPDATE shares SET expires_at = expires_at - ?, created_at = created_at - ? WHERE id = ?", hours25, hours25,
+		share.ID)
+}
+
+// createVault mounts a second provider at /vault, unless it is there.
+func (s *uiFixture) createVault(t *testing.T) {
+	t.Helper()
+	if s.vault {
+		return
+	}
+	s.vault = true
+	admin := s.site.admin(t)
+	var made struct{ Provider struct{ ID string } }
+	admin.do(t, "POST", "/api/admin/storage/providers", object{"name": "vault", "type": "store_a", "bucket": "vault"}).
+		data(t, 201, &made)
+	admin.do(t, "POST", "/api/admin/mounts", object{"providerId": made.Provider.ID, "mountPath": "/vault",
+		"name": "vault"}).want(t, 201)
+	admin.do(t, "POST", "/api/admin/rules", object{"pathPattern": "/vault/**", "effect": "allow", "role": "user"}).
+		want(t, 201)
 }
 
 // exec changes the database of the first service.

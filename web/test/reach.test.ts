@@ -37,7 +37,7 @@ const elsewhere = [
 ];
 
 /** For pages that are still to come. */
-const later = [/^\w+ \/api\/users\/me\/notifications/];
+const later: RegExp[] = [];
 
 interface Interface {
   paths: Record<string, Record<string, unknown>>;

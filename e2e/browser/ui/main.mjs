@@ -43,6 +43,7 @@ import * as keys from './keys.mjs'
 import * as kit from './kit.mjs'
 import * as layout from './layout.mjs'
 import * as long from './long.mjs'
+import * as notifications from './notifications.mjs'
 import * as panels from './panels.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
@@ -95,6 +96,7 @@ const suites = {
     free,
     keys,
     settings,
+    notifications,
     admin,
     adminUsers,
     adminStorage,

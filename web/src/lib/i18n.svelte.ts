@@ -8,6 +8,7 @@ import type { admin } from "../messages/zh-CN/admin";
 import type { credentials } from "../messages/zh-CN/credentials";
 import type { free } from "../messages/zh-CN/free";
 import type { keys } from "../messages/zh-CN/keys";
+import type { notices } from "../messages/zh-CN/notices";
 import type { panels } from "../messages/zh-CN/panels";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
@@ -26,6 +27,7 @@ interface LaterMessages {
   credentials: typeof credentials;
   free: typeof free;
   keys: typeof keys;
+  notices: typeof notices;
   panels: typeof panels;
   settings: typeof settings;
   share: typeof share;
@@ -50,6 +52,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   },
   free: { "zh-CN": () => import("../messages/zh-CN/free"), "en-US": () => import("../messages/en-US/free") },
   keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },
+  notices: { "zh-CN": () => import("../messages/zh-CN/notices"), "en-US": () => import("../messages/en-US/notices") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
   settings: {
     "zh-CN": () => import("../messages/zh-CN/settings"),

@@ -10,6 +10,8 @@ export const shell: typeof zh = {
   setUp: "something is still worth doing",
   account: "Account",
   settings: "Settings",
+  bell: "Notifications",
+  unread: (n) => `Notifications, ${n} unread`,
   signOut: "Sign out everywhere",
   signIn: "Sign in",
   used: (used, most) => `${used} of ${most} used`,

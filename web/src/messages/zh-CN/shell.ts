@@ -8,6 +8,8 @@ export const shell = {
   setUp: "还有待办事项",
   account: "账户",
   settings: "设置",
+  bell: "通知",
+  unread: (n: string) => `通知，${n} 条未读`,
   signOut: "在所有设备上退出登录",
   signIn: "登录",
   used: (used: string, most: string) => `已用 ${used} / ${most}`,
