@@ -730,3 +730,44 @@ func TestHasEarlier(t *testing.T) {
 		}
 	})
 }
+
+// The function for the end of a job is called in the transaction that records the end, and not when
+// the job is retried. When it fails, the job has not ended.
+func TestEndOfAJobIsToldOnce(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		var outcome, trouble error
+		var told []string
+		r := f.runner(func(_ context.Context, run *job.Run) error { run.SetFiles(3); return outcome })
+		r.OnEnd("move", func(_ *db.Tx, run *job.Run, failure string) error {
+			if trouble == nil {
+				told = append(told, fmt.Sprintf("%s %d %q", run.ID, *run.Files(), failure))
+			}
+			return trouble
+		})
+		f.insert("broken")
+		outcome = errors.New("broken")
+		f.runNext(r, true)
+		if len(told) > 0 {
+			t.Errorf("a retried job: told %q", told)
+		}
+		f.exec("DELETE FROM jobs")
+
+		f.insert("done")
+		outcome, trouble = nil, errors.New("broken")
+		f.runNext(r, true)
+		if got := f.job("done"); got.Status != job.Running {
+			t.Errorf("without its end told, the job is %s", got.Status)
+		}
+		f.advance(time.Minute)
+		trouble = nil
+		f.runNext(r, true)
+		f.insert("refused")
+		outcome = fault.New(fault.Forbidden, "You may not.")
+		f.runNext(r, true)
+		f.runNext(r, false)
+		want := []string{`done 3 ""`, `refused 3 "You may not."`}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
