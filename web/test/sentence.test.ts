@@ -1,7 +1,13 @@
 /** Notifications in words. */
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { setLocale, t, withTexts } from "../src/lib/i18n.svelte";
 import { sentence, type Notification } from "../src/routes/notices/sentence";
+
+vi.hoisted(() => {
+  vi.stubGlobal("location", { pathname: "/", search: "" });
+  vi.stubGlobal("history", { state: null });
+  vi.stubGlobal("document", { documentElement: {} });
+});
 
 const base = { id: "n", createdAt: 0, read: false };
 const said = (more: Partial<Notification>, now = 1000) => sentence({ ...base, ...more } as Notification, now);
@@ -12,7 +18,15 @@ beforeAll(async () => {
 });
 
 test("a job leads to its target", () => {
-  const job = { kind: "job", jobType: "move", status: "completed", path: "/a b", name: "x", jobs: 1, files: 1 } as const;
+  const job = {
+    kind: "job",
+    jobType: "move",
+    status: "completed",
+    path: "/a b",
+    name: "x",
+    jobs: 1,
+    files: 1,
+  } as const;
   expect(said(job)).toMatchObject({ kind: "ok", title: "“x” was moved to /a b", text: "", href: "/app/files/a%20b" });
   expect(said({ ...job, jobType: "copy", files: 3 })).toMatchObject({
     title: "“x” was copied to /a b",
@@ -20,7 +34,7 @@ test("a job leads to its target", () => {
   });
   expect(said({ ...job, jobs: 2 }).title).toBe("2 items were moved to /a b");
   expect(said({ ...job, status: "failed", error: "No." })).toMatchObject({ kind: "danger", text: "No." });
-  expect(said({ ...job, name: "" }).title).toBe("“An item” was moved to /a b");
+  expect(said({ ...job, name: "" }).title).toBe("An item was moved to /a b");
 });
 
 test("a share, before and after its end", () => {

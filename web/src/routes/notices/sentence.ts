@@ -45,7 +45,7 @@ export function sentence(one: Notification, now: number): Sentence {
 }
 
 function job(one: Notification): Sentence {
-  const name = one.name || t.notices.item;
+  const name = one.name ? t.notices.named(one.name) : t.notices.item;
   const path = one.path ?? "/";
   const move = one.jobType === "move";
   const href = folder(one);
