@@ -194,8 +194,8 @@ func (s *uiFixture) ageShare(t *testing.T, with json.RawMessage) {
 		t.Fatal(err)
 	}
 	const hours25 = 25 * 3600 * 1000
-	s.exec(t, "UPDATE shares SET expires_at = expires_at - ?, created_at = created_at - ? WHERE id = ?", hours25, hours25,
-		share.ID)
+	s.exec(t, "UPDATE shares SET expires_at = expires_at - ?, created_at = created_at - ? WHERE id = ?",
+		hours25, hours25, share.ID)
 }
 
 // createVault mounts a second provider at /vault, unless it is there.

@@ -54,8 +54,8 @@ async function enter(page, config, folder) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// A long move has ended and a share is about to expire while the user was away. The bell tells it on
-// the desk and on the phone; what was read on the phone is read on the desk.
+// A long move has ended and a share is about to expire while the user was away. The bell tells it
+// on the desk and on the phone; what was read on the phone is read on the desk.
 async function tells(page, config) {
   const word = words[config.language]
   const username = await config.ask('createAccount', { locale: config.language })

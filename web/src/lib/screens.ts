@@ -9,6 +9,8 @@ import { session } from "./session.svelte";
 interface Screen {
   href: string;
   label: string;
+  /** The part of the label that the narrow bar of phones has room for. */
+  short: string;
   icon: string;
   /** Why the link has a mark, "" for none. */
   mark?: string;
@@ -16,14 +18,15 @@ interface Screen {
 
 export function screens(): Screen[] {
   return [
-    { href: "/app/files", label: t.shell.files, icon: folder },
-    { href: "/app/shares", label: t.shell.shares, icon: share },
-    { href: "/app/keys", label: t.shell.keys, icon: keyRound },
+    { href: "/app/files", label: t.shell.files, short: t.shell.files, icon: folder },
+    { href: "/app/shares", label: t.shell.shares, short: t.shell.sharesShort, icon: share },
+    { href: "/app/keys", label: t.shell.keys, short: t.shell.keysShort, icon: keyRound },
     ...(session.me?.profile.role === "admin"
       ? [
           {
             href: "/app/admin",
             label: t.shell.admin,
+            short: t.shell.adminShort,
             icon: shield,
             mark: session.me.setup === "done" ? "" : t.shell.setUp,
           },
