@@ -17,6 +17,12 @@ type shareFileInput struct {
 	File *string `query:"file" json:"-" description:"The id of one file in a shared folder; without it a folder is sent as a zip."`
 }
 
+type shareDownloadInput struct {
+	ID    string  `path:"id" json:"-"`
+	File  *string `query:"file" json:"-" description:"The id of one file in a shared folder; without it a folder is sent as a zip."`
+	Files *string `query:"files" json:"-" maxLength:"4000" description:"An addition. Ids of 1 to 100 files in a shared folder, with commas: they are sent as one zip, which counts as one download."`
+}
+
 type shareDownloadReply struct {
 	URL       string `json:"url" required:"true"`
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
@@ -28,7 +34,11 @@ const shareTokensPerAddress = 1000
 
 // shareDownload issues a download address for a share. The download is counted when the address is
 // used.
-func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, error) {
+func (a *API) shareDownload(c *call, in shareDownloadInput) (shareDownloadReply, error) {
+	selected, err := in.selected()
+	if err != nil {
+		return shareDownloadReply{}, err
+	}
 	visitor := c.visitor(in.ID)
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, visitor)
 	if err != nil {
@@ -36,6 +46,9 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 	}
 	entry := valueOr(in.File, visit.EntryID)
 	if c.headOnly() {
+		if selected != nil {
+			return shareDownloadReply{}, a.Downloads.CheckIssueSelected(c.ctx(), visit, selected)
+		}
 		return shareDownloadReply{}, a.Downloads.CheckIssueShared(c.ctx(), visit, entry)
 	}
 	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), shareTokensPerAddress,
@@ -47,11 +60,27 @@ func (a *API) shareDownload(c *call, in shareFileInput) (shareDownloadReply, err
 		return shareDownloadReply{}, &fault.Error{Kind: fault.RateLimited,
 			Message: "Too many downloads of this share. Please wait a moment.", RetryAfter: room.RetryAfter}
 	}
-	token, err := a.Downloads.IssueShared(c.ctx(), visit, visitor.PasswordIDs, entry)
+	var token string
+	if selected != nil {
+		token, err = a.Downloads.IssueSelected(c.ctx(), visit, visitor.PasswordIDs, selected)
+	} else {
+		token, err = a.Downloads.IssueShared(c.ctx(), visit, visitor.PasswordIDs, entry)
+	}
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
 	return shareDownloadReply{c.url("/api/gateway/download/" + token), int64(download.Lifetime / time.Second)}, nil
+}
+
+// selected returns the ids in the parameter files, nil without it. Fault: Invalid.
+func (in *shareDownloadInput) selected() ([]string, error) {
+	switch {
+	case in.Files == nil:
+		return nil, nil
+	case in.File != nil:
+		return nil, fault.InvalidField("files", "Give file or files, not both.")
+	}
+	return splitIDs("files", []string{*in.Files})
 }
 
 type shareSizeReply struct {

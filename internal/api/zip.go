@@ -50,12 +50,18 @@ func idsOf(rawQuery string) ([]string, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "The query string is malformed.")
 	}
+	return splitIDs("ids", query["ids"])
+}
+
+// splitIDs splits the values of a parameter at their commas. A repeated id counts once. Fault:
+// Invalid.
+func splitIDs(name string, values []string) ([]string, error) {
 	var ids []string
 	seen := map[string]bool{}
-	for _, value := range query["ids"] {
+	for _, value := range values {
 		for id := range strings.SplitSeq(value, ",") {
 			if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
-				return nil, fault.New(fault.Invalid, "ids must be valid UTF-8 without NUL.")
+				return nil, fault.InvalidField(name, "%s must be valid UTF-8 without NUL.", name)
 			}
 			if id != "" && !seen[id] {
 				ids = append(ids, id)
@@ -64,7 +70,7 @@ func idsOf(rawQuery string) ([]string, error) {
 		}
 	}
 	if len(ids) < 1 || len(ids) > maxZipIDs {
-		return nil, fault.Newf(fault.Invalid, "ids must name 1 to %d files and folders.", maxZipIDs)
+		return nil, fault.InvalidField(name, "%s must name 1 to %d files and folders.", name, maxZipIDs)
 	}
 	return ids, nil
 }

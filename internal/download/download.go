@@ -142,7 +142,7 @@ type Redemption struct {
 	Content       files.Content
 	Purpose       Purpose
 	Path          vpath.Path          // of the downloaded file or folder
-	Folder        *files.ArchiveQuery // for a folder, which has no Content: the query for its archive
+	Folder        *files.ArchiveQuery // of a folder, or of some files in it; Content is unset then
 	UserID, KeyID string              // to which it was issued; "" for a visitor, for no key
 	ShareID       string              // share that the token belongs to, "" for none
 }

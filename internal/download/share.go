@@ -31,7 +31,40 @@ func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string
 	if err := s.CheckIssueShared(ctx, v, entryID); err != nil {
 		return "", err
 	}
-	r := row{entryID: entryID, shareID: v.ID, purpose: Save, expiresAt: s.now().Add(Lifetime).UnixMilli()}
+	return s.issueShared(ctx, v, given, row{entryID: entryID})
+}
+
+// IssueSelected is IssueShared for an archive of some files of the shared folder, by their ids. The
+// archive leaves out those that the visitor may not have then. Faults: those of IssueShared, with
+// NotFound when none of the files is there, or the share is of a file.
+func (s *Service) IssueSelected(ctx context.Context, v share.Visit, given, ids []string) (token string, err error) {
+	if err := s.CheckIssueSelected(ctx, v, ids); err != nil {
+		return "", err
+	}
+	return s.issueShared(ctx, v, given, row{entryID: v.EntryID, selected: ids})
+}
+
+// CheckIssueSelected reports whether IssueSelected would succeed, without creating a token. Faults:
+// those of IssueSelected.
+func (s *Service) CheckIssueSelected(ctx context.Context, v share.Visit, ids []string) error {
+	if err := s.CheckIssueShared(ctx, v, v.EntryID); err != nil {
+		return err
+	}
+	if !v.Entry.Folder {
+		return fault.New(fault.NotFound, "The share is of one file.")
+	}
+	for _, id := range ids {
+		p, err := s.findShared(ctx, v, id)
+		if !fault.Is(err, fault.NotFound) && (err != nil || !p.folder) {
+			return err
+		}
+	}
+	return fault.New(fault.NotFound, "None of these files is in the share.")
+}
+
+// issueShared stores a token of a share for what r names.
+func (s *Service) issueShared(ctx context.Context, v share.Visit, given []string, r row) (token string, err error) {
+	r.shareID, r.purpose, r.expiresAt = v.ID, Save, s.now().Add(Lifetime).UnixMilli()
 	for _, password := range v.Passwords {
 		if slices.Contains(given, password.ID) {
 			r.proof = append(r.proof, password.ID)
@@ -152,6 +185,9 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 				visit, err := s.visitShare(ctx, r, ip)
 				return visit.Creator, err
 			},
+		}
+		if r.selected != nil {
+			redemption.Folder.IDs, redemption.Folder.Within = r.selected, r.entryID
 		}
 	}
 	return redemption, nil

@@ -11,8 +11,9 @@ import (
 // row is a token as it is stored.
 type row struct {
 	entryID       string
-	userID, keyID string // "" for a visitor, for no key
-	shareID       string // share that issued it to a visitor; "" for none
+	selected      []string // files of the shared folder entryID that are sent together; nil for all of it
+	userID, keyID string   // "" for a visitor, for no key
+	shareID       string   // share that issued it to a visitor; "" for none
 	purpose       Purpose
 	content       string   // signed: content id of the file at issue; "" else
 	proof         []string // ids of the passwords that were given
@@ -38,11 +39,11 @@ func insertToken(tx *db.Tx, hash string, r row) error {
 	}
 	_, err := tx.Exec(`
 		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version,
-			session_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			session_id, selected)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content),
 		null(strings.Join(r.proof, ",")), r.expiresAt,
-		session, role, null(r.sessionID))
+		session, role, null(r.sessionID), null(strings.Join(r.selected, ",")))
 	return err
 }
 
@@ -84,21 +85,24 @@ func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {
 
 func findToken(q db.Querier, hash string) (row, error) {
 	var (
-		r                                                 row
-		userID, keyID, shareID, content, proof, sessionID sql.NullString
-		session, role                                     sql.NullInt64
+		r                                                           row
+		userID, keyID, shareID, content, proof, sessionID, selected sql.NullString
+		session, role                                               sql.NullInt64
 	)
 	err := q.QueryRow(`
 		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL, session_version, role_version,
-			session_id
+			session_id, selected
 		FROM download_tokens
 		WHERE hash = $1`, hash).
 		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed, &session,
-			&role, &sessionID)
+			&role, &sessionID, &selected)
 	r.userID, r.keyID, r.shareID, r.content = userID.String, keyID.String, shareID.String, content.String
 	r.sessionID = sessionID.String
 	if proof.Valid {
 		r.proof = strings.Split(proof.String, ",")
+	}
+	if selected.Valid {
+		r.selected = strings.Split(selected.String, ",")
 	}
 	if session.Valid {
 		r.sessionVersions = &sessionVersions{session: session.Int64, role: role.Int64}

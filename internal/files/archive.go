@@ -24,9 +24,15 @@ type ArchiveQuery struct {
 	ReloadActor bool
 	// Shared says that the archive is made for the visitors of a share; see access.Viewer.
 	Shared bool
+	// Within is the id of the shared folder that the selected entries are files of, "" for none.
+	// Entries that are no files, are elsewhere, or are not visible there are left out.
+	Within string
 	// Limits on the number of files and on their bytes; 0 for no limit.
 	MaxFiles, MaxBytes int64
 }
+
+// contains reports whether an entry may be selected by its place.
+func (q *ArchiveQuery) contains(n *node) bool { return q.Within == "" || n.within(q.Within) }
 
 // Archive is a walk over files and folders and everything below them, in pages. Its memory does not
 // grow with the number of entries, and it holds nothing in the database between two calls. Not for
@@ -229,15 +235,15 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 // file now.
 func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string, error) {
 	f, err := w.tree.FindID(ctx, c.id)
-	if err != nil || !f.node.exists() || !f.node.within(w.topID) {
+	if err != nil || !f.node.exists() || !f.node.within(w.topID) || !w.query.contains(&f.node) {
 		return Content{}, "", err
 	}
 	e, err := w.viewerIn(ctx, f.rules)
 	if err != nil {
 		return Content{}, "", err
 	}
-	// the caller knows the name of a selected entry already
-	if c.id != w.topID && !e.Shows(f.node.existingTarget(e.Actor), false) {
+	// the caller knows the name of a selected entry already, unless it is selected in a share
+	if (c.id != w.topID || w.query.Within != "") && !e.Shows(f.node.existingTarget(e.Actor), false) {
 		return Content{}, "", nil
 	}
 	content, err := f.ContentFor(e.Actor)
@@ -304,13 +310,16 @@ func (w *archiveWalk) findSelected(ctx context.Context, id string) (c candidate,
 		n, version, err = v.findID(w.tree.DB.Read(ctx), id)
 		return version, err
 	})
-	if err != nil || !n.exists() {
+	if err != nil || !n.exists() || !w.query.contains(&n) {
 		return candidate{}, false, err
 	}
 	target := n.existingTarget(e.Actor)
-	if n.folder {
+	switch {
+	case w.query.Within != "" && (n.folder || !e.Shows(target, false)):
+		return candidate{}, false, nil
+	case n.folder:
 		found = e.mayEnter(target)
-	} else {
+	default:
 		found = e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
 	}
 	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil

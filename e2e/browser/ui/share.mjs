@@ -152,13 +152,13 @@ async function walksGallery(page, config) {
   const names = []
   guest.on('download', (download) => names.push(download.suggestedFilename()))
   await guest.getByRole('button', { name: say.downloadSelected }).click()
-  await until('two downloads', () => names.length === 2)
-  equal('the downloads', names, ['lake 3.png', 'notes.txt'])
+  await until('a download', () => names.length > 0)
+  equal('the downloads', names, ['files.zip'])
   const zip = await saved(guest, () => guest.getByRole('button', { name: say.downloadAll }).click())
   equal('the whole folder', zip.name, `Trip ${config.size}.zip`)
   equal('what a zip begins with', zip.bytes.subarray(0, 2).toString(), 'PK')
   equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
-  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 3 })
+  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 2 })
   await done(guest)
 }
 

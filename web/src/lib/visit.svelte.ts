@@ -187,12 +187,16 @@ export class ShareVisit implements Visit {
       // the service neither draws nor shows drawings of others
       thumbnail: (entry, size) => (isDrawing(entry) ? "" : again(source.thumbnail(entry, size))),
       content: (entry) => again(source.content(entry)),
-      download: async (entry) => {
-        const address = await this.run(() => source.download(entry));
-        this.downloads++;
-        return address;
-      },
+      download: (entry) => this.counted(() => source.download(entry)),
+      archive: (entries) => this.counted(() => source.archive!(entries)),
     };
+  }
+
+  /** Requests the address of a download, which counts when the address is used. */
+  private async counted(request: () => Promise<string>): Promise<string> {
+    const address = await this.run(request);
+    this.downloads++;
+    return address;
   }
 
   private rights(share: Share) {

@@ -39,6 +39,10 @@ export function shared(visit: Visit): Source {
       const params = { path: { id }, query: { file: entry.id } };
       return (await take(client.GET("/api/shares/{id}/download", { params }))).url;
     },
+    async archive(entries) {
+      const params = { path: { id }, query: { files: entries.map((entry) => entry.id).join(",") } };
+      return (await take(client.GET("/api/shares/{id}/download", { params }))).url;
+    },
     watch: () => () => undefined, // the visitor changes nothing
   };
 }

@@ -49,6 +49,9 @@ export interface Abilities {
   readonly edit: boolean;
 }
 
+/** The most files of an archive. */
+export const mostArchived = 100;
+
 export type PictureSize = 160 | 320 | 640 | 1280 | 2048;
 
 export interface Source {
@@ -65,6 +68,11 @@ export interface Source {
   content(entry: Entry): string;
   /** The address at which the browser saves a file; it may work once. Throws Failure. */
   download(entry: Entry): Promise<string>;
+  /**
+   * The address at which the browser saves an archive of up to `mostArchived` files; it may work
+   * once. A source without it saves them one by one. Throws Failure.
+   */
+  archive?(entries: readonly Entry[]): Promise<string>;
   /**
    * Calls the listener with the path of each folder that has changed in the background. Returns a
    * function that removes the listener.

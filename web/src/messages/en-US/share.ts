@@ -15,7 +15,7 @@ export const share: typeof zh = {
   files: (n) => (n === 1 ? "1 file" : `${n} files`),
   left: (left, most) => `${left} of ${most} downloads left`,
   noneLeft: "No downloads left",
-  counts: "Each file counts as a download.",
+  counts: "A selection of up to 100 files counts as one download.",
   viewOnly: "View only",
   downloadAll: "Download all",
   tooLarge: "This is too large to download at once. Download the files one by one.",

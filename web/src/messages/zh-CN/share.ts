@@ -13,7 +13,7 @@ export const share = {
   files: (n: number) => `${n} 个文件`,
   left: (left: number, most: number) => `剩余下载次数：${left} / ${most}`,
   noneLeft: "下载次数已用完",
-  counts: "每个文件都计为一次下载。",
+  counts: "所选文件（最多 100 个）合计为一次下载。",
   viewOnly: "仅供查看",
   downloadAll: "全部下载",
   tooLarge: "内容太大，无法一次全部下载。请逐个下载文件。",

@@ -6,11 +6,13 @@ import type { Source } from "../../lib/source/source";
 import { toast } from "../../lib/toasts.svelte";
 
 /**
- * Makes the browser save an entry. If that fails, it tells the visitor why, and resolves to false.
+ * Makes the browser save an entry, or several as an archive, where the source has archives. If that
+ * fails, it tells the visitor why, and resolves to false.
  */
-export async function download(source: Source, entry: Entry): Promise<boolean> {
+export async function download(source: Source, entry: Entry, ...more: Entry[]): Promise<boolean> {
   try {
-    await save(source, entry);
+    if (more.length > 0) await save(source, entry, await source.archive!([entry, ...more]));
+    else await save(source, entry);
     return true;
   } catch (cause) {
     toast("error", explain(cause, { SHARE_LIMIT_REACHED: t.share.noneLeft, NOT_FOUND: t.share.notThere }));
