@@ -257,9 +257,9 @@ INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, ba
     'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000, TRUE);
 INSERT INTO upload_parts VALUES ('s2', 1, 'b6579723102f9c0a77d5069aafd0c000');
 INSERT INTO guesses VALUES ('username:u1', 1700000000000000);
-INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl', NULL, NULL, NULL);
-INSERT INTO download_tokens VALUES ('hash3', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, NULL, 2, 1, 'jti1');
+INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl', NULL, NULL, NULL, 'e1,e2');
+INSERT INTO download_tokens VALUES ('hash3', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, NULL, 2, 1, 'jti1', NULL);
 INSERT INTO mailed_tokens VALUES ('hash', 'u1', 'verify', 'alice@example.org', 1700086400000, NULL, 1700000000000);
 INSERT INTO email_codes VALUES ('c1', 'u1', 'Alice@example.com', 'alice@example.com', 'mac', 2, 1700000300000, NULL, 1700000000000);
 INSERT INTO wrong_codes VALUES ('w1', 'u1', 1700000000000);
