@@ -26,7 +26,7 @@ export function screens(): Screen[] {
           {
             href: "/app/admin",
             label: t.shell.admin,
-            short: t.shell.adminShort,
+            short: t.shell.admin,
             icon: shield,
             mark: session.me.setup === "done" ? "" : t.shell.setUp,
           },
