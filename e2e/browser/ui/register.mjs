@@ -280,7 +280,7 @@ async function keepsTheRules(page, config, say) {
 
 async function isClosed(page, config, say) {
   await page.goto('/app/login')
-  await page.getByRole('link', { name: 'Browse public files' }).waitFor()
+  await page.getByRole('link', { name: /^(Browse public files|浏览公开文件)$/ }).waitFor()
   equal('links to register', await page.getByRole('link', { name: say.register }).count(), 0)
   equal('links to a new password', await page.getByRole('link', { name: say.forgot }).count(), 0)
   await page.goto('/app/register')
