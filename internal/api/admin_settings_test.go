@@ -131,8 +131,8 @@ func TestBadSettings(t *testing.T) {
 	})
 }
 
-// hasTypeOf reports whether a value has the type of a setting. The settings that are numbers accept
-// whole numbers only.
+// hasTypeOf reports whether a value has the type of a setting. A setting that is a number accepts
+// only whole numbers.
 func hasTypeOf(value, setting any) bool {
 	if _, whole := value.(int); whole {
 		value = 0.0

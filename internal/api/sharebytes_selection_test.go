@@ -57,10 +57,10 @@ func TestSharedSelection(t *testing.T) {
 			address := ask(share, a, b, c).OK(200).Text("url")
 			alice.Post("/api/files/"+a+"/move", M{"targetPath": "/home/alice"}).OK(200)
 			alice.Put("/api/files/"+b, M{"accessPassword": "open sesame"}).OK(200)
-			wantStrings(t, "what is left", unzip(t, visitor.Get(address)), "c.txt=c")
+			wantStrings(t, "the remaining file", unzip(t, visitor.Get(address)), "c.txt=c")
 			rule := addRule(admin, M{"pathPattern": dir + "/c.txt", "effect": "deny", "role": "user",
 				"permissions": []string{"read"}})
-			wantStatus(t, "nothing is left", ask(share, a, b, c), 404, "NOT_FOUND")
+			wantStatus(t, "no remaining file", ask(share, a, b, c), 404, "NOT_FOUND")
 			admin.Delete("/api/admin/rules/" + rule).OK(200)
 			address = ask(share, c).OK(200).Text("url")
 			alice.Delete("/api/files/" + c).OK(200)

@@ -3,6 +3,9 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Failure } from "../src/lib/api";
 import { initial, read, samePlace, write, type Fields } from "../src/routes/free/fields";
 import { itemIn, keyOf, mediaOf, merge, most, prefixOf, type Item } from "../src/routes/free/keys";
+import { Listing } from "../src/routes/free/listing.svelte";
+import * as requests from "../src/routes/free/requests";
+import type { FreeSession } from "../src/routes/free/session.svelte";
 import { remaining } from "../src/routes/free/time";
 import { Uploads, type Upload } from "../src/routes/free/uploads.svelte";
 
@@ -69,6 +72,41 @@ test("names tell the icons of pictures, video and sound", () => {
     undefined,
     undefined,
   ]);
+});
+
+/** A listing whose pages come when the test answers, with the names of the items that it shows. */
+function listingOf(path: string) {
+  const answers: ((names: string[], cursor?: string | null) => void)[] = [];
+  vi.spyOn(requests, "list").mockImplementation(
+    () =>
+      new Promise((resolve) =>
+        answers.push((names, cursor = null) =>
+          resolve({
+            items: names.map((name) => ({ key: `trip/${name}`, name, path, type: "file", size: 1, etag: "" })),
+            cursor,
+            hidden: 0,
+          } as unknown as Awaited<ReturnType<typeof requests.list>>),
+        ),
+      ),
+  );
+  const listing = new Listing({} as FreeSession, path);
+  return { listing, answers, names: () => listing.items?.map(({ name }) => name) };
+}
+
+test("an object that was uploaded while a page was loading is shown", async () => {
+  const { listing, answers, names } = listingOf("/trip");
+  listing.put("trip/new.txt", 5);
+  listing.put("elsewhere/other.txt", 5);
+  answers[0]!(["old.txt"], "next");
+  await vi.waitFor(() => expect(names()).toEqual(["new.txt", "old.txt"]));
+
+  const more = listing.more();
+  listing.put("trip/later.txt", 5);
+  listing.put("trip/gone.txt", 5);
+  listing.remove("trip/gone.txt");
+  answers[1]!(["z.txt"]);
+  await more;
+  expect(names()).toEqual(["later.txt", "new.txt", "old.txt", "z.txt"]);
 });
 
 test("the time left is rounded up, and warns in the last five minutes", () => {

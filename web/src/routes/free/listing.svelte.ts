@@ -13,6 +13,8 @@ export class Listing {
   hidden = $state(0);
   problem = $state("");
   busy = $state(false);
+  /** Objects that were uploaded while a page is loading, which may not contain them. */
+  private arrived: Item[] = [];
 
   constructor(
     private readonly free: FreeSession,
@@ -39,24 +41,28 @@ export class Listing {
     this.problem = "";
     try {
       const page = await list(this.free, this.path, cursor);
-      this.items = merge(this.items ?? [], page.items);
+      this.items = merge(merge(this.items ?? [], page.items), this.arrived);
       this.cursor = page.cursor;
       this.hidden += page.hidden;
     } catch (cause) {
       this.problem = sentence(cause);
     } finally {
       this.busy = false;
+      this.arrived = [];
     }
   }
 
   /** Shows an object that was uploaded. */
   put(key: string, size: number): void {
     const item = itemIn(this.path, key, size);
-    if (item && this.items) this.items = merge(this.items, [item]);
+    if (!item) return;
+    if (this.busy) this.arrived.push(item);
+    if (this.items) this.items = merge(this.items, [item]);
   }
 
   /** Leaves out an object that was deleted. */
   remove(key: string): void {
+    this.arrived = this.arrived.filter((item) => item.key !== key);
     this.items = this.items?.filter((item) => item.key !== key);
   }
 }
