@@ -141,9 +141,9 @@ func endExcessSessions(tx *db.Tx, userID string, now int64, limit int) (bool, er
 	return n > 0, nil
 }
 
-// keepLastSeen begins a statement that copies the last use of each user's sessions to the row of the
-// user. It must run before these sessions are deleted. The condition seenLater selects the users
-// whose sessions were used later than the row of the user says.
+// keepLastSeen begins a statement that copies the last use of each user's sessions to the row of
+// the user. It must run before these sessions are deleted. The condition seenLater selects the
+// users whose sessions were used later than the row of the user says.
 const (
 	keepLastSeen = `
 		UPDATE users
