@@ -180,7 +180,7 @@ func readLastSeen(q db.Querier, userIDs []string) (map[string]int64, error) {
 	return seen, rows.Err()
 }
 
-// countSessions counts the sessions of a user that last.
+// countSessions counts the sessions of a user that have not ended.
 func countSessions(q db.Querier, userID string, now int64) (n int64, err error) {
 	err = q.QueryRow("SELECT COUNT(*) FROM sessions WHERE "+lastingSessionCondition, userID, now).Scan(&n)
 	if err != nil {

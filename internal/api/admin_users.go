@@ -109,7 +109,7 @@ func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 // userImpactReply counts the sessions, keys and shares that end with an account, and the files that
 // pass to another one.
 type userImpactReply struct {
-	Sessions int64 `json:"sessions" required:"true" description:"Sessions that last."`
+	Sessions int64 `json:"sessions" required:"true" description:"Sessions that have not ended."`
 	Keys     int64 `json:"keys" required:"true" description:"Active API keys."`
 	Shares   int64 `json:"shares" required:"true" description:"Active shares."`
 	Files    int64 `json:"files" required:"true"`

@@ -21,7 +21,7 @@ func (a *API) gateway(c *call) error {
 	if redemption.Folder != nil {
 		source := addressSource + addressKey(c.ip)
 		if redemption.UserID != "" {
-			source = "user:" + redemption.UserID
+			source = accountSource(redemption.UserID)
 		}
 		return c.serveZip(*redemption.Folder, source, useUp)
 	}

@@ -28,7 +28,7 @@ func (a *API) myStorage(c *call, in myStorageInput) (myStorageReply, error) {
 	if err != nil {
 		return myStorageReply{}, err
 	}
-	release, err := acquireZip(a.zipLimit, c.user.ID)
+	release, err := acquireZip(a.zipLimit, accountSource(c.user.ID))
 	if err != nil {
 		return myStorageReply{}, err
 	}

@@ -44,12 +44,16 @@ func (a *API) shareDownload(c *call, in shareDownloadInput) (shareDownloadReply,
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
-	entry := valueOr(in.File, visit.EntryID)
-	if c.headOnly() {
-		if selected != nil {
-			return shareDownloadReply{}, a.Downloads.CheckIssueSelected(c.ctx(), visit, selected)
+	wanted := download.Shared{EntryID: valueOr(in.File, visit.EntryID), Selected: selected}
+	if selected != nil { // it looks up as many files as a zip
+		release, err := acquireZip(a.zipLimit, addressSource+addressKey(c.ip))
+		if err != nil {
+			return shareDownloadReply{}, err
 		}
-		return shareDownloadReply{}, a.Downloads.CheckIssueShared(c.ctx(), visit, entry)
+		defer release()
+	}
+	if c.headOnly() {
+		return shareDownloadReply{}, a.Downloads.CheckIssueShared(c.ctx(), visit, wanted)
 	}
 	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), shareTokensPerAddress,
 		download.Lifetime, 1)
@@ -60,12 +64,7 @@ func (a *API) shareDownload(c *call, in shareDownloadInput) (shareDownloadReply,
 		return shareDownloadReply{}, &fault.Error{Kind: fault.RateLimited,
 			Message: "Too many downloads of this share. Please wait a moment.", RetryAfter: room.RetryAfter}
 	}
-	var token string
-	if selected != nil {
-		token, err = a.Downloads.IssueSelected(c.ctx(), visit, visitor.PasswordIDs, selected)
-	} else {
-		token, err = a.Downloads.IssueShared(c.ctx(), visit, visitor.PasswordIDs, entry)
-	}
+	token, err := a.Downloads.IssueShared(c.ctx(), visit, visitor.PasswordIDs, wanted)
 	if err != nil {
 		return shareDownloadReply{}, err
 	}
@@ -95,7 +94,7 @@ func (a *API) shareSize(c *call, in idInput) (shareSizeReply, error) {
 	if err != nil {
 		return shareSizeReply{}, err
 	}
-	if err := a.Downloads.CheckIssueShared(c.ctx(), visit, visit.EntryID); err != nil {
+	if err := a.Downloads.CheckIssueShared(c.ctx(), visit, download.Shared{EntryID: visit.EntryID}); err != nil {
 		return shareSizeReply{}, err
 	}
 	if !visit.Entry.Folder {

@@ -316,10 +316,13 @@ func TestSharedZipLimit(t *testing.T) {
 		alice, visitor := l.User(t, "alice"), l.Client(t)
 		l.Apps = l.Apps[:1] // the limit is that of one process
 		folder := mkdir(alice, "/home/alice", "big")
+		small := alice.Upload("/home/alice/big", "small", []byte("x"))
 		for i := range 8 { // more bytes than the system buffers for a client that does not read
 			alice.Upload("/home/alice/big", fmt.Sprint(i), make([]byte, 4<<20))
 		}
 		share := shareEntry(alice, folder)
+		selection := "/api/shares/" + share + "/download?files=" + small
+		visitor.Get(selection).OK(200)
 		third := shareDownload(visitor, share)
 		for range 2 {
 			if status, _ := startDownload(t, l, visitor, shareDownload(visitor, share)); status != 200 {
@@ -328,6 +331,8 @@ func TestSharedZipLimit(t *testing.T) {
 		}
 		visitor.Get(third).Fails(429, "RATE_LIMIT_EXCEEDED")
 		visitor.Head(third).OK(200)
+		visitor.Get(selection).Fails(429, "RATE_LIMIT_EXCEEDED") // looks up as many files as a zip
+		visitor.Head(selection).Fails(429, "RATE_LIMIT_EXCEEDED")
 		checkDownloadCount(t, visitor, share, 2)
 		getZip(alice, folder).OK(200) // an account has its own places
 	})

@@ -41,7 +41,7 @@ func (a *API) zipFiles(c *call) error {
 		c.auditZip(ids)
 		return nil
 	}
-	return c.serveZip(files.ArchiveQuery{IDs: ids, ActorAt: c.actorAt}, "user:"+c.user.ID, beforeBody)
+	return c.serveZip(files.ArchiveQuery{IDs: ids, ActorAt: c.actorAt}, accountSource(c.user.ID), beforeBody)
 }
 
 // idsOf reads the parameter ids. A repeated id counts once. Fault: Invalid.
@@ -118,6 +118,9 @@ const (
 
 // addressSource is the prefix of the source's name for callers without an account.
 const addressSource = "ip:"
+
+// accountSource is the name of an account as a source.
+func accountSource(userID string) string { return "user:" + userID }
 
 // acquireZip takes a place among the zips for source, an account or an address. The caller keeps
 // the place until it calls release. Fault: RateLimited.

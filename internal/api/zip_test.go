@@ -412,8 +412,9 @@ func TestZipLimitPerAccount(t *testing.T) {
 			}
 			c.Head(path).OK(200) // sends nothing
 		}
-		l.Client(t).Get(thirdFolder).Fails(429, "RATE_LIMIT_EXCEEDED") // which does not use up the token
-		wantBody(t, l.Client(t).Get(third).OK(200), "x")               // not a zip
+		alice.Get("/api/users/me/storage").Fails(429, "RATE_LIMIT_EXCEEDED") // takes the place of a zip
+		l.Client(t).Get(thirdFolder).Fails(429, "RATE_LIMIT_EXCEEDED")       // which does not use up the token
+		wantBody(t, l.Client(t).Get(third).OK(200), "x")                     // not a zip
 		wantStrings(t, "somebody else", unzip(t, getZip(bob, other)), "small=x")
 
 		stop()

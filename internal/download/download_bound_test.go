@@ -119,7 +119,7 @@ func TestTokenLimitOfVisitors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := w.tokens.IssueShared(ctx, visit, nil, w.file.ID)
+		token, err := w.tokens.IssueShared(ctx, visit, nil, download.Shared{EntryID: w.file.ID})
 		if err != nil {
 			t.Fatal(err)
 		}

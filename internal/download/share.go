@@ -21,50 +21,26 @@ const (
 	MaxSharedBytes = 20 << 30
 )
 
-// IssueShared creates a token for a visitor of a share: for the shared file or folder, or for a
-// file in that folder, by its id. The token belongs to the share and to no account. Its proof are
-// those of the given passwords that the share asks for. Faults: Forbidden (the share allows no
-// downloads, or its creator may not download), InvalidPassword, ShareLimitReached, NotFound (also
-// for an entry outside of the share, and for one that the share does not show).
+// Shared names what a visitor of a share asks for: the shared file or folder, a file in that folder
+// by its id, or some files in it, which are sent as one archive.
+type Shared struct {
+	EntryID  string
+	Selected []string // ids of files in the shared folder EntryID; nil for the entry itself
+}
+
+// IssueShared creates a token for a visitor of a share. The token belongs to the share and to no
+// account. Its proof are those of the given passwords that the share asks for. An archive of
+// selected files leaves out those that the visitor may not have when it is sent. Faults: Forbidden
+// (the share allows no downloads, or its creator may not download), InvalidPassword,
+// ShareLimitReached, NotFound (also for an entry outside of the share, for one that the share does
+// not show, and for a selection without any file of the share).
 func (s *Service) IssueShared(ctx context.Context, v share.Visit, given []string,
-	entryID string) (token string, err error) {
-	if err := s.CheckIssueShared(ctx, v, entryID); err != nil {
+	wanted Shared) (token string, err error) {
+	if err := s.CheckIssueShared(ctx, v, wanted); err != nil {
 		return "", err
 	}
-	return s.issueShared(ctx, v, given, row{entryID: entryID})
-}
-
-// IssueSelected is IssueShared for an archive of some files of the shared folder, by their ids. The
-// archive leaves out those that the visitor may not have then. Faults: those of IssueShared, with
-// NotFound when none of the files is there, or the share is of a file.
-func (s *Service) IssueSelected(ctx context.Context, v share.Visit, given, ids []string) (token string, err error) {
-	if err := s.CheckIssueSelected(ctx, v, ids); err != nil {
-		return "", err
-	}
-	return s.issueShared(ctx, v, given, row{entryID: v.EntryID, selected: ids})
-}
-
-// CheckIssueSelected reports whether IssueSelected would succeed, without creating a token. Faults:
-// those of IssueSelected.
-func (s *Service) CheckIssueSelected(ctx context.Context, v share.Visit, ids []string) error {
-	if err := s.CheckIssueShared(ctx, v, v.EntryID); err != nil {
-		return err
-	}
-	if !v.Entry.Folder {
-		return fault.New(fault.NotFound, "The share is of one file.")
-	}
-	for _, id := range ids {
-		p, err := s.findShared(ctx, v, id)
-		if !fault.Is(err, fault.NotFound) && (err != nil || !p.folder) {
-			return err
-		}
-	}
-	return fault.New(fault.NotFound, "None of these files is in the share.")
-}
-
-// issueShared stores a token of a share for what r names.
-func (s *Service) issueShared(ctx context.Context, v share.Visit, given []string, r row) (token string, err error) {
-	r.shareID, r.purpose, r.expiresAt = v.ID, Save, s.now().Add(Lifetime).UnixMilli()
+	r := row{entryID: wanted.EntryID, selected: wanted.Selected, shareID: v.ID, purpose: Save,
+		expiresAt: s.now().Add(Lifetime).UnixMilli()}
 	for _, password := range v.Passwords {
 		if slices.Contains(given, password.ID) {
 			r.proof = append(r.proof, password.ID)
@@ -80,7 +56,7 @@ func (s *Service) issueShared(ctx context.Context, v share.Visit, given []string
 
 // CheckIssueShared reports whether IssueShared would succeed, without creating a token. Faults:
 // those of IssueShared.
-func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID string) error {
+func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, wanted Shared) error {
 	if !v.AllowDownload {
 		return fault.New(fault.Forbidden, "Downloads of this share are switched off.")
 	}
@@ -90,8 +66,19 @@ func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, entryID s
 	if exhausted(v) {
 		return share.LimitReached()
 	}
-	_, err := s.findShared(ctx, v, entryID)
-	return asInvalidPassword(err)
+	p, err := s.findShared(ctx, v, wanted.EntryID)
+	if err != nil || wanted.Selected == nil {
+		return asInvalidPassword(err)
+	}
+	for _, id := range wanted.Selected {
+		if !p.folder || id == wanted.EntryID { // a selection is of files in a folder
+			continue
+		}
+		if _, err := s.findShared(ctx, v, id); !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return fault.New(fault.NotFound, "The share has none of these files.")
 }
 
 // exhausted reports whether the share has no downloads left. This is an early check: the database

@@ -239,7 +239,7 @@ async function storage(page, config) {
   await row('Films').getByText(/2 (files|个文件)/).waitFor()
   await page.goBack()
   await row('Trip').waitFor()
-  await page.getByRole('navigation', { name: word.folders }).getByRole('link', { name: account.username }).waitFor()
+  await page.getByRole('navigation', { name: word.folders }).getByText(account.username, { exact: true }).waitFor()
   await row('Trip').getByRole('link', { name: 'Trip' }).click()
   await section.getByRole('link', { name: word.openFolder }).click()
   await page.getByRole('gridcell', { name: /^Films/ }).waitFor()

@@ -24,6 +24,13 @@ export function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
+/** The folders below a top folder down to a path, with their names. */
+export function foldersTo(path: string, top = "/"): { path: string; name: string }[] {
+  const found: { path: string; name: string }[] = [];
+  for (let at = path; at !== top && at !== "/"; at = parentOf(at)) found.unshift({ path: at, name: nameOf(at) });
+  return found;
+}
+
 export function may(entry: Pick<Entry, "permissions">, permission: Permission): boolean {
   return entry.permissions.includes(permission);
 }

@@ -1,5 +1,5 @@
 /** Notices changes of the open folder by other people and programs. */
-import { accountHeaders, type Schemas } from "../../lib/api";
+import { accountHeaders, checkAccount, type Schemas } from "../../lib/api";
 import { session } from "../../lib/session.svelte";
 import { gone } from "./browser.svelte";
 
@@ -42,7 +42,7 @@ export function follow(path: string, total: () => number, changed: () => void): 
 /**
  * The state of a folder, also that it cannot be listed any more; undefined if the server does not
  * tell it. The request is not one of the user's: its failures are not reported, and a session that
- * has ended is left to the next action.
+ * has ended is left to the next action. Another account in this browser is reported.
  */
 async function stateOf(path: string, signal: AbortSignal): Promise<{ id: string; total: number } | undefined> {
   try {
@@ -50,6 +50,7 @@ async function stateOf(path: string, signal: AbortSignal): Promise<{ id: string;
       headers: accountHeaders(),
       signal,
     });
+    await checkAccount(answer.headers);
     const { data, error } = (await answer.json()) as Answer;
     if (data) return { id: data.revision, total: data.total };
     return error && gone.includes(error.code) ? { id: error.code, total: -1 } : undefined;
