@@ -110,8 +110,9 @@ func runBrowser(t *testing.T, run object, st *uiFixture) {
 		}
 		ran++
 		t.Run(strings.ReplaceAll(told.Name, " ", "_"), func(t *testing.T) {
+			t.Logf("%d ms", told.MS)
 			if told.Error != "" {
-				t.Errorf("after %d ms: %s", told.MS, told.Error)
+				t.Error(told.Error)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { chromium } from 'playwright-core'
+import { executablePath } from './chromium.mjs'
 
 const patience = 30_000
 const tabs = 3
@@ -236,7 +237,7 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
 
 const home = await mkdtemp(join(tmpdir(), 'larder-chromium-'))
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  executablePath,
   headless: true,
   env: { ...process.env, HOME: home },
   args: [

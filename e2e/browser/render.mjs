@@ -10,10 +10,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
+import { executablePath } from './chromium.mjs'
 
 const home = await mkdtemp(join(tmpdir(), 'larder-chromium-'))
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  executablePath,
   headless: true,
   env: { ...process.env, HOME: home },
   args: [

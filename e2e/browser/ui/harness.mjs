@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
+import { executablePath } from '../chromium.mjs'
 
 const fonts = fileURLToPath(new URL('../fonts.conf', import.meta.url))
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -25,7 +26,7 @@ export const themes = ['light', 'dark']
 // bars that take space, as on Windows and Linux.
 export const launch = (...more) =>
   chromium.launch({
-    executablePath: '/usr/bin/chromium',
+    executablePath,
     env: { ...process.env, FONTCONFIG_FILE: fonts },
     ignoreDefaultArgs: more.includes('--show-scrollbars') ? ['--hide-scrollbars'] : [],
     args: [

@@ -2,7 +2,7 @@
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
 import { createFolder, enter } from './files.mjs'
 import { equal, until } from './harness.mjs'
-import { api, arrived, done, look, narrow, notes, phones, pictures, saved, song, stranger } from './stranger.mjs'
+import { api, arrived, done, everyPhone, look, notes, phones, pictures, saved, song, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
 const texts = {
@@ -292,10 +292,10 @@ async function byKeyboard(page, config) {
 }
 
 export const scenarios = [
-  { name: 'a stranger opens a shared picture', forms: () => [...phones(), ...narrow()], run: opensPicture },
+  { name: 'a stranger opens a shared picture', forms: everyPhone, run: opensPicture },
   { name: 'a stranger walks through a shared gallery', forms: phones, run: walksGallery },
   { name: 'a stranger enters the password of a share', forms: phones, run: asksPassword },
-  { name: 'a stranger learns how a share has ended', forms: () => [...phones(), ...narrow()], run: tellsEnds },
+  { name: 'a stranger learns how a share has ended', forms: everyPhone, run: tellsEnds },
   { name: 'a stranger opens other shared files', forms: phones, run: opensOthers },
   {
     name: 'a share is shown by the keyboard alone',

@@ -1,7 +1,7 @@
 // A stranger: a page in a profile of its own, beside the page of an owner, and files that owners
 // share with strangers.
 import { readFile } from 'node:fs/promises'
-import { equal, inspect, open } from './harness.mjs'
+import { equal, inspect, languages, open, themes } from './harness.mjs'
 import { cramped } from './phone.mjs'
 import { png, wave } from './pictures.mjs'
 
@@ -9,10 +9,16 @@ export const phones = () => [
   { language: 'en-US', theme: 'light', size: 'phone' },
   { language: 'zh-CN', theme: 'dark', size: 'phone' },
 ]
-export const narrow = () => [
-  { language: 'en-US', theme: 'dark', size: 'small' },
-  { language: 'zh-CN', theme: 'light', size: 'small' },
-]
+// everyPhone: each width, each language and each theme once; all combinations in a full run.
+export const everyPhone = (full) =>
+  full
+    ? ['phone', 'small'].flatMap((size) =>
+        languages.flatMap((language) => themes.map((theme) => ({ language, theme, size }))),
+      )
+    : [
+        { language: 'en-US', theme: 'light', size: 'phone' },
+        { language: 'zh-CN', theme: 'dark', size: 'small' },
+      ]
 
 const shapes = [
   [900, 600],
