@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { enterAs, openSection } from './admin.mjs'
 import { bothLanguages } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { api, look } from './stranger.mjs'
 
 const words = {
@@ -76,7 +76,7 @@ async function overview(page, config) {
   const chart = section.getByRole('figure', { name: word.charts[2] })
   await chart.getByText(word.asTable).click()
   const rows = chart.getByRole('row')
-  equal('hours', await rows.count(), 1 + 24)
+  await becomes('hours', () => rows.count(), 1 + 24)
   await section.getByRole('radio', { name: word.week }).check()
   await until('the steps of a week', async () => (await rows.count()) === 1 + 28)
 
@@ -124,7 +124,7 @@ async function finds(page, config) {
 
   await row.getByRole('button', { name: word.only(config.username) }).click()
   await until('the user in the address', () => new URL(page.url()).searchParams.get('name') === config.username)
-  equal('the chosen user', await page.getByRole('combobox', { name: word.user }).inputValue(), config.username)
+  await becomes('the chosen user', () => page.getByRole('combobox', { name: word.user }).inputValue(), config.username)
   await found.waitFor()
 
   const download = page.waitForEvent('download')

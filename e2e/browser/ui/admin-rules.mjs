@@ -1,7 +1,7 @@
 // The permission rules of the administration, and the explanation of a permission.
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { fromMenu } from './panels.mjs'
 import { cramped } from './phone.mjs'
@@ -129,7 +129,7 @@ async function chooses(scope, say, name) {
   const field = scope.getByRole('combobox', { name: say.user, exact: true })
   await field.fill(name)
   await scope.getByRole('option', { name: new RegExp(`^${name} `) }).click()
-  equal('the chosen user', await field.inputValue(), name)
+  await becomes('the chosen user', () => field.inputValue(), name)
 }
 
 // "I allow a folder to one user, and see by Explain why another is denied and which rule decides."
@@ -175,7 +175,7 @@ async function allowsAndExplains(page, config) {
   await notice(page, config, say.saved)
   const allowed = say.accountMay(friend, folder)
   await page.getByRole('row').filter({ hasText: allowed }).waitFor()
-  equal('whether an element has the focus', await focused(page), true)
+  await becomes('whether an element has the focus', () => focused(page), true)
 
   // a rule that takes rights says from how many
   await page.getByRole('button', { name: say.create }).click()
@@ -201,7 +201,7 @@ async function allowsAndExplains(page, config) {
     if (sees) await guest.getByRole('gridcell', { name: /^plan\.txt/ }).waitFor()
     else {
       await guest.getByRole('heading', { name: say.forbidden }).waitFor()
-      equal('what a user is told of the rules', await guest.getByRole('link', { name: say.why }).count(), 0)
+      await becomes('what a user is told of the rules', () => guest.getByRole('link', { name: say.why }).count(), 0)
     }
     await done(guest)
   }
@@ -263,7 +263,7 @@ async function allowsAndExplains(page, config) {
     await page.getByRole('row').filter({ hasText: text }).waitFor({ state: 'detached' })
   }
   await notice(page, config, say.deleted)
-  equal('whether an element has the focus at the end', await focused(page), true)
+  await becomes('whether an element has the focus at the end', () => focused(page), true)
   equal('how many rules are left', (await api(page, 'GET', '/api/admin/rules?limit=100')).rules.length, before)
 }
 

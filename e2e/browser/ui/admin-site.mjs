@@ -1,6 +1,6 @@
 // The site settings of the administration: stored at once, refused at the field, and a test mail.
 import { bothLanguages } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { enterAs } from './admin.mjs'
 import { done, look, stranger } from './stranger.mjs'
 
@@ -77,8 +77,8 @@ async function changes(page, config) {
   await field(word.logo).fill('javascript:alert(1)')
   await save()
   await page.getByText(word.badLogo).waitFor()
-  equal('focus', await field(word.logo).evaluate((input) => input === document.activeElement), true)
-  equal('the title stays', await field(word.title).inputValue(), 'Our pictures')
+  await becomes('focus', () => field(word.logo).evaluate((input) => input === document.activeElement), true)
+  await becomes('the title stays', () => field(word.title).inputValue(), 'Our pictures')
   await look(page, config, 'admin-site-refused')
   await field(word.logo).fill('')
   await field(word.server).fill('smtp://mail.example.org')
@@ -95,7 +95,7 @@ async function changes(page, config) {
   await before.goto('/app/login')
   await before.getByRole('button').first().waitFor()
   equal('title', await before.title(), 'Larder')
-  equal('registration', await before.getByRole('link', { name: word.register }).count(), 0)
+  await becomes('registration', () => before.getByRole('link', { name: word.register }).count(), 0)
   await done(before)
 
   await page.getByRole('switch', { name: word.registration }).click()
@@ -137,7 +137,7 @@ async function mails(page, config, word, field) {
   await send(to)
   await page.getByText(word.sent(to)).waitFor()
   await page.getByText(word.kept).waitFor()
-  equal('the stored password is not shown', await field(word.password).inputValue(), '')
+  await becomes('the stored password is not shown', () => field(word.password).inputValue(), '')
   await field(word.title).fill('Other')
   await page.getByText(word.first).waitFor()
   await page.getByRole('button', { name: word.discard }).click()

@@ -2,7 +2,7 @@
 import { clipboard } from './copying.mjs'
 import { createFolder } from './files.mjs'
 import { bothLanguages } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -164,7 +164,7 @@ async function connects(page, config) {
   let form = dialog(say.addStorage)
   await field(form, say.kind).selectOption(say.aws)
   await field(form, say.region).fill('eu-west-3')
-  equal('the endpoint', await field(form, say.endpoint).inputValue(), 'https://s3.eu-west-3.amazonaws.com')
+  await becomes('the endpoint', () => field(form, say.endpoint).inputValue(), 'https://s3.eu-west-3.amazonaws.com')
   await field(form, say.kind).selectOption(say.other)
   await submit(form)
   await form.getByText(say.noEndpoint).waitFor()
@@ -193,7 +193,7 @@ async function connects(page, config) {
   await test.getByRole('button', { name: say.editIt, exact: true }).click()
   form = dialog(say.edit(name))
   await form.getByText(say.kept).waitFor()
-  equal('the shown secret', await field(form, say.secret).inputValue(), '')
+  await becomes('the shown secret', () => field(form, say.secret).inputValue(), '')
   await field(form, say.secret).fill(bucket.SecretKey)
   await submit(form)
   await test.getByText(say.mostlyWorks).waitFor()
@@ -216,7 +216,7 @@ async function connects(page, config) {
   await form.getByText(say.reserved).waitFor()
   await field(form, say.path).fill(path)
   await form.getByText(say.hides).waitFor()
-  equal('the name', await field(form, say.name).inputValue(), path.slice(1))
+  await becomes('the name', () => field(form, say.name).inputValue(), path.slice(1))
   await look(page, config, 'mount-form')
   await submit(form)
   await form.waitFor({ state: 'detached' })
@@ -249,7 +249,7 @@ async function connects(page, config) {
   await test.getByText(say.direct).waitFor()
   await test.getByRole('region', { name: say.server }).getByRole('button', { name: say.again }).click()
   await test.getByText(say.works, { exact: true }).waitFor()
-  equal('the rules on the screen', await test.getByText(say.rules).count(), 0)
+  await becomes('the rules on the screen', () => test.getByText(say.rules).count(), 0)
   await look(page, config, 'storage-works')
   await test.getByRole('button', { name: close, exact: true }).last().click()
   await test.waitFor({ state: 'detached' })

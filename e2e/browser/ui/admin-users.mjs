@@ -1,7 +1,7 @@
 // The users of the site and their invites, as an administrator manages them.
 import { createFolder } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
-import { equal, inspect, isPhone, until } from './harness.mjs'
+import { becomes, equal, inspect, isPhone, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { api, done, notes, stranger } from './stranger.mjs'
@@ -314,7 +314,7 @@ async function changesSeveral(page, config) {
   await looksRight(page, config, 'admin-users-new')
   await press(dialog, say.create)
   await page.getByRole('dialog', { name: say.made(one.username) }).waitFor()
-  equal('the password', await labelled(dialog, say.password).inputValue(), password)
+  await becomes('the password', () => labelled(dialog, say.password).inputValue(), password)
   await config.shot('admin-users-made')
   await dialog.getByRole('button', { name: say.close }).last().click()
   equal('the focus', await page.evaluate(() => document.activeElement.textContent.trim()), say.newUser)
@@ -323,7 +323,7 @@ async function changesSeveral(page, config) {
   // the own account
   const own = await find(page, say, config.username)
   await own.getByText(say.you, { exact: true }).waitFor()
-  equal('boxes of the own account', await own.getByRole('checkbox').count(), 0)
+  await becomes('boxes of the own account', () => own.getByRole('checkbox').count(), 0)
   await press(page, say.actions(config.username))
   const actions = await page.getByRole('menuitem').allTextContents()
   equal('actions for the own account', actions.map((text) => text.trim()), [say.setQuota])
@@ -331,7 +331,7 @@ async function changesSeveral(page, config) {
   await press(page, say.edit(config.username))
   for (const sentence of say.own) await page.getByText(sentence).waitFor()
   for (const name of [say.role, say.status])
-    equal(`whether ${name} can be changed`, await labelled(dialog, name).isEnabled(), false)
+    await becomes(`whether ${name} can be changed`, () => labelled(dialog, name).isEnabled(), false)
   await looksRight(page, config, 'admin-users-own')
   await page.keyboard.press('Escape')
 
@@ -392,7 +392,7 @@ async function changesSeveral(page, config) {
   await page.unroute(`**/api/admin/users/${users[0].id}`)
   await press(dialog, say.disableNow)
   await dialog.waitFor({ state: 'detached' })
-  equal('the disabled accounts', await rows.getByText(say.isDisabled, { exact: true }).count(), 2)
+  await becomes('the disabled accounts', () => rows.getByText(say.isDisabled, { exact: true }).count(), 2)
   await choose()
   await press(page, say.delete)
   await page.getByRole('dialog', { name: say.deleteMany }).waitFor()

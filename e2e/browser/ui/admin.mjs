@@ -1,6 +1,6 @@
 // The administration: its frame, which administrators alone receive, and the announcements.
 import { bothLanguages, once, windows } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { done, look, stranger } from './stranger.mjs'
 
@@ -101,7 +101,11 @@ async function announces(page, config) {
   await dialog.getByRole('button', { name: word.publish }).click()
   await dialog.getByText(word.noTitle).waitFor()
   await dialog.getByText(word.noContent).waitFor()
-  equal('focus', await dialog.getByLabel(word.title).evaluate((field) => field === document.activeElement), true)
+  await becomes(
+    'focus',
+    () => dialog.getByLabel(word.title).evaluate((field) => field === document.activeElement),
+    true,
+  )
   await dialog.getByLabel(word.title).fill('Maintenance')
   await dialog.getByLabel(word.content).fill('Larder is read-only on Sunday.')
   await dialog.getByLabel(word.level).selectOption({ label: word.warning })
@@ -124,7 +128,7 @@ async function announces(page, config) {
 
   await row.getByRole('button', { name: word.edit('Maintenance') }).click()
   const edit = page.getByRole('dialog', { name: word.edit('Maintenance') })
-  equal('the text stays', await edit.getByLabel(word.content).inputValue(), 'Larder is read-only on Sunday.')
+  await becomes('the text stays', () => edit.getByLabel(word.content).inputValue(), 'Larder is read-only on Sunday.')
   await edit.getByLabel(word.level).selectOption({ label: word.important })
   await edit.getByRole('radio', { name: word.forever }).check()
   await edit.getByRole('button', { name: word.save }).click()
@@ -134,7 +138,7 @@ async function announces(page, config) {
   await look(page, config, 'admin-announcements')
   const second = await seenBy(page, config)
   await until('visitors see it', async () => (await second.texts()).length === 1)
-  equal('important ones stay', await second.visitor.getByRole('button', { name: word.dismiss }).count(), 0)
+  await becomes('important ones stay', () => second.visitor.getByRole('button', { name: word.dismiss }).count(), 0)
   await done(second.visitor)
 
   await row.getByRole('button', { name: word.remove('Maintenance') }).click()
@@ -156,7 +160,11 @@ async function refused(page, config) {
   await page.goto('/app/login')
   await signIn(page, { ...config, username })
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
-  equal('links', await page.getByRole('navigation', { name: nav }).getByRole('link', { name: admin }).count(), 0)
+  await becomes(
+    'links',
+    () => page.getByRole('navigation', { name: nav }).getByRole('link', { name: admin }).count(),
+    0,
+  )
   scripts.length = 0
   await page.goto('/app/admin/announcements')
   await page.getByRole('heading', { name: forbidden }).waitFor()

@@ -1,7 +1,7 @@
 // Uploaded files appear in the folder on the screen while other uploads go on.
 import { enter } from './files.mjs'
 import { once } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { folders } from './places.mjs'
 
@@ -51,7 +51,7 @@ async function appears(page, config) {
   await page.clock.resume()
   config.figure('uploads before the first one is on the screen', { finished })
   equal('whether files appear before all have arrived', finished < count, true)
-  equal('whether the folder is called empty', await page.getByText(say.emptyFolder).count(), 0)
+  await becomes('whether the folder is called empty', () => page.getByText(say.emptyFolder).count(), 0)
 
   const last = page.getByRole('gridcell', { name: name(count) })
   // one look at the page: the cell of an entry changes whenever files arrive
@@ -60,12 +60,12 @@ async function appears(page, config) {
   await last.click()
   const before = await shown.count()
   while (finished < count && (await shown.count()) === before) await finish()
-  equal('whether the file is selected', await last.getAttribute('aria-selected'), 'true')
+  await becomes('whether the file is selected', () => last.getAttribute('aria-selected'), 'true')
   const label = await focused()
   equal(`whether the focus is on it, not on ${label}`, label.includes(name(count)), true)
   while (finished < count) await finish()
   await until('all files', async () => (await shown.count()) === count)
-  equal('the selected files', await page.locator('[aria-selected=true] a').allTextContents(), [name(count)])
+  await becomes('the selected files', () => page.locator('[aria-selected=true] a').allTextContents(), [name(count)])
 }
 
 export const scenarios = [{ name: 'shows uploads as they finish', forms: once, run: appears }]

@@ -2,7 +2,7 @@
 // floating elements at the lower edge.
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages } from './forms.mjs'
-import { equal, inspect, sizes, until } from './harness.mjs'
+import { becomes, equal, inspect, sizes, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { wave } from './pictures.mjs'
 
@@ -29,7 +29,7 @@ async function offers(page, config) {
   await config.shot('folder-menu')
   await menu.getByRole('menuitem', { name: say.selectAll }).click()
   await page.getByRole('toolbar', { name: say.forChosen }).waitFor()
-  equal('how many are chosen', await page.getByRole('gridcell', { selected: true }).count(), 2)
+  await becomes('how many are chosen', () => page.getByRole('gridcell', { selected: true }).count(), 2)
 
   await page.keyboard.press('Escape')
   await page.keyboard.press('Shift+F10')
@@ -41,10 +41,14 @@ async function offers(page, config) {
   await first.click()
   await page.keyboard.press('Shift+F10')
   // this is the menu of the selection
-  equal('entries to choose everything', await menu.getByRole('menuitem', { name: say.selectAll }).count(), 0)
+  await becomes('entries to choose everything', () => menu.getByRole('menuitem', { name: say.selectAll }).count(), 0)
   await page.keyboard.press('Escape')
   await page.keyboard.press('Control+x')
-  equal('buttons to move it to where it is', await page.getByRole('button', { name: say.moveItemHere }).count(), 0)
+  await becomes(
+    'buttons to move it to where it is',
+    () => page.getByRole('button', { name: say.moveItemHere }).count(),
+    0,
+  )
   await page.keyboard.press('Backspace')
   await page.getByRole('button', { name: say.moveItemHere }).click()
   await page.getByRole('gridcell', { name: /^a\.txt/ }).waitFor()
@@ -65,7 +69,7 @@ async function commands(page, config) {
   await dialog.getByText(say.noAction).waitFor()
   equal('faults without an answer', await inspect(page), [])
   await field.fill(say.newFolder)
-  equal('what is offered', await dialog.getByRole('option').count(), 1)
+  await becomes('what is offered', () => dialog.getByRole('option').count(), 1)
   await page.keyboard.press('Enter')
   await page.getByRole('textbox', { name: say.folderName }).waitFor()
   await page.keyboard.press('Escape')
@@ -141,8 +145,8 @@ async function plays(page, config) {
   await page.keyboard.press('Escape')
   await player.getByRole('button', { name: say.stop }).press('Enter')
   await player.waitFor({ state: 'detached' })
-  equal('the focus', await focused(page), 'content')
-  equal('what plays', await page.locator('audio').count(), 0)
+  await becomes('the focus', () => focused(page), 'content')
+  await becomes('what plays', () => page.locator('audio').count(), 0)
 }
 
 // At both sizes all floating elements at the lower edge are visible together: the selection bar,

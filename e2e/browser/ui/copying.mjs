@@ -1,7 +1,7 @@
 // Copied links: whoever gets one opens it in a browser of their own, without an account.
 import { createFolder, enter } from './files.mjs'
 import { everyWith, once } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { fromMenu } from './panels.mjs'
 import { cramped } from './phone.mjs'
@@ -70,9 +70,9 @@ async function everywhere(page, config) {
     await pick(page, 'one.png').click()
     await page.keyboard.press('Control+c')
     await question.waitFor()
-    equal(
+    await becomes(
       'what is proposed for a picture',
-      await question.getByRole('radio', { name: say.permanent }).isChecked(),
+      () => question.getByRole('radio', { name: say.permanent }).isChecked(),
       true,
     )
     await page.keyboard.press('Enter')

@@ -1,7 +1,7 @@
 // The pages that a browser gets for addresses that it may not have, with the same status as other
 // clients.
 import { bothLanguages, everyWith } from './forms.mjs'
-import { equal, inspect } from './harness.mjs'
+import { becomes, equal, inspect } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 async function looks(page, config) {
@@ -47,9 +47,9 @@ async function unlocks(page, config) {
     await wrong.evaluate((words) => getComputedStyle(words).color),
     config.theme === 'light' ? 'rgb(201, 42, 42)' : 'rgb(255, 135, 135)',
   )
-  equal(
+  await becomes(
     'whether the focus is on the password',
-    await field.evaluate((element) => element === document.activeElement),
+    () => field.evaluate((element) => element === document.activeElement),
     true,
   )
   await refuses(page, '**/api/public/unlock')

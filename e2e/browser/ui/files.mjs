@@ -1,6 +1,6 @@
 // The file browser, the viewer and the panels, and stored files that try to execute code.
 import { bothLanguages, everyWith, once } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { png } from './pictures.mjs'
 
@@ -141,14 +141,14 @@ async function movesOn(page, config) {
   await target.getByRole('button', { name: say.moveHere }).click()
   await target.getByRole('button', { name: say.inBackground }).click()
   await target.waitFor({ state: 'detached' })
-  equal('how many are there', await page.getByRole('gridcell').count(), 2)
+  await becomes('how many are there', () => page.getByRole('gridcell').count(), 2)
   await page.getByRole('progressbar', { name: say.moving }).waitFor()
   equal('faults of the card', await inspect(page), [])
   await config.shot('moving')
   release()
   await page.getByText(say.moved).waitFor()
   await page.getByText(say.emptyFolder).waitFor()
-  equal('cards', await page.getByRole('progressbar', { name: say.moving }).count(), 0)
+  await becomes('cards', () => page.getByRole('progressbar', { name: say.moving }).count(), 0)
 }
 
 // A refusal is shown in the user's language, at the form that caused it, and takes the focus.
@@ -164,7 +164,11 @@ async function refuses(page, config) {
   await name.fill('a/b')
   await name.press('Enter')
   await page.getByRole('alert').filter({ hasText: say.badName }).waitFor()
-  equal('whether the focus is on the name', await name.evaluate((field) => field === document.activeElement), true)
+  await becomes(
+    'whether the focus is on the name',
+    () => name.evaluate((field) => field === document.activeElement),
+    true,
+  )
   equal('faults of a name that is refused', await inspect(page), [])
   await page.keyboard.press('Escape')
 

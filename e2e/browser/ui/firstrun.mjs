@@ -2,7 +2,7 @@
 // and a checklist stays until it is dismissed. Each scenario needs a new site.
 import { openSection } from './admin.mjs'
 import { once } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { png } from './pictures.mjs'
 import { done, look, stranger } from './stranger.mjs'
@@ -85,7 +85,7 @@ async function goesThrough(page, config) {
   await page.goto('/')
   await signIn(page, config)
   await atStep(page, config, 1)
-  equal('the title', await page.getByLabel(word.title, { exact: true }).inputValue(), 'Larder')
+  await becomes('the title', () => page.getByLabel(word.title, { exact: true }).inputValue(), 'Larder')
   await look(page, config, 'welcome-1')
   await page.getByLabel(word.title, { exact: true }).fill('Our pictures')
   await page.getByLabel(word.description, { exact: true }).fill('Of all of us')
@@ -157,18 +157,21 @@ async function dismisses(page, config) {
   await other.getByRole('link', { name: 'first light.png' }).waitFor()
   equal('the address in the second browser', path(other), '/app/files')
   await openSection(other, config, word.dashboard)
-  equal('links of a done item', await card(other).getByRole('link', { name: word.uploaded }).count(), 0)
-  equal('where a key is made', await card(other).getByRole('link', { name: word.key }).getAttribute('href'),
-    '/app/keys?new=image')
+  await becomes('links of a done item', () => card(other).getByRole('link', { name: word.uploaded }).count(), 0)
+  await becomes(
+    'where a key is made',
+    () => card(other).getByRole('link', { name: word.key }).getAttribute('href'),
+    '/app/keys?new=image',
+  )
   await look(other, config, 'checklist')
   await card(other).getByRole('button', { name: word.dismiss }).click()
   await other.getByText(word.hidden).waitFor()
-  equal('checklists', await card(other).count(), 0)
+  await becomes('checklists', () => card(other).count(), 0)
   await done(other)
 
   await page.reload()
   await page.getByRole('region', { name: word.dashboard }).getByRole('figure').first().waitFor()
-  equal('checklists after a reload', await card(page).count(), 0)
+  await becomes('checklists after a reload', () => card(page).count(), 0)
 }
 
 // Only the start leads to the steps, and only until they are left.

@@ -5,7 +5,7 @@ import { mkdtemp, open as openFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bothLanguages, once } from './forms.mjs'
-import { equal } from './harness.mjs'
+import { becomes, equal } from './harness.mjs'
 import { look, saved } from './stranger.mjs'
 
 const texts = {
@@ -147,7 +147,7 @@ async function connects(page, config) {
   await look(page, config, 'free-form')
   await field(page, say.kind).selectOption(say.wasabi)
   await field(page, say.region).fill('eu-central-1')
-  equal('the endpoint', await field(page, say.endpoint).inputValue(), 'https://s3.eu-central-1.wasabisys.com')
+  await becomes('the endpoint', () => field(page, say.endpoint).inputValue(), 'https://s3.eu-central-1.wasabisys.com')
   await fill(page, say, bucket, '')
   await field(page, say.endpoint).fill('http://10.0.0.1:9000')
   await field(page, say.duration).selectOption(say.twoHours)
@@ -258,7 +258,7 @@ async function connects(page, config) {
   await connected.waitFor() // the server's clock counts
   await press(page, say.end)
   await page.getByText(say.ended).waitFor()
-  equal('the kept key', await field(page, say.keyId).inputValue(), '')
+  await becomes('the kept key', () => field(page, say.keyId).inputValue(), '')
   await page.reload()
   await page.getByRole('heading', { level: 1, name: say.title }).waitFor()
 
@@ -271,7 +271,7 @@ async function connects(page, config) {
     page.goto('/app/login'),
   ])
   await page.getByRole('button', { name: say.signIn, exact: true }).waitFor()
-  equal('the link to free mode', await page.getByRole('link', { name: say.link }).count(), 0)
+  await becomes('the link to free mode', () => page.getByRole('link', { name: say.link }).count(), 0)
   await config.ask('siteSettings', { enableFreeMode: true })
 }
 

@@ -2,7 +2,7 @@
 // public folder; he opens it, looks at the pictures, and takes one with him."
 import { createFolder, enter } from './files.mjs'
 import { every, few } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { api, arrived, done, look, notes, phones, pictures, saved, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
@@ -124,7 +124,7 @@ async function finds(page, config) {
   const field = guest.getByRole('searchbox', { name: say.search })
   const focused = () => field.evaluate((one) => one === document.activeElement)
   await guest.keyboard.press('/')
-  equal('whether "/" focuses the search', await focused(), true)
+  await becomes('whether "/" focuses the search', () => focused(), true)
   await field.fill(`deep ${name}`)
   await guest.getByRole('link', { name: new RegExp(`^deep ${name}\\.txt ?${folder}/Deep`) }).waitFor()
   await look(guest, config, 'guest-search')

@@ -147,6 +147,17 @@ export function equal(what, got, want) {
     throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)
 }
 
+// becomes fails a scenario unless a value of the page becomes the wanted one soon: a page may show
+// the outcome of an action a moment after the sentence about it.
+export async function becomes(what, read, want, patience = 5000) {
+  for (const end = Date.now() + patience; ;) {
+    const got = await read()
+    if (JSON.stringify(got) === JSON.stringify(want)) return
+    if (Date.now() > end) return equal(what, got, want)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
 // until polls a condition.
 export async function until(what, condition, patience = 30_000) {
   for (const end = Date.now() + patience; !(await condition());) {

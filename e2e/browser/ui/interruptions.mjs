@@ -2,7 +2,7 @@
 // a new version of the page, missing permissions, and fast key presses.
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { stranger } from './stranger.mjs'
 
@@ -61,9 +61,9 @@ async function othersChange(page, config) {
   await page.getByRole('link', { name: /^a\.txt/ }).dblclick()
   const viewer = page.getByRole('dialog')
   await viewer.getByText(say.gone).waitFor()
-  equal(
+  await becomes(
     'ways to download what has gone',
-    await viewer.getByRole('button', { name: say.download }).filter({ hasText: say.download }).count(),
+    () => viewer.getByRole('button', { name: say.download }).filter({ hasText: say.download }).count(),
     0,
   )
   await page.keyboard.press('Escape')
@@ -79,7 +79,7 @@ async function othersChange(page, config) {
   page.on('request', (request) => (asked += request.url().includes('/api/files?') ? 1 : 0))
   await look()
   await page.waitForTimeout(900) // longer than the delay of a refresh
-  equal('what is being typed', await field.inputValue(), 'half a na')
+  await becomes('what is being typed', () => field.inputValue(), 'half a na')
   equal('how often the folder was asked for', asked, 0)
   await field.press('Escape')
   await page.getByRole('gridcell', { name: /^b\.txt/ }).waitFor({ state: 'detached' })
@@ -149,7 +149,7 @@ async function networkReturns(page, config) {
   await page.getByText(say.offline).waitFor()
   await page.getByRole('link', { name: config.username, exact: true }).click()
   await page.getByRole('heading', { name: say.unreachable }).waitFor()
-  equal('words about a report', await page.getByText(say.report).count(), 0)
+  await becomes('words about a report', () => page.getByText(say.report).count(), 0)
   await page.context().setOffline(false)
   await page.getByRole('link', { name: 'Far', exact: true }).dblclick()
   await page.getByRole('gridcell', { name: /^near\.txt/ }).waitFor()
@@ -164,7 +164,7 @@ async function serverReturns(page, config) {
   await page.getByRole('link', { name: config.username, exact: true }).click()
   await page.getByRole('heading', { name: say.unreachable }).waitFor()
   await page.getByText(say.silent).waitFor()
-  equal('whether the page is called offline', await page.getByText(say.offline).count(), 0)
+  await becomes('whether the page is called offline', () => page.getByText(say.offline).count(), 0)
   await page.unroute('**/api/**')
   await page.getByRole('link', { name: 'Restarted', exact: true }).waitFor()
 }
@@ -207,7 +207,7 @@ async function lacks(page, config) {
     await told.getByRole('button', { name: say.close, exact: true }).click()
     await told.getByText(words).waitFor({ state: 'detached' })
   }
-  equal('how many dialogs are open', await page.getByRole('dialog').count(), 0)
+  await becomes('how many dialogs are open', () => page.getByRole('dialog').count(), 0)
 }
 
 // Each key press that moves an entry counts, even in fast succession; a double click on a button is
@@ -217,7 +217,11 @@ async function quickly(page, config) {
   await openFolder(page, config, 'Quick', ['1.txt', '2.txt', '3.txt', '4.txt', '5.txt'])
   await page.getByRole('button', { name: say.newFolder }).dblclick()
   const field = page.getByRole('textbox', { name: say.folderName })
-  equal('whether the field has the focus', await field.evaluate((element) => element === document.activeElement), true)
+  await becomes(
+    'whether the field has the focus',
+    () => field.evaluate((element) => element === document.activeElement),
+    true,
+  )
   await field.press('Escape')
   await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitemradio', { name: say.byHand }).click()

@@ -1,7 +1,7 @@
 // API keys: created for a purpose, shown once with a configuration for each client, tested by an
 // upload.
 import { everyWith, few } from './forms.mjs'
-import { equal, inspect } from './harness.mjs'
+import { becomes, equal, inspect } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 async function enter(page, config) {
@@ -59,7 +59,7 @@ export async function makeKey(page, config) {
   await sheet.getByRole('button', { name: say.close, exact: true }).click()
   const key = page.getByRole('article', { name: `desk ${config.language}` }).first()
   await key.waitFor()
-  equal('whether the key has never been used', await key.getByText(say.never, { exact: true }).count(), 0)
+  await becomes('whether the key has never been used', () => key.getByText(say.never, { exact: true }).count(), 0)
 }
 
 async function makes(page, config) {

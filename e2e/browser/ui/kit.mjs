@@ -1,6 +1,6 @@
 // The page of the UI kit (web/kit): every component in each language, theme and size, checked by
 // axe, and by the keyboard alone.
-import { equal, inspect, languages, themes, until } from './harness.mjs'
+import { becomes, equal, inspect, languages, themes, until } from './harness.mjs'
 import { Keys } from './keyboard.mjs'
 import { cramped } from './phone.mjs'
 
@@ -115,7 +115,7 @@ const scripts = {
     await k.press('Enter')
     await k.at('Actions')
     await chosen(k, 'Password')
-    equal('the open menus', await k.page.locator(':popover-open').count(), 0)
+    await becomes('the open menus', () => k.page.locator(':popover-open').count(), 0)
     await k.press('Enter', 's', 'h')
     await k.at('Share')
     await k.press('ArrowRight', 'ArrowRight', 'End', 'ArrowRight', 'ArrowDown', 'Space')
@@ -124,7 +124,7 @@ const scripts = {
     await k.press('Enter', 'ArrowUp', 'ArrowUp')
     await k.at('Size')
     await k.press('Space', 'Enter', 'ArrowUp', 'ArrowUp')
-    equal('the checked item', await k.page.locator('[aria-checked=true]').innerText(), 'Size')
+    await becomes('the checked item', () => k.page.locator('[aria-checked=true]').innerText(), 'Size')
     await k.press('Escape')
     await k.at('Actions')
   },
@@ -164,7 +164,7 @@ const scripts = {
     await k.at('Name')
     await k.press('Enter')
     await k.at('Open the drawer')
-    equal('the open drawers', await k.page.getByRole('dialog').count(), 0)
+    await becomes('the open drawers', () => k.page.getByRole('dialog').count(), 0)
   },
   async 'sort a table'(k) {
     const sorted = () =>
@@ -220,7 +220,7 @@ const scripts = {
     await k.press('Enter')
     await k.at('Find a user')
     await k.page.getByText('56 users').waitFor()
-    equal('the search', await k.page.getByRole('searchbox').inputValue(), '')
+    await becomes('the search', () => k.page.getByRole('searchbox').inputValue(), '')
     await k.page.keyboard.type('lin2')
     await k.page.getByText('1 user', { exact: true }).waitFor()
     await k.page.keyboard.press('Escape') // the browser clears a search field
@@ -235,7 +235,7 @@ const scripts = {
     await k.to('Show password', 'Shift+Tab')
     await k.press('Enter')
     await k.at('Hide password')
-    equal('the type', await k.page.getByLabel('Password', { exact: true }).getAttribute('type'), 'text')
+    await becomes('the type', () => k.page.getByLabel('Password', { exact: true }).getAttribute('type'), 'text')
     await k.to('Never')
     await k.press('ArrowRight')
     await k.at('In 30 days')
@@ -247,7 +247,7 @@ const scripts = {
     await k.page.getByText('You have unsaved changes').waitFor()
     await k.to('Discard')
     await k.page.keyboard.press('Enter')
-    equal('the name', await k.page.getByLabel('Name of the site').inputValue(), 'Larder')
+    await becomes('the name', () => k.page.getByLabel('Name of the site').inputValue(), 'Larder')
     await k.page.getByText('You have unsaved changes').waitFor({ state: 'detached' })
     await k.page.getByLabel('Name of the site').focus()
     await k.type('Pantry')
@@ -255,16 +255,16 @@ const scripts = {
     await k.at('Save')
     await k.page.keyboard.press('Enter')
     await k.page.getByText('You have unsaved changes').waitFor({ state: 'detached' })
-    equal('the name', await k.page.getByLabel('Name of the site').inputValue(), 'Pantry')
+    await becomes('the name', () => k.page.getByLabel('Name of the site').inputValue(), 'Pantry')
   },
   async 'the table of a chart'(k) {
     await k.to('Show as a table')
     await k.press('Enter', 'Tab')
     await k.at('Requests by hour')
-    equal('the rows', await k.page.locator('figure').first().locator('tbody tr').count(), 24)
-    equal(
+    await becomes('the rows', () => k.page.locator('figure').first().locator('tbody tr').count(), 24)
+    await becomes(
       'the missing value',
-      await k.page.locator('figure').first().locator('tbody tr').nth(7).locator('td').nth(1).innerText(),
+      () => k.page.locator('figure').first().locator('tbody tr').nth(7).locator('td').nth(1).innerText(),
       '–',
     )
   },

@@ -1,6 +1,6 @@
 // Layout: aligned lines, no overlaps, and lengths that fit.
 import { createFolder, enter } from './files.mjs'
-import { equal } from './harness.mjs'
+import { becomes, equal } from './harness.mjs'
 import { labels } from './labels.mjs'
 
 const forms = () => ['desk', 'phone'].map((size) => ({ language: 'en-US', theme: 'light', size }))
@@ -117,11 +117,11 @@ async function announces(page, config) {
   )
   await enter(page, config, '')
   await all.getByText('A info').waitFor()
-  equal('the order', await all.locator('strong').allTextContents(), ['A danger', 'A warning', 'A info'])
+  await becomes('the order', () => all.locator('strong').allTextContents(), ['A danger', 'A warning', 'A info'])
   const text = all.locator('p').first()
   const unfold = all.getByRole('button', { name: say.showAll })
   await unfold.waitFor()
-  equal('how many can be unfolded', await unfold.count(), 1)
+  await becomes('how many can be unfolded', () => unfold.count(), 1)
   equal('whether three lines are shown', (await box(text)).height <= 61, true)
   await unfold.click()
   equal('whether all of it is shown', (await box(text)).height > 61, true)

@@ -1,6 +1,6 @@
 // The bell: notifications of an account, on two devices and in two tabs.
 import { bothLanguages } from './forms.mjs'
-import { equal, inspect, open, until } from './harness.mjs'
+import { becomes, equal, inspect, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { api, done } from './stranger.mjs'
@@ -77,7 +77,7 @@ async function tells(page, config) {
   await config.shot('notifications-empty')
   await page.keyboard.press('Escape')
   await list.waitFor({ state: 'detached' })
-  equal('the focus', await bell(page, word.bell).evaluate((one) => one === document.activeElement), true)
+  await becomes('the focus', () => bell(page, word.bell).evaluate((one) => one === document.activeElement), true)
 
   const moved = `trip ${config.language}.txt`
   await move(page, await upload(page, home, moved))
@@ -108,7 +108,7 @@ async function tells(page, config) {
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await bell(page, word.bell).click()
   await list.getByText(word.ago).first().waitFor()
-  equal('the unread ones', await list.getByRole('button', { name: word.markAll }).count(), 0)
+  await becomes('the unread ones', () => list.getByRole('button', { name: word.markAll }).count(), 0)
   await config.shot('notifications')
   await list.getByRole('link', { name: word.moved(moved) }).click()
   await page.waitForURL((url) => url.pathname === '/app/files/vault')

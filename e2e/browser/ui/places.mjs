@@ -2,7 +2,7 @@
 // entry that the user left.
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 
 const two = (n) => String(n).padStart(2, '0')
@@ -118,7 +118,7 @@ async function returns(page, config) {
   await result.waitFor()
   equal('the active result', (await place(page)).active, 'box 79')
   await leadsTo(page, here, () => page.goBack(), 'the place after Back out of the search')
-  equal('the text in the field', await page.getByRole('searchbox').inputValue(), '')
+  await becomes('the text in the field', () => page.getByRole('searchbox').inputValue(), '')
   await page.keyboard.press('/')
   await page.getByRole('searchbox').fill('box 7')
   await result.waitFor()

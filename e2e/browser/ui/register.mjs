@@ -3,7 +3,7 @@
 import { refuses } from './errorpages.mjs'
 import { createFolder } from './files.mjs'
 import { bothLanguages, everyWith, once, small } from './forms.mjs'
-import { equal, inspect, open, until } from './harness.mjs'
+import { becomes, equal, inspect, open, until } from './harness.mjs'
 import { Keys } from './keyboard.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
@@ -138,7 +138,7 @@ async function joins(page, config, say) {
   const code = await config.ask('invite', { maxUses: 1 })
   await page.goto(`/app/register?invite=${code}`)
   await title(page, say.register).waitFor()
-  equal('the code', await labelled(page, say.invite).inputValue(), code)
+  await becomes('the code', () => labelled(page, say.invite).inputValue(), code)
   await fill(page, say, person)
   await config.shot('register-invited')
   await press(page, say.create)
@@ -173,9 +173,9 @@ async function joins(page, config, say) {
   await fill(page, say, late)
   await press(page, say.create)
   await page.getByText(say.badInvite).waitFor()
-  equal('the focus', await focusOf(page), say.invite)
-  equal('the name', await labelled(page, say.username).inputValue(), late.username)
-  equal('the password', await labelled(page, say.password).inputValue(), late.password)
+  await becomes('the focus', () => focusOf(page), say.invite)
+  await becomes('the name', () => labelled(page, say.username).inputValue(), late.username)
+  await becomes('the password', () => labelled(page, say.password).inputValue(), late.password)
   equal('faults of the refusal', await inspect(page), [])
 }
 
@@ -186,7 +186,7 @@ async function doesNotVerify(page, config) {
   equal('the status', answer.status(), 400)
   await title(page, say.badLink).waitFor()
   equal('the language', await page.evaluate(() => document.documentElement.lang.slice(0, 2)), config.language.slice(0, 2))
-  equal('scripts of the page', await page.locator('script').count(), 0)
+  await becomes('scripts of the page', () => page.locator('script').count(), 0)
   equal('faults of the page', await inspect(page, false), [])
   equal('what is cramped', await cramped(page, config), [])
   await config.shot('not-verified')
@@ -200,27 +200,27 @@ async function enters(page, config, say) {
   await page.goto('/app/login?next=%2Fapp%2Fkeys')
   await page.getByRole('link', { name: say.register }).click()
   await title(page, say.register).waitFor()
-  equal('the focus', await focusOf(page), say.username)
+  await becomes('the focus', () => focusOf(page), say.username)
 
   await press(page, say.create)
-  equal('the focus after an empty form', await focusOf(page), say.username)
+  await becomes('the focus after an empty form', () => focusOf(page), say.username)
   await fill(page, say, { ...person, username: config.username.toUpperCase() })
   await press(page, say.create)
   await page.getByText(say.nameTaken).waitFor()
-  equal('the focus', await focusOf(page), say.username)
-  equal('the password', await labelled(page, say.password).inputValue(), person.password)
+  await becomes('the focus', () => focusOf(page), say.username)
+  await becomes('the password', () => labelled(page, say.password).inputValue(), person.password)
   equal('faults of a taken name', await inspect(page), [])
   await config.shot('register-taken')
 
   await fill(page, say, { ...person, email: `${config.username}@example.org` })
-  equal('whether the name is still refused', await page.getByText(say.nameTaken).count(), 0)
+  await becomes('whether the name is still refused', () => page.getByText(say.nameTaken).count(), 0)
   await press(page, say.create)
   await page.getByText(say.emailTaken).waitFor()
   for (const email of ['ann', 'a b@example.org', 'Ann <ann@example.org>']) {
     await labelled(page, say.email).fill(email)
     await press(page, say.create)
     await page.getByText(say.badEmail).waitFor()
-    equal('the focus', await focusOf(page), say.email)
+    await becomes('the focus', () => focusOf(page), say.email)
   }
   await labelled(page, say.email).fill(person.email)
   await press(page, say.create)
@@ -246,7 +246,11 @@ async function keepsTheRules(page, config, say) {
     await labelled(page, say.email).focus() // the value is complete
     const frame = page.locator('.field').filter({ has: field })
     equal(`the refusal of ${value.length} characters`, (await frame.locator('.error').textContent()).trim(), refusal)
-    equal(`whether ${value.length} are marked`, await field.getAttribute('aria-invalid'), String(refusal !== ''))
+    await becomes(
+      `whether ${value.length} are marked`,
+      () => field.getAttribute('aria-invalid'),
+      String(refusal !== ''),
+    )
   }
   await rule(say.username, 'ab', say.least(3))
   await rule(say.username, 'abc', '')
@@ -265,7 +269,7 @@ async function keepsTheRules(page, config, say) {
   await refusals.help.waitFor()
   await page.keyboard.type('-')
   await refusals.name.waitFor()
-  equal('whether the help is shown beside', await refusals.help.count(), 0)
+  await becomes('whether the help is shown beside', () => refusals.help.count(), 0)
   await page.keyboard.press('Backspace')
   await refusals.help.waitFor()
 
@@ -274,15 +278,15 @@ async function keepsTheRules(page, config, say) {
   await fill(page, say, { ...newcomer(), username: 'ab' })
   await press(page, say.create)
   await page.getByText(say.least(3)).waitFor()
-  equal('the focus', await focusOf(page), say.username)
+  await becomes('the focus', () => focusOf(page), say.username)
   equal('requests with values that are known to be wrong', sent, 0)
 }
 
 async function isClosed(page, config, say) {
   await page.goto('/app/login')
   await page.getByRole('link', { name: /^(Browse public files|浏览公开文件)$/ }).waitFor()
-  equal('links to register', await page.getByRole('link', { name: say.register }).count(), 0)
-  equal('links to a new password', await page.getByRole('link', { name: say.forgot }).count(), 0)
+  await becomes('links to register', () => page.getByRole('link', { name: say.register }).count(), 0)
+  await becomes('links to a new password', () => page.getByRole('link', { name: say.forgot }).count(), 0)
   await page.goto('/app/register')
   await title(page, say.closed).waitFor()
   equal('faults of the closed registration', await inspect(page), [])
@@ -293,7 +297,7 @@ async function isClosed(page, config, say) {
   await fill(page, say, newcomer())
   await press(page, say.create)
   await page.getByText(say.badInvite).waitFor()
-  equal('the focus', await focusOf(page), say.invite)
+  await becomes('the focus', () => focusOf(page), say.invite)
   await page.goto('/app/forgot')
   await page.getByText(say.noMail).waitFor()
   equal('faults without mail', await inspect(page), [])
@@ -329,7 +333,7 @@ async function resets(page, config, say) {
   equal('the policy for referrers', answer.headers()['referrer-policy'], 'no-referrer')
   await title(page, say.reset).waitFor()
   await until('the token leaving the address', () => new URL(page.url()).search === '')
-  equal('the focus', await focusOf(page), say.newPassword)
+  await becomes('the focus', () => focusOf(page), say.newPassword)
   await labelled(page, say.newPassword).fill('1234567')
   await press(page, say.set)
   await page.getByText(say.least(8)).waitFor()
@@ -379,14 +383,18 @@ async function waits(page, config, say) {
     await press(page, button)
     await page.getByText(say.tryLater(37)).waitFor()
     await page.getByText(say.tryLater(36)).waitFor()
-    equal('whether the button waits', await page.getByRole('button', { name: button }).getAttribute('aria-disabled'), 'true')
+    await becomes(
+      'whether the button waits',
+      () => page.getByRole('button', { name: button }).getAttribute('aria-disabled'),
+      'true',
+    )
     equal('faults of the wait', await inspect(page), [])
   }
   await page.goto('/app/register')
   await fill(page, say, person)
   await limited('**/api/auth/register', say.create)
-  equal('the name', await labelled(page, say.username).inputValue(), person.username)
-  equal('the password', await labelled(page, say.password).inputValue(), person.password)
+  await becomes('the name', () => labelled(page, say.username).inputValue(), person.username)
+  await becomes('the password', () => labelled(page, say.password).inputValue(), person.password)
   await page.goto('/app/forgot')
   await labelled(page, say.email).fill(person.email)
   await limited('**/api/auth/forgot-password', say.send)
@@ -446,7 +454,7 @@ async function begins(page, config, say) {
 
   await steps.getByRole('link', { name: say.makeKey }).click()
   const form = page.getByRole('dialog', { name: say.newKeyTitle })
-  equal('the purpose', await form.getByRole('radio', { name: say.imageClient }).isChecked(), true)
+  await becomes('the purpose', () => form.getByRole('radio', { name: say.imageClient }).isChecked(), true)
   equal('the query', new URL(page.url()).search, '')
   await page.keyboard.press('Escape')
   await page.goto('/')
@@ -462,7 +470,7 @@ async function begins(page, config, say) {
   const folder = await createFolder(page, person, 'empty', [])
   await page.goto(`/app/files${folder}`)
   await page.getByText(say.emptyFolder).waitFor()
-  equal('first steps elsewhere', await steps.count(), 0)
+  await becomes('first steps elsewhere', () => steps.count(), 0)
 }
 
 const openSite = { allowRegistration: true, emailEnabled: true }

@@ -1,7 +1,7 @@
 // The settings of an account: profile, look, password, e-mail address and sessions.
 import { createFolder } from './files.mjs'
 import { bothLanguages, everyWith, few, once } from './forms.mjs'
-import { equal, inspect, open, until } from './harness.mjs'
+import { becomes, equal, inspect, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -265,13 +265,13 @@ async function keeps(page, config) {
   await name.fill('ä'.repeat(101))
   await name.press('Enter')
   await page.getByText(word.tooLong).waitFor()
-  equal('the refused name', await name.inputValue(), 'ä'.repeat(101))
+  await becomes('the refused name', () => name.inputValue(), 'ä'.repeat(101))
   equal('faults of the refused name', await inspect(page), [])
   // one hundred characters, each of two UTF-16 units
   await name.fill('🐱'.repeat(100))
   await name.press('Enter')
   await settle(page, word)
-  equal('whether the longest name is refused', await page.getByText(word.tooLong).count(), 0)
+  await becomes('whether the longest name is refused', () => page.getByText(word.tooLong).count(), 0)
   await name.fill('Mia Li')
   await name.press('Tab')
   await page.getByRole('button', { name: `${say.account}: Mia Li` }).waitFor()
@@ -280,7 +280,7 @@ async function keeps(page, config) {
   await avatar.fill('ftp://example.org/a.png')
   await avatar.press('Enter')
   await page.getByText(word.badAvatarUrl).waitFor()
-  equal('the refused address', await avatar.inputValue(), 'ftp://example.org/a.png')
+  await becomes('the refused address', () => avatar.inputValue(), 'ftp://example.org/a.png')
   await avatar.fill('')
   await avatar.press('Enter')
   await page.getByText(word.badAvatarUrl).waitFor({ state: 'detached' })
@@ -309,7 +309,7 @@ async function keeps(page, config) {
   await page.getByRole('radio', { name: word.violet }).check({ force: true })
   await done
   const hex = page.getByLabel(word.custom)
-  equal('the colour of the swatch', await hex.inputValue(), '#6e56cf')
+  await becomes('the colour of the swatch', () => hex.inputValue(), '#6e56cf')
   await hex.fill('#12345')
   await hex.press('Tab')
   await page.getByText(word.badColor).waitFor()
@@ -327,16 +327,16 @@ async function keeps(page, config) {
 
   const check = async (shown) => {
     await openSection(shown, config, 'look')
-    equal('the chosen accent', await shown.getByLabel(word.custom).inputValue(), '#FFEE00')
+    await becomes('the chosen accent', () => shown.getByLabel(word.custom).inputValue(), '#FFEE00')
     equal('the chosen look', await root(shown), { theme: chosen, blur: 'off', lang: config.language })
     await openSection(shown, config, 'profile')
-    equal('the name', await shown.getByLabel(word.name, { exact: true }).inputValue(), 'Mia Li')
+    await becomes('the name', () => shown.getByLabel(word.name, { exact: true }).inputValue(), 'Mia Li')
     await shown.getByText('/public', { exact: true }).waitFor()
   }
   await page.reload()
   await check(page)
-  equal('the format of links', await page.getByLabel(word.format, { exact: true }).inputValue(), 'markdown')
-  equal('the lifetime of links', await page.getByLabel(word.lifetime).inputValue(), '604800')
+  await becomes('the format of links', () => page.getByLabel(word.format, { exact: true }).inputValue(), 'markdown')
+  await becomes('the lifetime of links', () => page.getByLabel(word.lifetime).inputValue(), '604800')
 
   const other = await second(page, account)
   equal('the folder that opens', new URL(other.url()).pathname, '/app/files/public')
@@ -380,10 +380,10 @@ async function avatar(page, config) {
   await other.context().close()
   await page.getByRole('button', { name: word.removePicture }).click()
   await page.getByText(word.removed).waitFor()
-  equal('pictures that are left', await page.getByRole('main').locator('img').count(), 0)
-  equal(
+  await becomes('pictures that are left', () => page.getByRole('main').locator('img').count(), 0)
+  await becomes(
     'the focus',
-    await page.getByRole('button', { name: word.choosePicture }).evaluate((button) => button === document.activeElement),
+    () => page.getByRole('button', { name: word.choosePicture }).evaluate((button) => button === document.activeElement),
     true,
   )
   // a picture by its address on this site
@@ -414,8 +414,8 @@ async function email(page, config) {
   await page.getByText(word.badEmail).waitFor()
   await enterAddress('ann@example.org') // of another account
   await page.getByText(word.taken).waitFor()
-  equal('the refused address', await address.inputValue(), 'ann@example.org')
-  equal('the focus', await address.evaluate((field) => field === document.activeElement), true)
+  await becomes('the refused address', () => address.inputValue(), 'ann@example.org')
+  await becomes('the focus', () => address.evaluate((field) => field === document.activeElement), true)
   equal('faults of the refused address', await inspect(page), [])
 
   await config.ask('cutMail', true)
@@ -431,7 +431,7 @@ async function email(page, config) {
   await send.click()
   const code = page.getByLabel(word.code, { exact: true })
   await code.waitFor()
-  equal('the focus', await code.evaluate((field) => field === document.activeElement), true)
+  await becomes('the focus', () => code.evaluate((field) => field === document.activeElement), true)
   await page.getByText(word.left).waitFor()
   await config.shot('settings-code')
   equal('faults of the code', await inspect(page), [])
@@ -476,7 +476,7 @@ async function expires(page, config) {
   await page.clock.fastForward('05:00')
   await page.getByText(word.expired).waitFor()
   await page.getByRole('button', { name: word.another }).click()
-  equal('the address', await page.getByLabel(word.newEmail).inputValue(), `new-${account.username}@example.org`)
+  await becomes('the address', () => page.getByLabel(word.newEmail).inputValue(), `new-${account.username}@example.org`)
   await config.ask('stopMail')
 }
 
@@ -493,7 +493,7 @@ async function stolen(page, config) {
   await openSection(page, config, 'security')
   const list = page.getByRole('listitem').filter({ hasText: word.device })
   equal('sessions', await list.count().then(async (n) => (n < 2 ? await list.nth(1).waitFor().then(() => 2) : n)), 2)
-  equal('sessions of this device', await list.filter({ hasText: word.thisDevice }).count(), 1)
+  await becomes('sessions of this device', () => list.filter({ hasText: word.thisDevice }).count(), 1)
   const end = page.getByRole('button', { name: word.end })
   await end.focus()
   await page.keyboard.press('Enter')
@@ -503,7 +503,7 @@ async function stolen(page, config) {
   equal('faults of the question', await inspect(page), [])
   await page.keyboard.press('Escape')
   await question.waitFor({ state: 'detached' })
-  equal('the focus after the question', await end.evaluate((button) => button === document.activeElement), true)
+  await becomes('the focus after the question', () => end.evaluate((button) => button === document.activeElement), true)
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
@@ -542,7 +542,7 @@ async function password(page, config) {
   await change(config.password, 'seven-7', word.short)
   await change(config.password, 'é'.repeat(129), word.long)
   await change('not this one', 'eight-88', word.wrongPassword)
-  equal('the new password after the refusal', await fresh.inputValue(), 'eight-88')
+  await becomes('the new password after the refusal', () => fresh.inputValue(), 'eight-88')
   equal('faults of the refusal', await inspect(page), [])
   await old.fill(config.password)
   await page.getByRole('button', { name: word.changePassword }).click()

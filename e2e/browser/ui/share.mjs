@@ -1,7 +1,7 @@
 // The page of a share, as a stranger sees it in a profile of their own: "I send a share link to a
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
 import { createFolder, enter } from './files.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { api, arrived, done, everyPhone, look, notes, phones, pictures, saved, song, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
@@ -98,7 +98,7 @@ async function opensPicture(page, config) {
   await guest.getByText(say.left).waitFor()
   equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
   equal('requests about an account', guest.asked.filter((one) => /users|auth|\/api\/files/.test(one)), [])
-  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 1 })
+  await becomes('what the share counts', () => counts(page, id), { viewCount: 1, downloadCount: 1 })
   await done(guest)
 }
 
@@ -158,7 +158,7 @@ async function walksGallery(page, config) {
   equal('the whole folder', zip.name, `Trip ${config.size}.zip`)
   equal('what a zip begins with', zip.bytes.subarray(0, 2).toString(), 'PK')
   equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
-  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 2 })
+  await becomes('what the share counts', () => counts(page, id), { viewCount: 1, downloadCount: 2 })
   await done(guest)
 }
 
@@ -177,7 +177,11 @@ async function asksPassword(page, config) {
   await guest.getByRole('button', { name: say.open, exact: true }).click()
   await guest.getByText(say.wrong).waitFor()
   await look(guest, config, 'share-password-wrong')
-  equal('whether the focus is on the password', await field.evaluate((it) => it === document.activeElement), true)
+  await becomes(
+    'whether the focus is on the password',
+    () => field.evaluate((it) => it === document.activeElement),
+    true,
+  )
   await field.fill('open sesame')
   await guest.keyboard.press('Enter')
   await guest.getByRole('heading', { level: 1, name: `Private ${config.size}` }).waitFor()
@@ -191,7 +195,7 @@ async function asksPassword(page, config) {
   await asks.waitFor()
   await look(guest, config, 'share-password-again')
   const again = asks.getByLabel(say.password, { exact: true })
-  equal('whether the focus is in the dialog', await again.evaluate((it) => it === document.activeElement), true)
+  await becomes('whether the focus is in the dialog', () => again.evaluate((it) => it === document.activeElement), true)
   await again.fill('open sesame')
   await asks.getByRole('button', { name: say.open, exact: true }).click()
   await asks.waitFor({ state: 'detached' })
@@ -202,7 +206,7 @@ async function asksPassword(page, config) {
   equal('the download', file.name, 'lake 1.png')
   equal('the place', new URL(guest.url()).searchParams.get('path'), '/Inside')
   await guest.getByRole('heading', { level: 2, name: 'lake 1.png' }).waitFor()
-  equal('what the share counts', await counts(page, id), { viewCount: 1, downloadCount: 1 })
+  await becomes('what the share counts', () => counts(page, id), { viewCount: 1, downloadCount: 1 })
   await done(guest)
 }
 
@@ -236,12 +240,12 @@ async function tellsEnds(page, config) {
   await look(guest, config, 'share-no-preview')
   await saved(guest, () => guest.getByRole('banner').getByRole('button', { name: say.download }).click())
   await guest.getByText(say.noneLeft).waitFor()
-  equal('buttons to download', await guest.getByRole('button', { name: say.download }).count(), 0)
+  await becomes('buttons to download', () => guest.getByRole('button', { name: say.download }).count(), 0)
 
   await guest.goto(`/share/${await share(page, folder, { allowDownload: false })}`)
   await arrived(guest, 1)
   await guest.getByText(say.viewOnly).waitFor()
-  equal('buttons to download', await guest.getByRole('button', { name: say.download }).count(), 0)
+  await becomes('buttons to download', () => guest.getByRole('button', { name: say.download }).count(), 0)
   await look(guest, config, 'share-no-download')
   await done(guest)
 }
@@ -279,7 +283,7 @@ async function byKeyboard(page, config) {
   if (sum === 0 || sum > 60 << 10) throw new Error(`the page loads ${sum} bytes: ${JSON.stringify(scripts)}`)
   const focused = () => guest.evaluate(() => document.activeElement.getAttribute('aria-label'))
   for (let n = 0; n < 12 && (await focused()) !== 'lake 2.png'; n++) await guest.keyboard.press('Tab')
-  equal('the focus', await focused(), 'lake 2.png')
+  await becomes('the focus', () => focused(), 'lake 2.png')
   await guest.keyboard.press('Enter')
   const heading = guest.locator('dialog[open] h2')
   await heading.filter({ hasText: 'lake 2.png' }).waitFor()
@@ -287,7 +291,7 @@ async function byKeyboard(page, config) {
   await heading.filter({ hasText: 'lake 3.png' }).waitFor()
   await guest.keyboard.press('Escape')
   await guest.locator('dialog[open]').waitFor({ state: 'detached' })
-  equal('the focus after the viewer', await focused(), 'lake 2.png')
+  await becomes('the focus after the viewer', () => focused(), 'lake 2.png')
   await done(guest)
 }
 

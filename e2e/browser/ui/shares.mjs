@@ -2,7 +2,7 @@
 import { clipboard } from './copying.mjs'
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages, everyWith, once } from './forms.mjs'
-import { equal, inspect, isPhone, until } from './harness.mjs'
+import { becomes, equal, inspect, isPhone, until } from './harness.mjs'
 import { Keys } from './keyboard.mjs'
 import { labels } from './labels.mjs'
 import { fromMenu } from './panels.mjs'
@@ -203,7 +203,7 @@ async function sharesFolder(page, config) {
   const guest = await stranger(page, phone(config))
   await guest.goto(link)
   await guest.getByRole('heading', { level: 1, name: say.folderFrom(config.username) }).waitFor()
-  equal('whether the name is told before the password', await guest.getByText(name).count(), 0)
+  await becomes('whether the name is told before the password', () => guest.getByText(name).count(), 0)
   await guest.getByLabel(say.password, { exact: true }).fill(word)
   await guest.getByRole('button', { name: say.open, exact: true }).click()
   await guest.getByRole('heading', { level: 1, name }).waitFor()
@@ -231,7 +231,7 @@ async function oneClick(page, config) {
   const link = await clipboard(page, () => dialog.getByRole('button', { name: say.create }).click())
   equal('the link', /\/share\/[0-9A-Za-z]{12}$/.test(link), true)
   await made.getByText(say.copied).waitFor()
-  equal('the link on the screen', await made.getByLabel(say.link, { exact: true }).inputValue(), link)
+  await becomes('the link on the screen', () => made.getByLabel(say.link, { exact: true }).inputValue(), link)
   const guest = await stranger(page, phone(config))
   equal('the status', (await guest.goto(link)).status(), 200)
   await guest.getByRole('main').getByRole('img', { name: 'lake.png' }).waitFor()
@@ -310,7 +310,7 @@ async function manages(page, config) {
   await dialog.getByLabel(say.maxViews).fill('1')
   await dialog.getByRole('button', { name: save }).click()
   const made = page.getByRole('dialog', { name: say.shared(one) })
-  equal('the password', await made.getByLabel(say.password, { exact: true }).inputValue(), 'open sesame')
+  await becomes('the password', () => made.getByLabel(say.password, { exact: true }).inputValue(), 'open sesame')
   await page.keyboard.press('Escape')
   await row(page, one).getByText(say.count(0, 1)).waitFor()
   await row(page, one).getByRole('img', { name: say.asks }).waitFor()
@@ -334,7 +334,7 @@ async function manages(page, config) {
   await dialog.waitFor({ state: 'detached' })
   await notice(say.saved)
   await row(page, one).getByText(say.active, { exact: true }).waitFor()
-  equal('locks', await row(page, one).getByRole('img', { name: say.asks }).count(), 0)
+  await becomes('locks', () => row(page, one).getByRole('img', { name: say.asks }).count(), 0)
   await meets(one, one)
 
   // extend: from now where it is over, else from its end
@@ -350,7 +350,7 @@ async function manages(page, config) {
   await filter.selectOption(say.expired)
   await page.waitForURL((url) => url.searchParams.get('status') === 'expired')
   await row(page, two).getByText(say.expired, { exact: true }).waitFor()
-  equal('active ones', await row(page, three).count(), 0)
+  await becomes('active ones', () => row(page, three).count(), 0)
   await menu(two, say.extend)
   await row(page, two).waitFor({ state: 'detached' })
   await meets(two, two)
@@ -380,7 +380,11 @@ async function manages(page, config) {
   await page.getByRole('dialog', { name: say.revokeOf(two) }).getByRole('button', { name: say.revokeNow, exact: true }).click()
   await notice(say.revokedOne)
   await meets(two, say.ended)
-  equal('whether it can be changed', await row(page, two).getByRole('button', { name: say.edit(two) }).isEnabled(), false)
+  await becomes(
+    'whether it can be changed',
+    () => row(page, two).getByRole('button', { name: say.edit(two) }).isEnabled(),
+    false,
+  )
 
   // to the file, and to the share as a visitor
   const [popup] = await Promise.all([page.waitForEvent('popup'), menu(five, say.visit)])
@@ -399,7 +403,7 @@ async function manages(page, config) {
   await openShares(page, config)
   const gone = row(page, say.gone).first()
   await gone.getByText(say.isGone).waitFor()
-  equal('whether it can be changed', await gone.getByRole('button').nth(1).isEnabled(), false)
+  await becomes('whether it can be changed', () => gone.getByRole('button').nth(1).isEnabled(), false)
   await look(page, config, 'gone')
   await done(guest)
 }
@@ -425,9 +429,13 @@ async function refuses(page, config) {
     await field(name).fill(value)
     await create.click()
     await dialog.getByText(words).waitFor()
-    equal(`whether ${name} is marked`, await field(name).getAttribute('aria-invalid'), 'true')
-    equal(`whether ${name} has the focus`, await field(name).evaluate((it) => it === document.activeElement), true)
-    equal(`what ${name} keeps`, await field(name).inputValue(), value)
+    await becomes(`whether ${name} is marked`, () => field(name).getAttribute('aria-invalid'), 'true')
+    await becomes(
+      `whether ${name} has the focus`,
+      () => field(name).evaluate((it) => it === document.activeElement),
+      true,
+    )
+    await becomes(`what ${name} keeps`, () => field(name).inputValue(), value)
   }
   const right = (name, value) => field(name).fill(value)
   await wrong(say.title, 'x'.repeat(201), say.wrongTitle)
@@ -448,7 +456,7 @@ async function refuses(page, config) {
   await page.route('**/api/shares/', (route) => route.fulfill({ status: 403, json: refusal }))
   await create.click()
   await dialog.getByText(say.lacks).waitFor()
-  equal('what the form keeps', await field(say.title).inputValue(), 'x'.repeat(200))
+  await becomes('what the form keeps', () => field(say.title).inputValue(), 'x'.repeat(200))
   await page.unroute('**/api/shares/')
   await create.click()
   await page.getByRole('dialog', { name: say.shared('notes.txt') }).waitFor()
@@ -465,7 +473,7 @@ async function refuses(page, config) {
   await api(page, 'POST', '/api/files/batch', { action: 'delete', fileIds, targetPath: null })
   await other.getByRole('button', { name: say.create }).click()
   await other.getByText(say.gone).waitFor()
-  equal('what the form keeps', await other.getByLabel(say.title, { exact: true }).inputValue(), 'kept')
+  await becomes('what the form keeps', () => other.getByLabel(say.title, { exact: true }).inputValue(), 'kept')
 }
 
 // Dialog and list by the keyboard alone.

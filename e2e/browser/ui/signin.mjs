@@ -1,7 +1,7 @@
 // Signing in: wrong and right passwords, the redirect afterwards, and a session that ends while the
 // page is open.
 import { bothLanguages, everyWith, few, once } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 // nav is the navigation of a signed-in user.
@@ -126,7 +126,7 @@ async function unverified(page, config) {
   await page.route('**/api/auth/login', (route) => route.fulfill({ status: 403, json: refusal }))
   await page.goto('/app/login')
   await signIn(page, { ...config, username: 'new@example.org' })
-  equal('the address', await page.getByLabel(say.email).inputValue(), 'new@example.org')
+  await becomes('the address', () => page.getByLabel(say.email).inputValue(), 'new@example.org')
   equal('faults of the page', await inspect(page), [])
 }
 

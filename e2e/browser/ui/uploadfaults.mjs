@@ -1,7 +1,7 @@
 // Interrupted uploads: a lost network, rate limits, a killed service, expired sessions. Uploads
 // resume by themselves, parts that have arrived are not sent twice, and the stored files equal the
 // sent ones. All scenarios run on plain http, where browsers restrict pages.
-import { equal, inspect, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { choose, each, enter, finished, MiB, onLan, pace, watch, whole, written } from './sending.mjs'
 
@@ -22,7 +22,7 @@ async function offline(page, config) {
   const end = Date.now() + 30_000
   await until('half a minute', () => Date.now() > end, 40_000)
   equal('the parts that arrived meanwhile', parts.arrived.length, before)
-  equal('whether the banner is still shown', await banner.isVisible(), true)
+  await becomes('whether the banner is still shown', () => banner.isVisible(), true)
   await config.shot('upload-faults-offline')
   await config.ask('reconnect')
   await page.context().setOffline(false)
@@ -67,7 +67,7 @@ async function limited(page, config) {
     files.map((file) => file.path),
   )
   await banner.waitFor()
-  equal('how many banners there are', await banner.count(), 1)
+  await becomes('how many banners there are', () => banner.count(), 1)
   equal('faults of the banner', await inspect(page), [])
   await config.shot('upload-faults-limited')
   await finished(page, config, files.length)
@@ -174,9 +174,9 @@ async function plain(page, config) {
   const panel = page.getByRole('dialog', { name: say.link })
   await panel.getByRole('button', { name: say.copyLink }).click()
   await panel.getByText(say.copied, { exact: true }).waitFor()
-  equal(
+  await becomes(
     'whether the focus is where it was',
-    await panel.getByRole('button', { name: say.copyLink }).evaluate((button) => button === document.activeElement),
+    () => panel.getByRole('button', { name: say.copyLink }).evaluate((button) => button === document.activeElement),
     true,
   )
   await panel.getByRole('button', { name: say.qr }).click()
@@ -189,7 +189,11 @@ async function plain(page, config) {
   const search = page.getByRole('searchbox')
   await search.focus()
   await page.keyboard.press('Control+V')
-  equal('what is in the clipboard', await search.inputValue(), `${config.base}/home/${config.username}/plain.txt`)
+  await becomes(
+    'what is in the clipboard',
+    () => search.inputValue(),
+    `${config.base}/home/${config.username}/plain.txt`,
+  )
   await whole(config, [file])
 }
 
