@@ -98,6 +98,7 @@ func TestNotificationOfJobs(t *testing.T) {
 			"jobs": 2, "files": 4})
 
 		alice.Post(myNotifications+"/read", M{"all": true}).OK(200)
+		l.Clock.Advance(time.Second) // the failure comes later, however soon the job ends
 		late := alice.Upload(home, "late.txt", []byte("one"))
 		if err := os.Rename(dir, dir+"-away"); err != nil {
 			t.Fatal(err)
