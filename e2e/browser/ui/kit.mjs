@@ -1,15 +1,11 @@
 // The page of the UI kit (web/kit): every component in each language, theme and size, checked by
 // axe, and by the keyboard alone.
-import { becomes, equal, inspect, languages, themes, until } from './harness.mjs'
+import { every } from './forms.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { Keys } from './keyboard.mjs'
 import { cramped } from './phone.mjs'
 
-const everywhere = () => [
-  ...['desk', 'phone'].flatMap((size) =>
-    languages.flatMap((language) => themes.map((theme) => ({ language, theme, size }))),
-  ),
-  { language: 'en-US', theme: 'light', size: 'small' },
-]
+const everywhere = (full) => [...every(full), { language: 'en-US', theme: 'light', size: 'small' }]
 const desk = () => [{ language: 'en-US', theme: 'light', size: 'desk' }]
 
 async function enter(page, { language, theme }) {
