@@ -168,7 +168,7 @@ func (a *API) routeTable() []route {
 			withSummary("A single-use download address for a share; the download is counted when the address is used").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword,
 				fault.ShareLimitReached),
-		get("/api/shares/{id}/preview", streamRoute("*/*", a.sharePreview)).withInput(shareFileInput{}).
+		get("/api/shares/{id}/preview", streamRoute("*/*", a.sharePreview)).withInput(sharePreviewInput{}).
 			withAuth(noAuth).withLimit(transferLimit).
 			withSummary("Preview of a shared image, video, audio, PDF or plain text").
 			withFaults(fault.Invalid, fault.NotFound, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword).

@@ -12,9 +12,10 @@ import (
 	"larder/internal/vpath"
 )
 
-type shareFileInput struct {
-	ID   string  `path:"id" json:"-"`
-	File *string `query:"file" json:"-" description:"The id of one file in a shared folder; without it a folder is sent as a zip."`
+type sharePreviewInput struct {
+	ID      string  `path:"id" json:"-"`
+	File    *string `query:"file" json:"-" description:"The id of one file in a shared folder."`
+	Sandbox *bool   `query:"sandbox" json:"-" default:"false" description:"An addition. Text and drawings (SVG) of all types are sent too, as attachments in a sandbox: for a page that shows them itself."`
 }
 
 type shareDownloadInput struct {
@@ -121,7 +122,7 @@ func (a *API) shareSize(c *call, in idInput) (shareSizeReply, error) {
 // limit of views still shows the image to visitors with its page open. All shares that are not
 // active get the same answer.
 func (a *API) sharePreview(c *call) error {
-	in, err := bindInput[shareFileInput](c)
+	in, err := bindInput[sharePreviewInput](c)
 	if err != nil {
 		return err
 	}
@@ -131,6 +132,9 @@ func (a *API) sharePreview(c *call) error {
 	}
 	c.audit(audit.Preview, content.Entry.Path())
 	media, shown, err := a.sniffer.previewType(c.ctx(), content)
+	if err == nil && !shown && valueOr(in.Sandbox, false) {
+		media, shown, err = a.sniffer.sandboxedType(c.ctx(), content)
+	}
 	if err != nil {
 		return err
 	}

@@ -96,6 +96,52 @@ func TestSharePreview(t *testing.T) {
 				}
 			}
 		})
+		t.Run("in a sandbox", func(t *testing.T) { // abuse cases C67, C68, C70
+			drawing, page := `<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>`,
+				"<!DOCTYPE html><script>alert(1)</script>"
+			upload := func(t *testing.T, body, claim string) string {
+				t.Helper()
+				id := alice.In(t).Upload("/home/alice/boxed", "x", []byte(body),
+					M{"mimeType": claim, "conflict": "rename"})
+				return "/api/shares/" + shareEntry(alice.In(t), id) + "/preview?sandbox=true"
+			}
+			for what, c := range map[string]struct{ body, claim, media string }{
+				"a drawing":           {drawing, "image/svg+xml", "image/svg+xml"},
+				"Markdown":            {"# Read\n", "text/markdown", "text/markdown"},
+				"Markdown with HTML":  {`<h1 align="center">Read</h1>`, "text/markdown", "text/markdown"},
+				"a page":              {page, "text/html", "text/html"},
+				"a page as text":      {page, "text/plain", "application/octet-stream"},
+				"a page as a picture": {page, "image/png", "application/octet-stream"},
+				"a page as nothing":   {page, "application/octet-stream", "text/html"},
+				"a script":            {"alert(1)", "text/javascript", "text/javascript"},
+			} {
+				at := upload(t, c.body, c.claim)
+				r := visitor.In(t).Get(at)
+				wantStatus(t, what, r, 200, "")
+				wantBody(t, r, c.body)
+				wantHeader(t, r, "Content-Type", c.media)
+				wantHeader(t, r, "X-Content-Type-Options", "nosniff")
+				wantHeader(t, r, "Cache-Control", "private, no-store")
+				if policy := r.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") ||
+					!strings.HasSuffix(policy, "; sandbox") || strings.Contains(policy, "script-src") {
+					t.Errorf("%s: policy %q", what, policy)
+				}
+				if !strings.HasPrefix(r.Header.Get("Content-Disposition"), "attachment;") {
+					t.Errorf("%s: %v", what, r.Header)
+				}
+				visitor.In(t).Get(at, "Sec-Fetch-Dest", "script", "Sec-Fetch-Site", "same-origin").
+					Fails(403, "FORBIDDEN")
+				visitor.In(t).Get(strings.TrimSuffix(at, "true")+"false").Fails(403, "FORBIDDEN")
+			}
+			for what, c := range map[string][2]string{"an archive": {"PK\x03\x04\x14\x00", "application/zip"},
+				"noise": {"\x00\x01\x02\x03\xff\xfe", "text/markdown"}, "a picture as a page": {onePixel, "text/html"}} {
+				wantStatus(t, what, visitor.In(t).Get(upload(t, c[0], c[1])), 403, "FORBIDDEN")
+			}
+			r := visitor.In(t).Get(upload(t, onePixel, "image/png")) // shown without the parameter
+			if got := r.Header.Get("Content-Disposition"); !strings.HasPrefix(got, "inline;") {
+				t.Errorf("a picture: Content-Disposition %q", got)
+			}
+		})
 		t.Run("ranges and conditions", func(t *testing.T) {
 			video := fileHeads["video/mp4"] + strings.Repeat("0123456789", 1000)
 			at := "/api/shares/" + shareEntry(alice.In(t), alice.In(t).Upload("/home/alice", "v.mp4", []byte(video)),

@@ -54,6 +54,30 @@ func (s *sniffer) previewType(ctx context.Context, content files.Content) (media
 	return detected, shown, nil
 }
 
+// sandboxedType returns the type of a text or drawing that previewType does not show, for a page
+// that shows the file itself: serveBytes sends each of these types as an attachment in a sandbox.
+// text is false for all other contents. Fault: Unavailable.
+func (s *sniffer) sandboxedType(ctx context.Context, content files.Content) (media string, text bool, err error) {
+	detected, err := s.typeOf(ctx, content)
+	if err != nil || !isText(detected) {
+		return "", false, err
+	}
+	if declared, displayable := blob.InlineType(content.Entry.MimeType); !displayable {
+		return declared, true, nil
+	}
+	return "application/octet-stream", true, nil
+}
+
+// isText reports whether the content of a detected type is text, markup included.
+func isText(detected string) bool {
+	for t := mimetype.Lookup(detected); t != nil; t = t.Parent() {
+		if t.Is("text/plain") {
+			return true
+		}
+	}
+	return false
+}
+
 // typeOf returns the detected type of a content. The type is text/plain for text that no browser
 // could interpret as a page or a program.
 func (s *sniffer) typeOf(ctx context.Context, content files.Content) (string, error) {

@@ -12,8 +12,8 @@ const tags =
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td th thead tr ul".split(" ");
 const attributes = "align alt class href rel src start target title".split(" ");
 
-/** HTML of a Markdown text from the file at `path`. */
-export function markdown(text: string, path: string): string {
+/** HTML of a Markdown text from the file at `path`, undefined for a file without an address. */
+export function markdown(text: string, path: string | undefined): string {
   const marked = new Marked({
     gfm: true,
     async: false,
@@ -47,14 +47,15 @@ export function markdown(text: string, path: string): string {
 }
 
 /**
- * The target of a link in a file: another site, or a file of this site by its path. Undefined for
- * everything else.
+ * The target of a link in the file at `path`: another site, or a file of this site by its path if
+ * this file has one. Undefined for everything else.
  */
-export function target(href: string, path: string): string | undefined {
+export function target(href: string, path: string | undefined): string | undefined {
   if (href.startsWith("#")) return undefined; // headings have no ids here
   try {
-    const to = new URL(href, new URL(address("", parentOf(path)) + "/", "http://files.invalid"));
-    if (to.host === "files.invalid") return reserved.test(to.pathname) ? undefined : to.pathname;
+    const to = new URL(href, new URL(address("", parentOf(path ?? "/")) + "/", "http://files.invalid"));
+    if (to.host === "files.invalid")
+      return path === undefined || reserved.test(to.pathname) ? undefined : to.pathname;
     return /^(https?|mailto):$/.test(to.protocol) ? to.href : undefined;
   } catch {
     return undefined;

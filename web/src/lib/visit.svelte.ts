@@ -1,7 +1,7 @@
 /** The visit of a share, and the interface of all visits. */
 import { client, Failure, take, type Schemas } from "./api";
 import type { Entry } from "./entry";
-import { isDrawing, kindOf, refusal } from "./preview";
+import { isDrawing, kindOf, mostDrawingTile, refusal } from "./preview";
 import { route } from "./router.svelte";
 import { permissionsOf, shared } from "./source/share";
 import type { Source } from "./source/source";
@@ -163,7 +163,7 @@ export class ShareVisit implements Visit {
   }
 
   isPicture(entry: Entry): boolean {
-    return this.previews && kindOf(entry) === "image" && !isDrawing(entry);
+    return this.previews && kindOf(entry) === "image";
   }
 
   /** The entry that is shared. */
@@ -178,15 +178,18 @@ export class ShareVisit implements Visit {
   source(): Source {
     const source = shared(this.rights(this.share!));
     const again = (address: string) => (address && this.renewed > 0 ? `${address}&again=${this.renewed}` : address);
+    const content = (entry: Entry) => again(source.content(entry));
     return {
       ...source,
       read: (wanted) => {
         const reader = source.read(wanted);
         return { split: reader.split, page: (...page) => this.run(() => reader.page(...page)) };
       },
-      // the service neither draws nor shows drawings of others
-      thumbnail: (entry, size) => (isDrawing(entry) ? "" : again(source.thumbnail(entry, size))),
-      content: (entry) => again(source.content(entry)),
+      thumbnail: (entry, size) => {
+        if (!isDrawing(entry)) return again(source.thumbnail(entry, size));
+        return entry.size <= mostDrawingTile ? content(entry) : "";
+      },
+      content,
       download: (entry) => this.counted(() => source.download(entry)),
       archive: (entries) => this.counted(() => source.archive!(entries)),
     };

@@ -11,7 +11,7 @@ function query({ path, sort, order, search }: Wanted, nth: number, limit: number
 }
 
 export const account: Source = {
-  can: { search: true, sort: true, edit: true },
+  can: { search: true, sort: true, paths: true, edit: true },
   most: 1000,
   read: (wanted) => tree(wanted, "/api/files", true),
   thumbnail,
@@ -23,7 +23,7 @@ export const account: Source = {
 /** The part of the tree that visitors without an account may see. */
 export const guests: Source = {
   ...account,
-  can: { search: true, sort: true, edit: false },
+  can: { search: true, sort: true, paths: true, edit: false },
   read: (wanted) => tree(wanted, "/api/public/files", false),
   download: async (entry) => address("", pathOf(entry)),
 };

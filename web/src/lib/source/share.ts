@@ -1,6 +1,7 @@
 /** The folder of a share, as a visitor with its address sees it. Paths are relative to it. */
 import { client, take } from "../api";
-import { isImage, type Permission } from "../entry";
+import { isImage, type Entry, type Permission } from "../entry";
+import { isDrawing, kindOf } from "../preview";
 import type { Source } from "./source";
 
 export interface Visit {
@@ -14,12 +15,17 @@ export function permissionsOf({ allowPreview, allowDownload }: Visit): Permissio
   return [...(allowPreview ? (["read"] as const) : []), ...(allowDownload ? (["download"] as const) : [])];
 }
 
+/** Reports whether the server sends a file only in a sandbox, as the page shows it. */
+function boxed(entry: Entry): boolean {
+  return isDrawing(entry) || ["markdown", "code", "text"].includes(kindOf(entry));
+}
+
 export function shared(visit: Visit): Source {
   const { id, allowPreview } = visit;
   const share = encodeURIComponent(id);
   const permissions = permissionsOf(visit);
   return {
-    can: { search: false, sort: true, edit: false },
+    can: { search: false, sort: true, paths: false, edit: false },
     most: 1000,
     read: ({ path, sort, order }) => ({
       split: false,
@@ -34,7 +40,11 @@ export function shared(visit: Visit): Source {
       allowPreview && isImage(entry)
         ? `/api/shares/${share}/thumbnail?file=${encodeURIComponent(entry.id)}&size=${size}`
         : "",
-    content: (entry) => (allowPreview ? `/api/shares/${share}/preview?file=${encodeURIComponent(entry.id)}` : ""),
+    content(entry) {
+      if (!allowPreview) return "";
+      const address = `/api/shares/${share}/preview?file=${encodeURIComponent(entry.id)}`;
+      return boxed(entry) ? `${address}&sandbox=true` : address;
+    },
     async download(entry) {
       const params = { path: { id }, query: { file: entry.id } };
       return (await take(client.GET("/api/shares/{id}/download", { params }))).url;

@@ -45,6 +45,8 @@ export interface Abilities {
   readonly search: boolean;
   /** The user can choose the order. */
   readonly sort: boolean;
+  /** Each file has an address of its own, by its path. */
+  readonly paths: boolean;
   /** Entries can be created, changed, moved and shared, as in an account. */
   readonly edit: boolean;
 }
