@@ -14,6 +14,8 @@ export const login: typeof zh = {
   resend: "Send the email again",
   resent: "If that address needs confirming, an email is on its way.",
   wait: (seconds) => `Too many attempts. Try again in ${seconds} s.`,
+  missing: "Enter the password.",
+  anotherPassword: "That password is correct, but another one is needed too.",
   email: "Email address",
   captcha: "Security check",
   lost: "You have been signed out",

@@ -85,7 +85,6 @@ export const panels: typeof zh = {
     label: "Access password",
     open: "Open",
     download: "Download",
-    wait: (seconds) => `Too many attempts. Try again in ${seconds} s.`,
   },
 
   links: {

@@ -12,6 +12,8 @@ export const login = {
   resend: "重新发送验证邮件",
   resent: "如果该地址需要验证，邮件已发送。",
   wait: (seconds: number) => `尝试次数过多，请在 ${seconds} 秒后重试。`,
+  missing: "请输入密码。",
+  anotherPassword: "密码正确，但还需要另一个密码。",
   email: "邮箱地址",
   captcha: "安全验证",
   lost: "登录已失效",

@@ -82,7 +82,6 @@ export const panels = {
     label: "访问密码",
     open: "打开",
     download: "下载",
-    wait: (seconds: number) => `尝试次数过多，请在 ${seconds} 秒后重试。`,
   },
 
   links: {
