@@ -74,6 +74,17 @@ type systemOutcomeReply struct {
 	Problems int64 `json:"problems" required:"true" description:"Number of problems that the command reported."`
 }
 
+// SystemWarning is a problem that needs an administrator. Besides its code and its sentence it has
+// the names and figures of the sentence.
+type SystemWarning struct {
+	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,access_log_replaced,limits_not_shared"`
+	Message   string `json:"message" required:"true" description:"The sentence of the problem, as in warnings."`
+	Provider  string `json:"provider,omitempty" description:"Name of the provider whose store or disk has the problem."`
+	FreeSpace *int64 `json:"freeSpace,omitempty" description:"Bytes free on the disk."`
+	MinFree   *int64 `json:"minFree,omitempty" description:"Bytes of free space below which uploads are refused."`
+	File      string `json:"file,omitempty" description:"Path of the file that was set aside."`
+}
+
 type systemReply struct {
 	Version    string               `json:"version" required:"true"`
 	BaseURL    string               `json:"baseUrl" required:"true" description:"The address that links and mails begin with, without a trailing slash."`
@@ -86,13 +97,14 @@ type systemReply struct {
 	LastBackup *systemOutcomeReply  `json:"lastBackup" required:"true" description:"The last completed backup; null when there was none."`
 	LastFsck   *systemOutcomeReply  `json:"lastFsck" required:"true" description:"The last fsck that ran to its end; null when there was none."`
 	Warnings   []string             `json:"warnings" required:"true" description:"Problems that need an administrator, a sentence each; some concern only the replica that answers."`
+	Details    []SystemWarning      `json:"warningDetails" required:"true" description:"The same problems in the same order, each with a code and the figures of its sentence."`
 }
 
 // system reports the state of the installation. It waits at most systemTimeout for stores and
 // counts at most maxCountedRows rows.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, BaseURL: a.BaseURL, Replicas: []systemReplicaReply{},
-		Stores: []systemStoreReply{}, Warnings: []string{}}
+		Stores: []systemStoreReply{}, Warnings: []string{}, Details: []SystemWarning{}}
 	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts,
 		a.systemStores} {
 		if err := part(c.ctx(), &reply); err != nil {
@@ -103,7 +115,10 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 		files, bytes := a.Thumbs.CacheSize()
 		reply.Caches.Thumbnails = &systemThumbnailsReply{files, bytes}
 	}
-	reply.Warnings = append(reply.Warnings, a.Warnings()...)
+	reply.Details = append(reply.Details, a.Warnings()...)
+	for _, warning := range reply.Details {
+		reply.Warnings = append(reply.Warnings, warning.Message)
+	}
 	return reply, nil
 }
 
@@ -167,27 +182,33 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 			store.FreeSpace = &s.Free
 		}
 		reply.Stores = append(reply.Stores, store)
-		if warning := a.storeWarning(s); warning != "" {
-			reply.Warnings = append(reply.Warnings, warning)
+		if warning := a.storeWarning(s); warning.Code != "" {
+			reply.Details = append(reply.Details, warning)
 		}
 	}
 	return nil
 }
 
-// storeWarning describes the problem of a store in a sentence; "" for none.
-func (a *API) storeWarning(status provider.StoreStatus) string {
+// storeWarning describes the problem of a store; its code is "" for none.
+func (a *API) storeWarning(status provider.StoreStatus) SystemWarning {
+	warning := SystemWarning{Provider: status.Provider.Name}
 	switch {
 	case status.Err != nil:
-		return fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.",
+		warning.Code = "store_unavailable"
+		warning.Message = fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.",
 			status.Provider.Name)
+		return warning
 	case status.Free >= 0 && status.Free < a.MinFree:
-		return fmt.Sprintf(
+		warning.Code = "disk_full"
+		warning.Message = fmt.Sprintf(
 			"The disk of the provider %q is full: %d MiB are free. Uploads are refused until %d MiB "+
 				"(LARDER_MIN_FREE) are free.", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	case status.Free >= 0 && status.Free-a.MinFree < a.MinFree:
-		return fmt.Sprintf(
+		warning.Code = "disk_nearly_full"
+		warning.Message = fmt.Sprintf(
 			"The disk of the provider %q is nearly full: %d MiB are free. Uploads are refused below %d MiB "+
 				"(LARDER_MIN_FREE).", status.Provider.Name, status.Free>>20, a.MinFree>>20)
 	}
-	return ""
+	warning.FreeSpace, warning.MinFree = &status.Free, &a.MinFree
+	return warning
 }

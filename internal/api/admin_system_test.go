@@ -24,6 +24,21 @@ func systemWarnings(c *apptest.Client) string {
 	return fmt.Sprint(c.Get("/api/admin/system").OK(200).Value("warnings"))
 }
 
+// wantWarning checks that the system page has one warning, and that its details are the wanted
+// fields beside the sentence.
+func wantWarning(t *testing.T, c *apptest.Client, words string, fields M) {
+	t.Helper()
+	reply := c.Get("/api/admin/system").OK(200)
+	details := reply.Value("warningDetails").([]any)
+	if len(details) != 1 || !strings.Contains(fmt.Sprint(details), words) {
+		t.Fatalf("details: %v", details)
+	}
+	detail := details[0].(map[string]any)
+	wantJSON(t, "warnings", reply.Value("warnings"), []any{detail["message"]})
+	delete(detail, "message")
+	wantJSON(t, "details", detail, fields)
+}
+
 // Addition: GET /api/admin/system.
 func TestSystem(t *testing.T) {
 	t.Parallel()
@@ -34,7 +49,7 @@ func TestSystem(t *testing.T) {
 
 		reply := system()
 		wantFields(t, "data", reply.Object()["data"], "version", "replicas", "database", "stores", "jobs",
-			"garbage", "caches", "lastBackup", "lastFsck", "warnings", "baseUrl")
+			"garbage", "caches", "lastBackup", "lastFsck", "warnings", "warningDetails", "baseUrl")
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)
@@ -64,6 +79,7 @@ func TestSystem(t *testing.T) {
 		wantJSON(t, "the last backup", reply.Value("lastBackup"), nil)
 		wantJSON(t, "the last check", reply.Value("lastFsck"), nil)
 		wantJSON(t, "warnings", reply.Value("warnings"), []string{})
+		wantJSON(t, "their details", reply.Value("warningDetails"), []string{})
 		wantJSON(t, "stores", len(reply.Value("stores").([]any)), 1)
 		store := reply.Value("stores").([]any)[0]
 		wantFields(t, "a store", store, "providerId", "name", "type", "status", "latencyMs", "freeSpace")
@@ -127,10 +143,7 @@ func TestSystemWithAStoreThatHangs(t *testing.T) {
 				t.Error(s)
 			}
 		}
-		if w := fmt.Sprint(reply.Value("warnings")); strings.Count(w, "does not answer") != 1 ||
-			!strings.Contains(w, `"far away"`) {
-			t.Errorf("warnings: %s", w)
-		}
+		wantWarning(t, admin, `"far away" does not answer`, M{"code": "store_unavailable", "provider": "far away"})
 		store.setHanging(false)
 		// a check that still hangs fails first
 		waitUntil(t, "no warning", func() bool { return systemWarnings(admin) == "[]" })
@@ -144,27 +157,46 @@ func TestSystemWarnsOfLittleSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := int64(disk.Bavail) * int64(disk.Bsize)
-	for words, least := range map[string]int64{"is full": 1 << 60, "is nearly full": free / 4 * 3, "[]": 1} {
-		t.Run(words, func(t *testing.T) {
+	for code, test := range map[string]struct {
+		words string
+		least int64
+	}{"disk_full": {"is full", 1 << 60}, "disk_nearly_full": {"is nearly full", free / 4 * 3}} {
+		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.MinFree = least })
-			if w := systemWarnings(l.Admin(t)); !strings.Contains(w, words) {
-				t.Errorf("with a floor of %d of %d: %s", least, free, w)
+			l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.MinFree = test.least })
+			admin := l.Admin(t)
+			// other processes use the disk too, so the figure differs from call to call
+			told := admin.Get("/api/admin/system").OK(200).Value("warningDetails.0").(map[string]any)
+			left, is := told["freeSpace"].(float64)
+			if !is || left <= 0 || int64(left) > 2*free {
+				t.Errorf("with %d bytes free: %v", free, told)
 			}
+			if sentence := fmt.Sprint(told["message"]); !strings.Contains(sentence, test.words) {
+				t.Errorf("with a floor of %d of %d: %s", test.least, free, sentence)
+			}
+			delete(told, "freeSpace")
+			delete(told, "message")
+			wantJSON(t, "details", told, M{"code": code, "provider": "local", "minFree": test.least})
 		})
 	}
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.MinFree = 1 })
+	wantJSON(t, "with enough space", systemWarnings(l.Admin(t)), "[]")
 }
 
 func TestSystemWarnsOfReplacedAccessLog(t *testing.T) {
 	t.Parallel()
+	var file string
 	l := apptest.Start(t, "sqlite", func(cfg *config.Config) {
-		if err := os.WriteFile(cfg.AuditFile(), []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
+		file = cfg.AuditFile()
+		if err := os.WriteFile(file, []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if w := systemWarnings(l.Admin(t)); !strings.Contains(w, "audit.db.malformed-") {
-		t.Errorf("warnings: %s", w)
+	found, err := filepath.Glob(file + ".malformed-*")
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
 	}
+	wantWarning(t, l.Admin(t), found[0], M{"code": "access_log_replaced", "file": found[0]})
 }
 
 func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
@@ -174,7 +206,5 @@ func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
 	admin := l.Admin(t)
 	wantJSON(t, "warnings while Redis answers", systemWarnings(admin), "[]")
 	server.Stop()
-	if w := systemWarnings(admin); !strings.Contains(w, "Redis does not answer") {
-		t.Errorf("warnings: %s", w)
-	}
+	wantWarning(t, admin, "Redis does not answer", M{"code": "limits_not_shared"})
 }

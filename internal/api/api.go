@@ -103,9 +103,8 @@ type Config struct {
 	MinFree int64  // bytes of free space below which uploads are refused
 	// StoreStatuses returns the status of every store, see provider.Registry.
 	StoreStatuses func(ctx context.Context, patience time.Duration) ([]provider.StoreStatus, error)
-	// Warnings returns the problems of this process, in sentences. StoreStatuses has those of
-	// stores.
-	Warnings func() []string
+	// Warnings returns the problems of this process. StoreStatuses has those of stores.
+	Warnings func() []SystemWarning
 }
 
 // API is the HTTP handler of the public listener.

@@ -1,34 +1,22 @@
 package app
 
-import "larder/internal/kv/redis"
+import (
+	"larder/internal/api"
+	"larder/internal/kv/redis"
+)
 
-// warnings returns sentences for an administrator about problems of this process. To add one, add a
-// function that returns it, or "".
-func (a *App) warnings() []string {
-	var sentences []string
-	for _, warn := range []func() string{
-		a.auditWarning,
-		a.redisWarning,
-	} {
-		if sentence := warn(); sentence != "" {
-			sentences = append(sentences, sentence)
-		}
+// warnings returns the problems of this process for an administrator.
+func (a *App) warnings() []api.SystemWarning {
+	var all []api.SystemWarning
+	if file := a.damagedAuditFile; file != "" {
+		all = append(all, api.SystemWarning{Code: "access_log_replaced", File: file,
+			Message: "The access log was damaged when the service started, so it was set aside as " + file +
+				" and a new one was begun. Check the disk."})
 	}
-	return sentences
-}
-
-func (a *App) auditWarning() string {
-	if a.damagedAuditFile == "" {
-		return ""
+	if shared, is := a.counters.(*redis.Store); is && shared.State().Down {
+		all = append(all, api.SystemWarning{Code: "limits_not_shared",
+			Message: "Redis does not answer, so each replica counts rate limits by itself. They are shared again as " +
+				"soon as it answers."})
 	}
-	return "The access log was damaged when the service started, so it was set aside as " + a.damagedAuditFile +
-		" and a new one was begun. Check the disk."
-}
-
-func (a *App) redisWarning() string {
-	if shared, is := a.counters.(*redis.Store); !is || !shared.State().Down {
-		return ""
-	}
-	return "Redis does not answer, so each replica counts rate limits by itself. They are shared again as soon as it " +
-		"answers."
+	return all
 }

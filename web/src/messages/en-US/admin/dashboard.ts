@@ -4,6 +4,20 @@ export const dashboard: typeof zh = {
   failed: "The dashboard could not be loaded.",
   noCharts: "The charts could not be loaded.",
   attention: "Needs attention",
+  warnings: {
+    storeUnavailable: (name) => `The storage “${name}” doesn't answer or can't be used. The server's log says why.`,
+    diskFull: (name, free, least) =>
+      `The disk of the storage “${name}” is full: ${free} are free. Uploads are refused until ${least} are free ` +
+      `(LARDER_MIN_FREE). Delete files, or give the disk more space.`,
+    diskNearlyFull: (name, free, least) =>
+      `The disk of the storage “${name}” is nearly full: ${free} are free. Uploads are refused below ${least} ` +
+      `(LARDER_MIN_FREE).`,
+    logReplaced: (file) =>
+      `The access log was damaged when the server started. The server set it aside as ${file} and began a new one. ` +
+      `Check the disk.`,
+    limitsNotShared:
+      "Redis doesn't answer, so each replica counts rate limits by itself. They are shared again when it answers.",
+  },
   used: "Used space",
   requests: "Requests in 24 hours",
   period: "Time",

@@ -2,6 +2,17 @@ export const dashboard = {
   failed: "无法加载概览。",
   noCharts: "无法加载图表。",
   attention: "需要处理",
+  warnings: {
+    storeUnavailable: (name: string) => `存储“${name}”没有响应或无法使用，原因见服务器日志。`,
+    diskFull: (name: string, free: string, least: string) =>
+      `存储“${name}”所在的磁盘已满：剩余 ${free}。剩余空间达到 ${least}（LARDER_MIN_FREE）之前，服务器会拒绝上传。` +
+      `请删除文件或扩充磁盘。`,
+    diskNearlyFull: (name: string, free: string, least: string) =>
+      `存储“${name}”所在的磁盘即将用满：剩余 ${free}。低于 ${least}（LARDER_MIN_FREE）时，服务器会拒绝上传。`,
+    logReplaced: (file: string) =>
+      `服务启动时发现访问日志已损坏。服务器已将其另存为 ${file}，并新建了日志。请检查磁盘。`,
+    limitsNotShared: "Redis 没有响应，各副本目前分别计算速率限制；Redis 恢复响应后会重新共享。",
+  },
   used: "已用空间",
   requests: "最近 24 小时的请求",
   period: "时间",

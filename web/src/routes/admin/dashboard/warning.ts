@@ -1,0 +1,25 @@
+/** Warnings of the server in the language of the reader. */
+import type { Schemas } from "../../../lib/api";
+import { size, t } from "../../../lib/i18n.svelte";
+
+export type Warning = Schemas["ApiSystemWarning"];
+
+/** The sentence of a warning, undefined for a code that this page does not know. */
+export function warningText(warning: Warning): string | undefined {
+  const { code, provider = "", freeSpace = 0, minFree = 0, file = "" } = warning;
+  const words = t.admin.dashboard.warnings;
+  switch (code) {
+    case "store_unavailable":
+      return words.storeUnavailable(provider);
+    case "disk_full":
+      return words.diskFull(provider, size(freeSpace), size(minFree));
+    case "disk_nearly_full":
+      return words.diskNearlyFull(provider, size(freeSpace), size(minFree));
+    case "access_log_replaced":
+      return words.logReplaced(file);
+    case "limits_not_shared":
+      return words.limitsNotShared;
+    default:
+      return undefined;
+  }
+}
