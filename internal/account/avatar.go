@@ -52,6 +52,15 @@ func (s *Service) AvatarID(ctx context.Context, userID string) (string, error) {
 	return id, err
 }
 
+// AvatarIDs returns the ids of the pictures of some accounts, by the ids of the accounts. Accounts
+// without a picture are left out.
+func (s *Service) AvatarIDs(ctx context.Context, userIDs []string) (map[string]string, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	return readAvatarIDs(s.db.Read(ctx), userIDs)
+}
+
 // Avatar returns the picture with an id, of an account that exists. Fault: NotFound.
 func (s *Service) Avatar(ctx context.Context, id string) (Avatar, error) {
 	if !avatarIDPattern.MatchString(id) {

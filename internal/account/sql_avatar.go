@@ -32,6 +32,24 @@ func readAvatarID(q db.Querier, userID string) (id string, err error) {
 	return id, err
 }
 
+func readAvatarIDs(q db.Querier, userIDs []string) (map[string]string, error) {
+	in, args := db.InList(1, userIDs)
+	rows, err := q.Query("SELECT user_id, id FROM avatars WHERE user_id "+in, args...)
+	if err != nil {
+		return nil, fmt.Errorf("look for pictures: %w", err)
+	}
+	defer rows.Close()
+	ids := map[string]string{}
+	for rows.Next() {
+		var userID, id string
+		if err := rows.Scan(&userID, &id); err != nil {
+			return nil, fmt.Errorf("look for pictures: %w", err)
+		}
+		ids[userID] = id
+	}
+	return ids, rows.Err()
+}
+
 // readAvatar joins the account: an older replica deletes an account without its picture.
 func readAvatar(q db.Querier, id string) (found Avatar, err error) {
 	err = q.QueryRow(`

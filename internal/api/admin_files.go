@@ -14,6 +14,7 @@ type adminFileReply struct {
 	HasPassword bool    `json:"hasPassword" required:"true"`
 	OwnerID     *string `json:"ownerId" required:"true" description:"null for a folder that exists only because a mount is below it."`
 	Username    *string `json:"username" required:"true" description:"Username of the owner; null when the account was deleted."`
+	OwnerAvatar *string `json:"ownerAvatar" required:"true" description:"An addition. The address of the owner's uploaded picture, a path of this site; null for none."`
 	CreatedAt   int64   `json:"createdAt" required:"true"`
 	UpdatedAt   int64   `json:"updatedAt" required:"true"`
 }
@@ -33,6 +34,14 @@ func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
 	found, total, err := a.Tree.ListAll(c.ctx(), c.actor,
 		files.ListQuery{Page: int(page), Limit: int(limit), Search: valueOr(in.Search, "")})
+	if err != nil {
+		return adminFilesReply{}, err
+	}
+	var ids []string
+	for _, e := range found {
+		ids = append(ids, e.OwnerID)
+	}
+	avatars, err := c.avatarsOf(ids)
 	reply := adminFilesReply{Items: []adminFileReply{}, Pagination: paginate(int64(total), page, limit)}
 	for _, e := range found {
 		owner, err := c.userNamed(e.OwnerID)
@@ -42,8 +51,8 @@ func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
 		item := adminFileReply{
 			ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType,
 			HasPassword: e.HasPassword,
-			OwnerID:     optional(e.OwnerID), Username: optional(owner.Username), CreatedAt: e.CreatedAt,
-			UpdatedAt: e.UpdatedAt,
+			OwnerID:     optional(e.OwnerID), Username: optional(owner.Username), OwnerAvatar: avatars[e.OwnerID],
+			CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		}
 		if e.Folder {
 			item.Type, item.MimeType = "folder", ""

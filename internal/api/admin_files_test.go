@@ -56,12 +56,12 @@ func TestAdminFiles(t *testing.T) {
 		user := callerID(alice)
 		wantJSON(t, "a file", admin.Get("/api/admin/files?search=1%25").OK(200).Value("items"), []any{M{
 			"id": id, "name": "NEEDLE 1%.jpg", "path": "/home/alice/Neu needle", "type": "file", "size": 5,
-			"mimeType": "image/jpeg", "hasPassword": false, "ownerId": user, "username": "alice",
+			"mimeType": "image/jpeg", "hasPassword": false, "ownerId": user, "username": "alice", "ownerAvatar": nil,
 			"createdAt": began + 1, "updatedAt": began + 1,
 		}})
 		folder, _ := admin.Get("/api/admin/files?search=neu").OK(200).Value("items.0").(map[string]any)
 		wantFields(t, "a folder", folder, "id", "name", "path", "type", "size", "hasPassword", "ownerId", "username",
-			"createdAt", "updatedAt")
+			"ownerAvatar", "createdAt", "updatedAt")
 		wantJSON(t, "of a folder", []any{folder["size"], folder["type"]}, []any{0, "folder"})
 		wantJSON(t, "pages", admin.Get("/api/admin/files?search=needle&limit=3").OK(200).Value("pagination"),
 			M{"total": 4, "page": 1, "limit": 3, "pages": 2})

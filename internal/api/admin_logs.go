@@ -13,6 +13,7 @@ type logEntryReply struct {
 	ID               string  `json:"id" required:"true"`
 	UserID           *string `json:"userId" required:"true" description:"null for a visitor."`
 	Username         *string `json:"username" required:"true" description:"null for a visitor, or when the account was deleted."`
+	Avatar           *string `json:"avatar" required:"true" description:"An addition. The address of the account's uploaded picture, a path of this site; null for none."`
 	KeyID            *string `json:"keyId" required:"true" description:"The API key that was used."`
 	IP               *string `json:"ip" required:"true" description:"null for an entry that sums several requests."`
 	Action           string  `json:"action" required:"true"`
@@ -47,6 +48,10 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	if err != nil {
 		return listLogsReply{}, err
 	}
+	avatars, err := c.avatarsOfLog(entries)
+	if err != nil {
+		return listLogsReply{}, err
+	}
 	reply := listLogsReply{Logs: []logEntryReply{}, Pagination: paginate(total, page, limit)}
 	for _, e := range entries {
 		user, err := c.userNamed(e.UserID)
@@ -55,12 +60,21 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 		}
 		reply.Logs = append(reply.Logs, logEntryReply{
 			ID: strconv.FormatInt(e.ID, 10), UserID: optional(e.UserID), Username: optional(user.Username),
-			KeyID: optional(e.KeyID), IP: optional(e.IP),
+			Avatar: avatars[e.UserID], KeyID: optional(e.KeyID), IP: optional(e.IP),
 			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count,
 			CreatedAt: e.CreatedAt,
 		})
 	}
 	return reply, nil
+}
+
+// avatarsOfLog is avatarsOf for the accounts of some entries.
+func (c *call) avatarsOfLog(entries []audit.Entry) (map[string]*string, error) {
+	var ids []string
+	for _, e := range entries {
+		ids = append(ids, e.UserID)
+	}
+	return c.avatarsOf(ids)
 }
 
 // userNamed returns the account with an id, or the zero value when the account does not exist any

@@ -6,6 +6,7 @@ type adminShareReply struct {
 	Title         string           `json:"title" required:"true"`
 	CreatorID     string           `json:"creatorId" required:"true"`
 	CreatorName   *string          `json:"creatorName" required:"true" description:"Username of the creator; null when the account was deleted."`
+	CreatorAvatar *string          `json:"creatorAvatar" required:"true" description:"An addition. The address of the creator's uploaded picture, a path of this site; null for none."`
 	Status        string           `json:"status" required:"true" enum:"active,expired,revoked"`
 	URL           string           `json:"url" required:"true"`
 	File          *sharedFileReply `json:"file" required:"true" description:"null when the file or folder was deleted."`
@@ -29,6 +30,14 @@ func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, er
 	if err != nil {
 		return listAllSharesReply{}, err
 	}
+	var ids []string
+	for _, i := range items {
+		ids = append(ids, i.CreatorID)
+	}
+	avatars, err := c.avatarsOf(ids)
+	if err != nil {
+		return listAllSharesReply{}, err
+	}
 	reply := listAllSharesReply{Items: []adminShareReply{}, Pagination: paginate(total, q.Page, q.Limit)}
 	for _, i := range items {
 		creator, err := c.userNamed(i.CreatorID)
@@ -37,7 +46,7 @@ func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, er
 		}
 		reply.Items = append(reply.Items, adminShareReply{
 			ID: i.ID, Title: shareTitle(i.Title, i.Entry), CreatorID: i.CreatorID,
-			CreatorName: optional(creator.Username), Status: string(i.Status),
+			CreatorName: optional(creator.Username), CreatorAvatar: avatars[i.CreatorID], Status: string(i.Status),
 			URL: c.shareURL(i.ID), File: viewSharedFile(i.Entry), ExpiresAt: i.ExpiresAt, ViewCount: i.ViewCount,
 			DownloadCount: i.DownloadCount,
 			MaxViews:      i.MaxViews, MaxDownloads: i.MaxDownloads, HasPassword: i.PasswordID != "",

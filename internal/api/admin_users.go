@@ -27,13 +27,14 @@ type adminUserReply struct {
 	CreatedAt int64      `json:"createdAt" required:"true"`
 	UpdatedAt int64      `json:"updatedAt" required:"true"`
 
-	LastSeenAt *int64 `json:"lastSeenAt" required:"true" description:"The last use of a session or API key, exact to about a minute; null for none."`
+	Avatar     *string `json:"avatar" required:"true" description:"An addition. The address of the account's uploaded picture, a path of this site; null for none."`
+	LastSeenAt *int64  `json:"lastSeenAt" required:"true" description:"The last use of a session or API key, exact to about a minute; null for none."`
 }
 
-func viewAdminUser(u lifecycle.ListedUser) adminUserReply {
+func viewAdminUser(u lifecycle.ListedUser, avatar *string) adminUserReply {
 	q := u.Quota
 	return adminUserReply{viewUser(u.User), string(u.Status),
-		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, u.LastSeenAt}
+		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, avatar, u.LastSeenAt}
 }
 
 type oneUserReply struct {
@@ -52,7 +53,7 @@ func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 		return oneUserReply{}, err
 	}
 	used, err := quota.Get(a.DB.Read(c.ctx()), user.ID)
-	return oneUserReply{viewAdminUser(lifecycle.ListedUser{User: user, Quota: used})}, err
+	return oneUserReply{viewAdminUser(lifecycle.ListedUser{User: user, Quota: used}, nil)}, err
 }
 
 type listUsersInput struct {
@@ -74,9 +75,17 @@ func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
 		Role: access.Role(valueOr(in.Role, "")), Status: account.Status(valueOr(in.Status, "")),
 		Search: valueOr(in.Search, ""),
 	}, limit, (page-1)*limit)
+	if err != nil {
+		return listUsersReply{}, err
+	}
+	var ids []string
+	for _, p := range people {
+		ids = append(ids, p.ID)
+	}
+	avatars, err := c.avatarsOf(ids)
 	reply := listUsersReply{Users: []adminUserReply{}, Pagination: paginate(total, page, limit)}
 	for _, p := range people {
-		reply.Users = append(reply.Users, viewAdminUser(p))
+		reply.Users = append(reply.Users, viewAdminUser(p, avatars[p.ID]))
 	}
 	return reply, err
 }
@@ -103,7 +112,11 @@ func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 		change.DefaultPath = &path
 	}
 	changed, err := a.Lifecycle.UpdateUser(c.ctx(), c.actor.UserID, in.ID, change)
-	return oneUserReply{viewAdminUser(changed)}, err
+	if err != nil {
+		return oneUserReply{}, err
+	}
+	avatars, err := c.avatarsOf([]string{in.ID})
+	return oneUserReply{viewAdminUser(changed, avatars[in.ID])}, err
 }
 
 // userImpactReply counts the sessions, keys and shares that end with an account, and the files that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"larder/internal/account"
@@ -93,6 +94,19 @@ func (c *call) spoolAvatar() (*os.File, error) {
 
 func (a *API) removeAvatar(c *call, _ struct{}) (none, error) {
 	return none{}, a.Accounts.RemoveAvatar(c.ctx(), c.user.ID)
+}
+
+// avatarsOf returns the addresses of the uploaded pictures of some accounts, by the ids of the
+// accounts. It ignores "" and accounts without a picture.
+func (c *call) avatarsOf(userIDs []string) (map[string]*string, error) {
+	slices.Sort(userIDs)
+	ids, err := c.a.Accounts.AvatarIDs(c.ctx(), slices.Compact(userIDs))
+	addresses := map[string]*string{}
+	for userID, id := range ids {
+		address := avatarAddress(id)
+		addresses[userID] = &address
+	}
+	return addresses, err
 }
 
 type avatarInput struct {

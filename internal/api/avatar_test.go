@@ -185,3 +185,42 @@ func TestAvatarUploadsAtATime(t *testing.T) {
 		(<-replies).OK(200)
 	}
 }
+
+// The lists of the administration show the uploaded pictures of accounts.
+func TestAvatarsInLists(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice, bob := l.Admin(t), l.User(t, "alice"), l.User(t, "bob")
+		for name, c := range map[string]*apptest.Client{"alice": alice, "bob": bob} {
+			shareEntry(c, c.Upload("/home/"+name, "of "+name+".txt", []byte("x")))
+		}
+		var address any = alice.Put(myAvatar, photo).OK(200).Text("avatar")
+		updated := func(c *apptest.Client) any {
+			return updateUser(admin, callerID(c), M{"maxFiles": 7}).OK(200).Value("user.avatar")
+		}
+		wantJSON(t, "alice's after a change", updated(alice), address)
+		wantJSON(t, "bob's after a change", updated(bob), nil)
+		accessLogs(t, l, admin, "") // waits until they are written
+		for at, list := range map[string]struct{ items, name, avatar string }{
+			"/api/admin/users":             {"users", "username", "avatar"},
+			"/api/admin/shares":            {"items", "creatorName", "creatorAvatar"},
+			"/api/admin/files?search=of":   {"items", "username", "ownerAvatar"},
+			"/api/admin/logs?action=share": {"logs", "username", "avatar"},
+			"/api/admin/dashboard":         {"recentActivity", "username", "avatar"},
+			"/api/admin/stats":             {"recentActivity", "username", "avatar"},
+		} {
+			seen := map[any]bool{}
+			for _, value := range admin.Get(at).OK(200).Value(list.items).([]any) {
+				item := value.(map[string]any)
+				name, avatar := item[list.name], item[list.avatar]
+				seen[name] = true
+				if want := map[any]any{"alice": address}[name]; avatar != want {
+					t.Errorf("%s: the picture of %v is %v, want %v", at, name, avatar, want)
+				}
+			}
+			if !seen["alice"] || !seen["bob"] {
+				t.Errorf("%s names %v", at, seen)
+			}
+		}
+	})
+}

@@ -27,6 +27,7 @@ type activityReply struct {
 	Path       string  `json:"path" required:"true"`
 	UserID     *string `json:"userId" required:"true" description:"null for a visitor."`
 	Username   *string `json:"username" required:"true" description:"null for a visitor, or when the account was deleted."`
+	Avatar     *string `json:"avatar" required:"true" description:"An addition. The address of the account's uploaded picture, a path of this site; null for none."`
 	StatusCode int     `json:"statusCode" required:"true"`
 	CreatedAt  int64   `json:"createdAt" required:"true"`
 }
@@ -89,6 +90,10 @@ func (c *call) recentActivity(most int64) ([]activityReply, error) {
 			return nil, err
 		}
 	}
+	avatars, err := c.avatarsOfLog(entries)
+	if err != nil {
+		return nil, err
+	}
 	activity := []activityReply{}
 	for _, e := range entries {
 		user, err := c.userNamed(e.UserID)
@@ -96,7 +101,7 @@ func (c *call) recentActivity(most int64) ([]activityReply, error) {
 			return nil, err
 		}
 		activity = append(activity, activityReply{string(e.Action), e.Path, optional(e.UserID), optional(user.Username),
-			e.Status, e.CreatedAt})
+			avatars[e.UserID], e.Status, e.CreatedAt})
 	}
 	return activity, nil
 }

@@ -173,7 +173,7 @@ func TestAdminShares(t *testing.T) {
 		wantJSON(t, "pagination", list.Value("pagination"), M{"total": 2, "page": 1, "limit": 20, "pages": 1})
 		wantFields(t, "an item", list.Value("items.0"), "id", "title", "creatorId", "status",
 			// additions
-			"creatorName", "url", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads",
+			"creatorName", "creatorAvatar", "url", "file", "expiresAt", "viewCount", "downloadCount", "maxViews", "maxDownloads",
 			"hasPassword", "createdAt")
 		for at, want := range map[string]any{
 			"0.id": second, "0.title": "bob's", "0.creatorId": callerID(bob), "0.creatorName": "bob",

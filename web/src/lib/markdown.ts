@@ -54,8 +54,7 @@ export function target(href: string, path: string | undefined): string | undefin
   if (href.startsWith("#")) return undefined; // headings have no ids here
   try {
     const to = new URL(href, new URL(address("", parentOf(path ?? "/")) + "/", "http://files.invalid"));
-    if (to.host === "files.invalid")
-      return path === undefined || reserved.test(to.pathname) ? undefined : to.pathname;
+    if (to.host === "files.invalid") return path === undefined || reserved.test(to.pathname) ? undefined : to.pathname;
     return /^(https?|mailto):$/.test(to.protocol) ? to.href : undefined;
   } catch {
     return undefined;

@@ -48,6 +48,11 @@ export function shownPicture(address: string | null | undefined): string {
   return /^https?:$/.test(url.protocol) && url.origin === location.origin ? address : "";
 }
 
+/** The address of an account's picture: the uploaded one, or the one that the user has named. */
+export function accountPicture(account?: { avatar: string | null; avatarUrl: string | null }): string {
+  return account?.avatar ?? shownPicture(account?.avatarUrl);
+}
+
 /**
  * The address of an entry's picture: its cover, its thumbnail, or a small drawing itself; "" for
  * none.

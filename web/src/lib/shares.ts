@@ -7,7 +7,7 @@ import { t } from "./i18n.svelte";
 /** A share of the signed-in user. */
 export type Share = Schemas["ApiShareReply"];
 /** The part of a share that lists show: of the user's own, and of all for administrators. */
-export type ListedShare = Omit<Schemas["ApiAdminShareReply"], "creatorId" | "creatorName">;
+export type ListedShare = Omit<Schemas["ApiAdminShareReply"], "creatorId" | "creatorName" | "creatorAvatar">;
 
 export const statuses = ["active", "expired", "revoked"] as const;
 
