@@ -3,8 +3,7 @@ import { desksAndPhone, look, notice } from './admin-rules.mjs'
 import { createFolder, enter } from './files.mjs'
 import { equal, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
-import { saved, stranger, done, api } from './stranger.mjs'
-import { share } from './share.mjs'
+import { api, done, saved, share, stranger } from './stranger.mjs'
 
 // The texts of the screens, by language.
 const texts = {

@@ -52,9 +52,11 @@ async function unlocks(page, config) {
     () => field.evaluate((element) => element === document.activeElement),
     true,
   )
+  await page.clock.install()
   await refuses(page, '**/api/public/unlock')
   await page.getByRole('button', { name: say.open }).click()
   await page.getByText(say.tryLater(37)).waitFor()
+  await page.clock.fastForward(38_000)
   await field.fill('open sesame')
   await page.getByRole('button', { name: say.open }).click()
   await page.waitForURL((url) => url.pathname !== '/public/locked.txt')
@@ -93,11 +95,13 @@ async function tellsOfTheLimit(page, config) {
   await asks.getByLabel(say.accessPassword, { exact: true }).fill('open sesame')
   let tries = 0
   page.on('request', (request) => (tries += request.url().endsWith('/verify-password')))
+  await page.clock.install()
   await refuses(page, '**/verify-password')
   await asks.getByRole('button', { name: say.open, exact: true }).click()
   await asks.getByText(say.tryLater(37)).waitFor()
   equal('faults', await inspect(page), [])
   equal('how often the password was tried', tries, 1)
+  await page.clock.fastForward(38_000)
   await asks.getByRole('button', { name: say.open, exact: true }).click()
   await page.getByText('behind a password').waitFor()
   equal('how often the password was tried in all', tries, 2)

@@ -3,7 +3,7 @@
 import { createFolder, enter } from './files.mjs'
 import { every, few } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
-import { api, arrived, done, look, notes, phones, pictures, saved, stranger } from './stranger.mjs'
+import { api, arrived, done, lock, look, notes, phones, pictures, saved, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
 const texts = {
@@ -49,14 +49,6 @@ const texts = {
     lockedFolder: '需要访问密码。',
     retry: '重试',
   },
-}
-
-// lock sets the password of an entry, by its path.
-async function lock(page, path) {
-  const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
-  const { items } = await api(page, 'GET', `/api/files?limit=1000&path=${encodeURIComponent(parent)}`)
-  const { id } = items.find((item) => item.name === name)
-  await api(page, 'PUT', `/api/files/${id}`, { accessPassword: 'open sesame' })
 }
 
 async function opensFolder(page, config) {

@@ -50,6 +50,8 @@ import * as places from './places.mjs'
 import * as register from './register.mjs'
 import * as settings from './settings.mjs'
 import * as share from './share.mjs'
+import * as sharefiles from './sharefiles.mjs'
+import * as sharelocks from './sharelocks.mjs'
 import * as shares from './shares.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
@@ -91,6 +93,8 @@ const suites = {
     register,
     accounts,
     share,
+    sharefiles,
+    sharelocks,
     shares,
     guests,
     free,

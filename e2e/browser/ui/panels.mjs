@@ -3,17 +3,12 @@ import { few, windows } from './forms.mjs'
 import { createFolder, enter } from './files.mjs'
 import { equal, inspect, isPhone } from './harness.mjs'
 import { labels } from './labels.mjs'
+import { paper } from './media.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 import { walkSettings } from './settings.mjs'
 
 const base64 = (text) => Buffer.from(text).toString('base64')
-const pdf = `%PDF-1.4
-1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj
-2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
-3 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 200 200]>> endobj
-trailer <</Root 1 0 R>>
-`
 const contents = [
   ...[1, 2, 3].map((n) => ({ name: `lake ${n}.png`, bytes: png(480, 320, n / 3).toString('base64') })),
   { name: 'notes.txt', bytes: base64('a few words') },
@@ -23,7 +18,7 @@ const contents = [
       '# Read this\n\n- one\n- [two](https://example.org)\n\n```js\nlet three = 3\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n',
     ),
   },
-  { name: 'paper.pdf', bytes: base64(pdf) },
+  paper,
   { name: 'clip.mp4', bytes: base64('no film') },
   { name: 'data.bin', bytes: base64('\0\x01\x02') },
 ]

@@ -2,7 +2,20 @@
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
 import { createFolder, enter } from './files.mjs'
 import { becomes, equal, until } from './harness.mjs'
-import { api, arrived, done, everyPhone, look, notes, phones, pictures, saved, song, stranger } from './stranger.mjs'
+import {
+  api,
+  arrived,
+  done,
+  everyPhone,
+  look,
+  notes,
+  phones,
+  pictures,
+  saved,
+  share,
+  song,
+  stranger,
+} from './stranger.mjs'
 
 // The texts of the page, by language.
 const texts = {
@@ -60,14 +73,6 @@ const texts = {
     location: '位置',
     empty: '此文件夹为空',
   },
-}
-
-// share shares an entry by its path and returns the id of the share.
-export async function share(page, path, options = {}) {
-  const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
-  const { items } = await api(page, 'GET', `/api/files?limit=1000&path=${encodeURIComponent(parent)}`)
-  const fileId = items.find((item) => item.name === name).id
-  return (await api(page, 'POST', '/api/shares/', { fileId, ...options })).share.id
 }
 
 const counts = async (page, id) => {

@@ -8,8 +8,7 @@ import { labels } from './labels.mjs'
 import { fromMenu } from './panels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
-import { share } from './share.mjs'
-import { api, done, stranger } from './stranger.mjs'
+import { api, done, share, stranger } from './stranger.mjs'
 
 // The texts of the screens, by language.
 export const texts = {

@@ -52,6 +52,21 @@ export const api = (page, method, path, body) =>
     { method, path, body },
   )
 
+// idOf returns the id of an entry that the owner sees, by its path.
+export async function idOf(page, path) {
+  const [, parent, name] = /^(.*)\/([^/]+)$/.exec(path)
+  const { items } = await api(page, 'GET', `/api/files?limit=1000&path=${encodeURIComponent(parent)}`)
+  return items.find((item) => item.name === name).id
+}
+
+// share shares an entry by its path and returns the id of the share.
+export const share = async (page, path, options = {}) =>
+  (await api(page, 'POST', '/api/shares/', { fileId: await idOf(page, path), ...options })).share.id
+
+// lock sets the password of an entry, by its path.
+export const lock = async (page, path, accessPassword = 'open sesame') =>
+  api(page, 'PUT', `/api/files/${await idOf(page, path)}`, { accessPassword })
+
 // stranger opens a page in a profile of its own, which notes its requests to the service.
 export async function stranger(page, { language, theme, size, base }) {
   const guest = await open(page.context().browser(), { language, theme, size, base })

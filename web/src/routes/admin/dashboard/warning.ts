@@ -6,15 +6,16 @@ export type Warning = Schemas["ApiSystemWarning"];
 
 /** The sentence of a warning, undefined for a code that this page does not know. */
 export function warningText(warning: Warning): string | undefined {
-  const { code, provider = "", freeSpace = 0, minFree = 0, file = "" } = warning;
+  const { code, provider = "", file = "" } = warning;
+  const [free, least] = [size(warning.freeSpace ?? 0), size(warning.minFree ?? 0)];
   const words = t.admin.dashboard.warnings;
   switch (code) {
     case "store_unavailable":
       return words.storeUnavailable(provider);
     case "disk_full":
-      return words.diskFull(provider, size(freeSpace), size(minFree));
+      return words.diskFull(provider, free, least);
     case "disk_nearly_full":
-      return words.diskNearlyFull(provider, size(freeSpace), size(minFree));
+      return words.diskNearlyFull(provider, free, least);
     case "access_log_replaced":
       return words.logReplaced(file);
     case "limits_not_shared":
