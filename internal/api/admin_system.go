@@ -195,8 +195,8 @@ func (a *API) storeWarning(status provider.StoreStatus) SystemWarning {
 	switch {
 	case status.Err != nil:
 		warning.Code = "store_unavailable"
-		warning.Message = fmt.Sprintf("The store of the provider %q does not answer, or can't be used. The log says why.",
-			status.Provider.Name)
+		warning.Message = fmt.Sprintf(
+			"The store of the provider %q does not answer, or can't be used. The log says why.", status.Provider.Name)
 		return warning
 	case status.Free >= 0 && status.Free < a.MinFree:
 		warning.Code = "disk_full"

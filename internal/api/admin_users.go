@@ -34,7 +34,8 @@ type adminUserReply struct {
 func viewAdminUser(u lifecycle.ListedUser, avatar *string) adminUserReply {
 	q := u.Quota
 	return adminUserReply{viewUser(u.User), string(u.Status),
-		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, avatar, u.LastSeenAt}
+		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, avatar,
+		u.LastSeenAt}
 }
 
 type oneUserReply struct {

@@ -15,7 +15,7 @@ export function permissionsOf({ allowPreview, allowDownload }: Visit): Permissio
   return [...(allowPreview ? (["read"] as const) : []), ...(allowDownload ? (["download"] as const) : [])];
 }
 
-/** Reports whether the server sends a file only in a sandbox, as the page shows it. */
+/** Reports whether the page shows a file as text or as a drawing: these come in a sandbox. */
 function boxed(entry: Entry): boolean {
   return isDrawing(entry) || ["markdown", "code", "text"].includes(kindOf(entry));
 }
