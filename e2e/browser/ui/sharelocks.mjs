@@ -1,4 +1,4 @@
-// Passwords of shares and public files: two for one file, and too many wrong ones.
+// Passwords of shares: two for one file, and too many wrong ones.
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
 import { equal, until } from './harness.mjs'
@@ -66,22 +66,6 @@ async function asksTwo(page, config) {
   await done(guest)
 }
 
-// A public file with a password, in a folder with another one.
-async function asksTwoForAPath(page, config) {
-  await enter(page, config, '')
-  const folder = await createFolder(page, config, 'Two locks', [notes], '/public')
-  await lock(page, `${folder}/notes.txt`, 'of the file')
-  await lock(page, folder, 'of the folder')
-  const guest = await stranger(page, config)
-  equal('the status', (await guest.goto(`${encodeURI(folder)}/notes.txt`)).status(), 403)
-  await give(guest, 'of the file')
-  await asksForAnother(guest)
-  await look(guest, config, 'path-second-password')
-  await give(guest, 'of the folder')
-  await guest.getByText(content).waitFor()
-  await done(guest)
-}
-
 // After ten wrong passwords the form says when to try again, and keeps the password.
 async function waits(page, config) {
   await enter(page, config, '')
@@ -122,6 +106,5 @@ async function waits(page, config) {
 
 export const scenarios = [
   { name: 'a share asks for two passwords', forms: once, run: asksTwo },
-  { name: 'a path asks for two passwords', forms: once, run: asksTwoForAPath },
   { name: 'a share makes a visitor wait after wrong passwords', forms: once, run: waits },
 ]
