@@ -3,6 +3,7 @@ import { desksAndPhone, look, notice } from './admin-rules.mjs'
 import { createFolder, enter } from './files.mjs'
 import { equal, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
+import { png } from './pictures.mjs'
 import { api, done, saved, share, stranger } from './stranger.mjs'
 
 // The texts of the screens, by language.
@@ -61,13 +62,28 @@ const texts = {
 
 const row = (page, name) => page.getByRole('row').filter({ hasText: name })
 
-// theirs signs in as a new user in another browser, with a folder of files there.
+const face = png(64, 64, 0.3).toString('base64')
+
+// pictured waits until a row shows the picture of its account.
+const pictured = (row) =>
+  until('the picture of the account', () =>
+    row.locator('img').evaluateAll((images) => images.some((image) => image.naturalWidth > 0)),
+  )
+
+// theirs signs in as a new user in another browser, with a picture and a folder of files there.
 async function theirs(page, config, names) {
   const username = await config.ask('createAccount', { locale: config.language })
   const owner = await stranger(page, { ...config, size: 'desk' })
   await owner.goto('/app/login')
   await signIn(owner, { ...config, username })
   await owner.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await owner.evaluate(async (face) => {
+    const { data } = await (await fetch('/api/auth/csrf-token')).json()
+    const body = Uint8Array.from(atob(face), (c) => c.charCodeAt(0))
+    const headers = { 'X-CSRF-Token': data.token }
+    const answer = await fetch('/api/users/me/avatar', { method: 'PUT', headers, body })
+    if (!answer.ok) throw new Error(await answer.text())
+  }, face)
   const files = names.map((name) => ({ name, bytes: btoa(`${name} of ${username}`) }))
   const folder = await createFolder(owner, { username }, 'Deep', files)
   return { owner, username, folder }
@@ -91,6 +107,7 @@ async function findsFiles(page, config) {
   await page.getByRole('searchbox', { name: say.search }).fill(word)
   await page.getByText(say.found, { exact: true }).waitFor()
   for (const text of [username, folder]) await row(page, `${word} 1.txt`).getByText(text, { exact: true }).waitFor()
+  await pictured(row(page, `${word} 1.txt`))
   await look(page, config, 'files')
   await page.reload() // the search is in the address
   await page.getByText(say.found, { exact: true }).waitFor()
@@ -113,6 +130,8 @@ async function findsFiles(page, config) {
   await page.getByText(`${word} 1.txt of ${username}`).waitFor()
   await page.goto('/app/admin/files?search=no-such-name')
   await page.getByText(say.none('no-such-name')).waitFor()
+  await page.goto(`/app/admin/users?search=${username}`)
+  await pictured(row(page, username))
   await done(owner)
 }
 
@@ -128,6 +147,7 @@ async function revokesShares(page, config) {
   await section(page, say, say.shares)
   await row(page, one).getByText(username, { exact: true }).waitFor()
   await row(page, one).getByText(say.active, { exact: true }).waitFor()
+  await pictured(row(page, one))
   await look(page, config, 'shares')
   const visit = await page.getByRole('link', { name: say.openOf(one) }).getAttribute('href')
   equal('the address for visitors', new URL(visit).pathname, `/share/${ids[0]}`)
