@@ -4,7 +4,7 @@ import { becomes, equal, until } from './harness.mjs'
 import { enterAs } from './admin.mjs'
 import { done, look, stranger } from './stranger.mjs'
 
-const words = {
+export const words = {
   'en-US': {
     site: 'Site',
     title: 'Title',
@@ -25,10 +25,10 @@ const words = {
     saved: 'Saved',
     discard: 'Discard',
     to: 'Send to',
-    send: 'Send test e-mail',
-    sent: (to) => `The mail server accepted the e-mail to ${to}.`,
-    notSetUp: 'SMTP is not set up: smtpHost and smtpFromEmail are needed at least.',
-    failed: /^The e-mail could not be sent\. .+/,
+    send: 'Send test email',
+    sent: (to) => `The mail server accepted the email to ${to}.`,
+    notSetUp: 'Save a mail server and a sender address first, and check the address here.',
+    failed: /^The email could not be sent\. .+/,
     first: 'The test uses the saved settings. Save your changes first.',
   },
   'zh-CN': {
