@@ -59,6 +59,9 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 	case "startMail": // the first service sends mail
 		s.mails = newMailServer(t)
 		s.site.admin(t).do(t, "PATCH", "/api/admin/settings", s.mails.settings(t)).want(t, 200)
+	case "mailServer": // for an administrator to connect
+		s.mails = newMailServer(t)
+		return s.mails.settings(t)
 	case "stopMail":
 		s.site.admin(t).do(t, "PATCH", "/api/admin/settings", object{"emailEnabled": false}).want(t, 200)
 	case "cutMail": // the mail server cannot be reached

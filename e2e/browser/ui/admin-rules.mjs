@@ -8,7 +8,7 @@ import { cramped } from './phone.mjs'
 import { api, done, stranger } from './stranger.mjs'
 
 // The texts of the screen, by language.
-const texts = {
+export const texts = {
   'en-US': {
     rules: 'Rules',
     create: 'New rule',
@@ -125,7 +125,7 @@ export const notice = (page, config, words) =>
 const focused = (page) => page.evaluate(() => document.activeElement !== document.body)
 
 // chooses types part of a name in the field of a user, and takes the account from the list.
-async function chooses(scope, say, name) {
+export async function chooses(scope, say, name) {
   const field = scope.getByRole('combobox', { name: say.user, exact: true })
   await field.fill(name)
   await scope.getByRole('option', { name: new RegExp(`^${name} `) }).click()

@@ -8,7 +8,7 @@ import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 import { api } from './stranger.mjs'
 
-const texts = {
+export const texts = {
   'en-US': {
     storage: 'Storage',
     mounts: 'Mounts',
@@ -136,8 +136,8 @@ async function section(page, name) {
   await page.getByRole('heading', { level: 2, name }).waitFor()
 }
 
-// refusals leaves out what the browser itself says about requests that it has refused.
-const otherFaults = (page) =>
+// otherFaults leaves out the messages of the browser about requests to a store that it has refused.
+export const otherFaults = (page) =>
   page.faults().filter((fault) => !/blocked by CORS policy|Content Security Policy|policy: connect-src/.test(fault))
 
 // "I connect a bucket, test it from the server and from this browser, mount it, upload a picture,

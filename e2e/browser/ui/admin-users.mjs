@@ -6,7 +6,7 @@ import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { api, done, notes, stranger } from './stranger.mjs'
 
-const texts = {
+export const texts = {
   'en-US': {
     users: 'Users',
     invites: 'Invites',

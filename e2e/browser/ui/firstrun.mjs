@@ -2,12 +2,12 @@
 // and a checklist stays until it is dismissed. Each scenario needs a new site.
 import { openSection } from './admin.mjs'
 import { once } from './forms.mjs'
-import { becomes, equal, until } from './harness.mjs'
+import { becomes, equal, give, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { png } from './pictures.mjs'
 import { done, look, stranger } from './stranger.mjs'
 
-const words = {
+export const words = {
   'en-US': {
     step: (n) => `Step ${n} of 3`,
     title: 'Name of the site',
@@ -72,7 +72,7 @@ const heading = (page, { language }, n) => page.getByRole('heading', { level: 1,
 const path = (page) => new URL(page.url()).pathname
 
 // atStep waits for a step, whose heading then has the focus.
-async function atStep(page, config, n) {
+export async function atStep(page, config, n) {
   await heading(page, config, n).waitFor()
   await until(`the focus on the heading of step ${n}`, () =>
     heading(page, config, n).evaluate((title) => title === document.activeElement),
@@ -118,8 +118,8 @@ async function goesThrough(page, config) {
   await atStep(page, config, 3)
   await look(page, config, 'welcome-3')
   const picture = png(640, 400, 0.4)
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button(word.choose).click()])
-  await chooser.setFiles([{ name: 'first light.png', mimeType: 'image/png', buffer: picture }])
+  const file = { name: 'first light.png', mimeType: 'image/png', buffer: picture }
+  await give(page, () => button(word.choose).click(), file)
   await page.getByRole('heading', { name: word.stored }).waitFor()
   await page.getByText(word.open).waitFor()
   const link = await page.getByRole('textbox', { name: word.link, exact: true }).inputValue()

@@ -5,10 +5,10 @@ import { mkdtemp, open as openFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bothLanguages, once } from './forms.mjs'
-import { becomes, equal } from './harness.mjs'
+import { becomes, equal, give } from './harness.mjs'
 import { look, saved } from './stranger.mjs'
 
-const texts = {
+export const texts = {
   'en-US': {
     link: 'Use your own bucket',
     signIn: 'Sign in',
@@ -39,7 +39,7 @@ const texts = {
     emptyFolder: 'This folder is empty',
     upload: 'Upload',
     uploads: 'Uploads',
-    status: (done, total) => `${done} of ${total} files uploaded`,
+    status: (done, total) => `${done} of ${total} ${total === 1 ? 'file' : 'files'} uploaded`,
     tidy: 'Remove finished',
     exists: "The bucket has a file with this name. Replacing it can't be undone.",
     replace: (name) => `Replace “${name}”`,
@@ -117,7 +117,8 @@ const file = (name, text) => ({ name, mimeType: 'text/plain', buffer: Buffer.fro
 const field = (page, label) => page.getByLabel(label, { exact: true })
 const press = (page, name) => page.getByRole('button', { name, exact: true }).click()
 
-async function fill(page, say, bucket, secret) {
+// fill enters a bucket into the form.
+export async function fill(page, say, bucket, secret) {
   await field(page, say.kind).selectOption(say.other)
   await field(page, say.endpoint).fill(bucket.Endpoint)
   await field(page, say.bucket).fill(bucket.Name)
@@ -125,10 +126,7 @@ async function fill(page, say, bucket, secret) {
   await field(page, say.secret).fill(secret)
 }
 
-async function upload(page, say, files) {
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), press(page, say.upload)])
-  await chooser.setFiles(files)
-}
+const upload = (page, say, files) => give(page, () => press(page, say.upload), files)
 
 async function connects(page, config) {
   const say = texts[config.language]

@@ -158,6 +158,12 @@ export async function becomes(what, read, want, patience = 5000) {
   }
 }
 
+// give hands files to the file chooser that a click opens.
+export async function give(page, click, files) {
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), click()])
+  await chooser.setFiles(files)
+}
+
 // until polls a condition.
 export async function until(what, condition, patience = 30_000) {
   for (const end = Date.now() + patience; !(await condition());) {

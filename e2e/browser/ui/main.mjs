@@ -12,7 +12,7 @@
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
 //     suite: the scenarios to run: files (the file manager), accounts (all other screens), kit,
-//         firstrun (the first steps of a new site)
+//         firstrun (the first steps of a new site), whole (the whole application on a new site)
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
@@ -58,6 +58,7 @@ import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
 import * as thumbs from './thumbs.mjs'
 import * as uploadfaults from './uploadfaults.mjs'
+import * as whole from './whole.mjs'
 import * as widths from './widths.mjs'
 
 const input = createInterface({ input: process.stdin })
@@ -111,6 +112,7 @@ const suites = {
   ],
   kit: [kit],
   firstrun: [firstrun],
+  whole: [whole],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)
 for (const { name, forms, run, lan } of scenarios) {

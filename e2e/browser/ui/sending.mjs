@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from './forms.mjs'
-import { equal } from './harness.mjs'
+import { equal, give } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 
 export const MiB = 1 << 20
@@ -39,8 +39,7 @@ export async function choose(page, config, paths) {
     .getByRole('main')
     .getByRole('button', { name: labels[config.language].upload, exact: true })
     .first()
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button.click()])
-  await chooser.setFiles(paths)
+  await give(page, () => button.click(), paths)
 }
 
 export const finished = (page, config, count) =>

@@ -7,7 +7,7 @@ import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 import { look } from './stranger.mjs'
 
-const words = {
+export const words = {
   'en-US': {
     settings: 'Settings',
     profile: 'Profile',
@@ -168,7 +168,7 @@ async function begin(page, config) {
 }
 
 // second signs in from another browser and returns its page.
-async function second(page, account) {
+export async function second(page, account) {
   const other = await open(page.context().browser(), account)
   await other.goto('/app/login')
   await signIn(other, account)
@@ -176,7 +176,8 @@ async function second(page, account) {
   return other
 }
 
-async function openSection(page, config, section) {
+// openSection opens a section of the settings.
+export async function openSection(page, config, section) {
   const word = words[config.language]
   if (!page.url().includes('/app/settings/')) {
     await page.getByRole('button', { name: labels[config.language].account }).click()

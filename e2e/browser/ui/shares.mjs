@@ -170,15 +170,11 @@ async function openShares(page, config) {
 
 const row = (page, name) => page.getByRole('row').filter({ hasText: name })
 
-// "I share a folder with a password and an expiry, and a stranger on a phone opens it by the copied
-// text."
-async function sharesFolder(page, config) {
+// makeShare shares an entry of the folder on the screen for 7 days, with a generated password. It
+// returns the link and the password of the copied text.
+export async function makeShare(page, config, name) {
   const say = texts[config.language]
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await enter(page, config, '')
-  const name = `Holiday ${config.language} ${config.size}`
-  const folder = await createFolder(page, config, name, [picture])
-  await page.goto(`/app/files${folder.slice(0, folder.lastIndexOf('/'))}`)
   await fromMenu(page, labels[config.language], exactly(name), say.shareOne)
   const dialog = page.getByRole('dialog', { name: say.shareTitle(name) })
   await dialog.waitFor()
@@ -187,8 +183,8 @@ async function sharesFolder(page, config) {
   await dialog.getByRole('button', { name: say.generate }).click()
   await dialog.getByRole('radio', { name: say.days(7), exact: true }).check()
   await look(page, config, 'options')
-  const password = await dialog.getByLabel(say.password, { exact: true }).inputValue()
-  equal('the form of the password', /^[a-z2-9]{4}(-[a-z2-9]{4}){2}$/.test(password), true)
+  const generated = await dialog.getByLabel(say.password, { exact: true }).inputValue()
+  equal('the form of the password', /^[a-z2-9]{4}(-[a-z2-9]{4}){2}$/.test(generated), true)
   await dialog.getByRole('button', { name: say.create }).click()
   const made = page.getByRole('dialog', { name: say.shared(name) })
   await made.getByText(say.copied).waitFor()
@@ -196,22 +192,40 @@ async function sharesFolder(page, config) {
   await made.getByRole('img', { name: say.qrShown }).waitFor()
   await look(page, config, 'made')
   const copied = await clipboard(page, () => made.getByRole('button', { name: say.both }).click())
-  const [link, word] = copied.split('\n').map((line) => line.replace(/^.*?[:：]\s?/, ''))
-  equal('the password in the text', word, password)
+  await page.keyboard.press('Escape')
+  await made.waitFor({ state: 'detached' })
+  const focused = () => page.evaluate(() => document.activeElement !== document.body)
+  await becomes('whether an element has the focus', focused, true)
+  const [link, password] = copied.split('\n').map((line) => line.replace(/^.*?[:：]\s?/, ''))
+  equal('the password in the text', password, generated)
+  return { link, password }
+}
 
+// enterShare opens the link of a folder with a password as a stranger on a phone, enters the
+// password, and returns the page of the stranger.
+export async function enterShare(page, config, { link, password }, name) {
+  const say = texts[config.language]
   const guest = await stranger(page, phone(config))
   await guest.goto(link)
   await guest.getByRole('heading', { level: 1, name: say.folderFrom(config.username) }).waitFor()
   await becomes('whether the name is told before the password', () => guest.getByText(name).count(), 0)
-  await guest.getByLabel(say.password, { exact: true }).fill(word)
+  await guest.getByLabel(say.password, { exact: true }).fill(password)
   await guest.getByRole('button', { name: say.open, exact: true }).click()
   await guest.getByRole('heading', { level: 1, name }).waitFor()
   await guest.getByText(say.until).waitFor()
+  return guest
+}
+
+// "I share a folder with a password and an expiry, and a stranger on a phone opens it by the copied
+// text."
+async function sharesFolder(page, config) {
+  await enter(page, config, '')
+  const name = `Holiday ${config.language} ${config.size}`
+  const folder = await createFolder(page, config, name, [picture])
+  await page.goto(`/app/files${folder.slice(0, folder.lastIndexOf('/'))}`)
+  const guest = await enterShare(page, config, await makeShare(page, config, name), name)
   await guest.getByRole('link', { name: 'lake.png' }).waitFor()
   await done(guest)
-  await page.keyboard.press('Escape')
-  await made.waitFor({ state: 'detached' })
-  equal('whether an element has the focus', await page.evaluate(() => document.activeElement !== document.body), true)
 }
 
 // One click makes a share and copies its link; also where the page has no clipboard, as over plain
