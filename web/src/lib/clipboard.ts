@@ -7,6 +7,7 @@ export async function copy(text: string | Promise<string>): Promise<boolean> {
   try {
     if (navigator.clipboard && typeof text !== "string" && typeof ClipboardItem !== "undefined") {
       const blob = text.then((ready) => new Blob([ready], { type: "text/plain" }));
+      blob.catch(() => undefined); // a browser that refuses the write handles no failure of the text
       await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
       return true;
     }
