@@ -105,6 +105,14 @@ test.each([
   expect(markdown.target(href, "/notes/2026/read.md")).toBe(to);
 });
 
+test.each([
+  ["b.png", undefined],
+  ["/public/d.png", undefined],
+  ["https://example.com/a?b=c", "https://example.com/a?b=c"],
+])("a link to %j in a Markdown file without an address leads to %j", (href, to) => {
+  expect(markdown.target(href, undefined)).toBe(to);
+});
+
 const plain = { width: 0, linked: false } as const;
 const small = { width: 640, linked: true } as const;
 
