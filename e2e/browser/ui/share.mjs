@@ -18,7 +18,7 @@ import {
 } from './stranger.mjs'
 
 // The texts of the page, by language.
-export const texts = {
+const texts = {
   'en-US': {
     from: (name) => `From ${name}`,
     download: 'Download',

@@ -161,7 +161,7 @@ async function explains(page, username, verdict, reason) {
 }
 
 // mia walks from her own folder to the allowed one, and tom does not meet it.
-async function tries({ mia, tom }, page, config) {
+async function tries(page, config, { mia, tom }) {
   const friend = await second(page, mia)
   await toRoot(friend)
   await enterFolder(friend, 'photos')
@@ -304,7 +304,7 @@ async function goesThroughAll(page, config) {
   await startsSite(page, config)
   await mountsBucket(page, config)
   await fillsFolder(page, config)
-  await tries(await allowsToOne(page, config), page, config)
+  await tries(page, config, await allowsToOne(page, config))
   const { guest, ida } = await invites(page, config)
   await shares(page, config)
   await connectsMail(page, config)
