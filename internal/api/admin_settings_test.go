@@ -131,8 +131,8 @@ func TestBadSettings(t *testing.T) {
 	})
 }
 
-// hasTypeOf reports whether a value has the type of a setting. A setting that is a number accepts
-// only whole numbers.
+// hasTypeOf reports whether a setting accepts the type of a value. Numeric settings accept only
+// whole numbers.
 func hasTypeOf(value, setting any) bool {
 	if _, whole := value.(int); whole {
 		value = 0.0
