@@ -32,9 +32,14 @@ func readAvatarID(q db.Querier, userID string) (id string, err error) {
 	return id, err
 }
 
+// readAvatarIDs joins the accounts, as readAvatar does.
 func readAvatarIDs(q db.Querier, userIDs []string) (map[string]string, error) {
 	in, args := db.InList(1, userIDs)
-	rows, err := q.Query("SELECT user_id, id FROM avatars WHERE user_id "+in, args...)
+	rows, err := q.Query(`
+		SELECT avatars.user_id, avatars.id
+		FROM avatars
+		JOIN users ON users.id = avatars.user_id
+		WHERE avatars.user_id `+in, args...)
 	if err != nil {
 		return nil, fmt.Errorf("look for pictures: %w", err)
 	}

@@ -48,7 +48,7 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	if err != nil {
 		return listLogsReply{}, err
 	}
-	avatars, err := c.avatarsOfLog(entries)
+	avatars, err := avatarsOf(c, entries, userOfLogEntry)
 	if err != nil {
 		return listLogsReply{}, err
 	}
@@ -68,14 +68,7 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	return reply, nil
 }
 
-// avatarsOfLog is avatarsOf for the accounts of some entries.
-func (c *call) avatarsOfLog(entries []audit.Entry) (map[string]*string, error) {
-	var ids []string
-	for _, e := range entries {
-		ids = append(ids, e.UserID)
-	}
-	return c.avatarsOf(ids)
-}
+func userOfLogEntry(e audit.Entry) string { return e.UserID }
 
 // userNamed returns the account with an id, or the zero value when the account does not exist any
 // more.

@@ -1,5 +1,7 @@
 package api
 
+import "larder/internal/share"
+
 // adminShareReply is a share as administrators see it.
 type adminShareReply struct {
 	ID            string           `json:"id" required:"true"`
@@ -30,11 +32,7 @@ func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, er
 	if err != nil {
 		return listAllSharesReply{}, err
 	}
-	var ids []string
-	for _, i := range items {
-		ids = append(ids, i.CreatorID)
-	}
-	avatars, err := c.avatarsOf(ids)
+	avatars, err := avatarsOf(c, items, func(i share.Item) string { return i.CreatorID })
 	if err != nil {
 		return listAllSharesReply{}, err
 	}

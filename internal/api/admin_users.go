@@ -79,11 +79,7 @@ func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
 	if err != nil {
 		return listUsersReply{}, err
 	}
-	var ids []string
-	for _, p := range people {
-		ids = append(ids, p.ID)
-	}
-	avatars, err := c.avatarsOf(ids)
+	avatars, err := avatarsOf(c, people, idOfListedUser)
 	reply := listUsersReply{Users: []adminUserReply{}, Pagination: paginate(total, page, limit)}
 	for _, p := range people {
 		reply.Users = append(reply.Users, viewAdminUser(p, avatars[p.ID]))
@@ -116,9 +112,11 @@ func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	if err != nil {
 		return oneUserReply{}, err
 	}
-	avatars, err := c.avatarsOf([]string{in.ID})
-	return oneUserReply{viewAdminUser(changed, avatars[in.ID])}, err
+	avatars, err := avatarsOf(c, []lifecycle.ListedUser{changed}, idOfListedUser)
+	return oneUserReply{viewAdminUser(changed, avatars[changed.ID])}, err
 }
+
+func idOfListedUser(u lifecycle.ListedUser) string { return u.ID }
 
 // userImpactReply counts the sessions, keys and shares that end with an account, and the files that
 // pass to another one.

@@ -96,9 +96,13 @@ func (a *API) removeAvatar(c *call, _ struct{}) (none, error) {
 	return none{}, a.Accounts.RemoveAvatar(c.ctx(), c.user.ID)
 }
 
-// avatarsOf returns the addresses of the uploaded pictures of some accounts, by the ids of the
-// accounts. It ignores "" and accounts without a picture.
-func (c *call) avatarsOf(userIDs []string) (map[string]*string, error) {
+// avatarsOf returns the addresses of the uploaded pictures of the accounts in some rows, by the ids
+// of the accounts. It ignores rows without an account ("") and accounts without a picture.
+func avatarsOf[Row any](c *call, rows []Row, userID func(Row) string) (map[string]*string, error) {
+	userIDs := make([]string, len(rows))
+	for i, r := range rows {
+		userIDs[i] = userID(r)
+	}
 	slices.Sort(userIDs)
 	ids, err := c.a.Accounts.AvatarIDs(c.ctx(), slices.Compact(userIDs))
 	addresses := map[string]*string{}

@@ -12,6 +12,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/config"
+	"larder/internal/db"
 	"larder/internal/thumb/thumbtest"
 )
 
@@ -220,6 +221,19 @@ func TestAvatarsInLists(t *testing.T) {
 			}
 			if !seen["alice"] || !seen["bob"] {
 				t.Errorf("%s names %v", at, seen)
+			}
+		}
+		// an older replica deletes an account without its picture
+		id := callerID(alice)
+		if err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Exec("DELETE FROM users WHERE id = $1", id)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range admin.Get("/api/admin/logs?action=share").OK(200).Value("logs").([]any) {
+			if item := value.(map[string]any); item["userId"] == id && item["avatar"] != nil {
+				t.Errorf("a picture of a deleted account: %v", item)
 			}
 		}
 	})

@@ -90,7 +90,7 @@ func (c *call) recentActivity(most int64) ([]activityReply, error) {
 			return nil, err
 		}
 	}
-	avatars, err := c.avatarsOfLog(entries)
+	avatars, err := avatarsOf(c, entries, userOfLogEntry)
 	if err != nil {
 		return nil, err
 	}
