@@ -291,8 +291,8 @@ func TestMountDeletionRacesUploads(t *testing.T) {
 		wantJSON(t, "orphans", queryInt(t, l,
 			"SELECT COUNT(*) FROM entries e WHERE e.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM entries p "+
 				"WHERE p.id = e.parent_id)"), 0)
-		wantJSON(t, "entries: the root of /, its three folders, the graveyard, the staging root",
-			queryInt(t, l, "SELECT COUNT(*) FROM entries"), 6)
+		wantJSON(t, "entries: the root of /, its three folders, the graveyard, the staging root, the trash",
+			queryInt(t, l, "SELECT COUNT(*) FROM entries"), 7)
 		wantJSON(t, "objects", queryInt(t, l, "SELECT COUNT(*) FROM objects"), 0)
 		wantJSON(t, "reserved", queryInt(t, l,
 			"SELECT COALESCE(SUM(reserved_storage + reserved_files), 0) FROM quotas"), 0)

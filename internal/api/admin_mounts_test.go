@@ -188,8 +188,8 @@ func TestMountsRefuse(t *testing.T) {
 		}
 	}
 	wantJSON(t, "mounts", len(admin.Get(mountsPath).OK(200).Names("mounts")), before+made)
-	wantJSON(t, "roots, the graveyard and the staging root",
-		queryInt(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+2)
+	wantJSON(t, "roots, the graveyard, the staging root and the trash",
+		queryInt(t, l, "SELECT COUNT(*) FROM entries WHERE parent_id IS NULL"), before+made+3)
 
 	id := addMount(admin, local, "/put")
 	for _, row := range rows {

@@ -235,7 +235,7 @@ INSERT INTO sessions VALUES ('jti1', 'u1', 1, 1, 'Mozilla/5.0 (X11; Linux x86_64
 INSERT INTO avatars VALUES ('4fTz0', 'u1', 'image/png', X'31', 1700000000000);
 INSERT INTO sessions VALUES ('jti2', 'u1', 1, 1, '', '', 1700000000000, 1700000000000, 1700604800000, 1700000060000);
 INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
-INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2, 1700000000000);
+INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2, 1700000000000, 5, NULL);
 INSERT INTO notifications VALUES ('n1', 'u1', 'quota:1700000000000', 'quota', '{"Percent":91}', 1700000000000, 1700000060000);
 INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '/uploads', '', 'images', FALSE, NULL, NULL, NULL, 1700000000000, 1700000000000);
 INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
@@ -269,6 +269,9 @@ INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 17000000
 INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
 INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e12');
+INSERT INTO entries VALUES ('e3', 'trash', 'e3', 'e3', 1, 5, 'image/jpeg', 'u1', 'o1', NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e13');
+INSERT INTO trash VALUES ('e3', 'u1', 'u1', NULL, 1700000000000, 'deleted', 'cat.jpg', 'cat.jpg', 'root1', '[{"id":"root1","name":"","owner":"u1"}]', 'm1', 'p1', '/cat.jpg', 1, 0, 5);
+INSERT INTO trash_sizes VALUES ('e3', 'u1', 1700000000000, 5);
 INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0, 2);
 INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
 INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, TRUE, 'pk_1', '<D:href xmlns:D="DAV:">mailto:alice@example.org</D:href>', 1700003600000);

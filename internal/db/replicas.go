@@ -227,3 +227,14 @@ func (d *DB) clock(q Querier) (ms int64, err error) {
 	}
 	return ms, nil
 }
+
+// RequireSchema refuses while a replica is running that knows less than a version of the schema.
+// Error: ErrOlderReplica.
+func (d *DB) RequireSchema(tx *Tx, version int) error {
+	older, err := olderReplica(tx, version)
+	if err != nil || older == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s (Larder %s) knows no schema version %d", ErrOlderReplica, older.ID, older.Version,
+		version)
+}

@@ -1,0 +1,90 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+func readKept(q db.Querier, userID string) (k Kept, err error) {
+	err = q.QueryRow("SELECT kept_storage, "+effectiveMaxKept+" FROM quotas WHERE user_id = $1", userID).
+		Scan(&k.Storage, &k.Max)
+	if errors.Is(err, db.ErrNoRows) {
+		return Kept{}, nil
+	}
+	if err != nil {
+		return Kept{}, fmt.Errorf("read what is kept of an account: %w", err)
+	}
+	return k, nil
+}
+
+func readKeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
+	in, args := db.InList(1, userIDs)
+	rows, err := q.Query("SELECT user_id, kept_storage, "+effectiveMaxKept+" FROM quotas WHERE user_id "+in, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read what is kept of accounts: %w", err)
+	}
+	defer rows.Close()
+	found := map[string]Kept{}
+	for rows.Next() {
+		var id string
+		var k Kept
+		if err := rows.Scan(&id, &k.Storage, &k.Max); err != nil {
+			return nil, fmt.Errorf("read what is kept of accounts: %w", err)
+		}
+		found[id] = k
+	}
+	return found, rows.Err()
+}
+
+func addKept(tx *db.Tx, userID string, bytes int64) error {
+	_, err := tx.Exec(`
+		UPDATE quotas
+		SET kept_storage = CASE WHEN kept_storage + $1 > 0 THEN kept_storage + $1 ELSE 0 END
+		WHERE user_id = $2`, bytes, userID)
+	if err != nil {
+		return fmt.Errorf("count what is kept of an account: %w", err)
+	}
+	return nil
+}
+
+func correctKept(tx *db.Tx, userID string, bytes int64) error {
+	if _, err := tx.Exec("UPDATE quotas SET kept_storage = $1 WHERE user_id = $2", bytes, userID); err != nil {
+		return fmt.Errorf("correct what is kept of an account: %w", err)
+	}
+	return nil
+}
+
+func setMaxKept(tx *db.Tx, userID string, most *int64) error {
+	n, err := tx.Exec("UPDATE quotas SET max_kept = $1 WHERE user_id = $2", most, userID)
+	if err != nil {
+		return fmt.Errorf("bound what is kept of an account: %w", err)
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "This user has no quota.")
+	}
+	return nil
+}
+
+func aboveMaxKept(q db.Querier, after string, limit int) (users []string, err error) {
+	rows, err := q.Query(`
+		SELECT user_id
+		FROM quotas
+		WHERE user_id > $1 AND kept_storage > 0 AND `+effectiveMaxKept+` >= 0 AND kept_storage > `+effectiveMaxKept+`
+		ORDER BY user_id
+		LIMIT $2`, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for accounts that keep too much: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("look for accounts that keep too much: %w", err)
+		}
+		users = append(users, id)
+	}
+	return users, rows.Err()
+}
