@@ -35,6 +35,8 @@ type settingsReply struct {
 	EmailEnabled               bool   `json:"emailEnabled" required:"true"`
 	RequireInviteCode          bool   `json:"requireInviteCode" required:"true"`
 	EnableFreeMode             bool   `json:"enableFreeMode" required:"true"`
+	TrashDays                  int    `json:"trashDays" required:"true" description:"An addition. How long deleted entries stay in the trash; 0 switches it off."`
+	TrashAll                   bool   `json:"trashAll" required:"true" description:"An addition. Deletions without the parameter trash, also by WebDAV and keys, go to the trash."`
 	Setup                      string `json:"setup" required:"true" enum:"steps,checklist,done" description:"An addition. Progress of the first run."`
 }
 
@@ -48,7 +50,7 @@ func viewSettings(s site.Settings) settingsReply {
 		SMTPHost: s.SMTPHost, SMTPPort: s.SMTPPort, SMTPSecure: s.SMTPSecure, SMTPUser: s.SMTPUser,
 		SMTPFromName: s.SMTPFromName, SMTPFromEmail: s.SMTPFromEmail,
 		EmailEnabled: s.EmailEnabled, RequireInviteCode: s.RequireInviteCode, EnableFreeMode: s.EnableFreeMode,
-		Setup: string(s.Setup),
+		TrashDays: s.TrashDays, TrashAll: s.TrashAll, Setup: string(s.Setup),
 	}
 	if s.SMTPPassword != "" {
 		reply.SMTPPassword = hiddenPassword
@@ -85,6 +87,8 @@ type changeSettingsInput struct {
 	EmailEnabled               *bool   `json:"emailEnabled"`
 	RequireInviteCode          *bool   `json:"requireInviteCode"`
 	EnableFreeMode             *bool   `json:"enableFreeMode"`
+	TrashDays                  *int64  `json:"trashDays" minimum:"0" maximum:"365" description:"An addition. 0 switches the trash off and empties it."`
+	TrashAll                   *bool   `json:"trashAll" description:"An addition."`
 	Setup                      *string `json:"setup" enum:"steps,checklist,done" description:"An addition. Progress of the first run: done shows nothing any more."`
 }
 
@@ -122,6 +126,8 @@ func (in changeSettingsInput) apply(s *site.Settings) error {
 	s.EmailEnabled = valueOr(in.EmailEnabled, s.EmailEnabled)
 	s.RequireInviteCode = valueOr(in.RequireInviteCode, s.RequireInviteCode)
 	s.EnableFreeMode = valueOr(in.EnableFreeMode, s.EnableFreeMode)
+	s.TrashDays = int(valueOr(in.TrashDays, int64(s.TrashDays)))
+	s.TrashAll = valueOr(in.TrashAll, s.TrashAll)
 	s.Setup = site.Setup(valueOr(in.Setup, string(s.Setup)))
 	return nil
 }

@@ -29,7 +29,7 @@ func defaultSettings() M {
 		"enableCaptcha": false, "captchaSiteKey": "", "rateLimitEnabled": true, "rateLimitRequestsPerMinute": 10000.0,
 		"smtpHost": "", "smtpPort": 587.0, "smtpSecure": false, "smtpUser": "", "smtpPassword": "", "smtpFromName": "",
 		"smtpFromEmail": "", "emailEnabled": false,
-		"requireInviteCode": false, "enableFreeMode": true, "setup": "steps",
+		"requireInviteCode": false, "enableFreeMode": true, "trashDays": 30, "trashAll": false, "setup": "steps",
 	}
 }
 
@@ -111,6 +111,7 @@ func TestBadSettings(t *testing.T) {
 			"allowRegistration": {"true", 1}, "allowGuestAccess": {"false"}, "requireEmailVerification": {0},
 			"enableCaptcha": {"on", true}, "rateLimitEnabled": {1},
 			"smtpSecure": {"true"}, "emailEnabled": {"true"}, "requireInviteCode": {1}, "enableFreeMode": {"x"},
+			"trashDays": {-1, 366, "x"}, "trashAll": {1},
 			"setup": {"", "Steps", "later", true},
 		}
 		for name, values := range bad {

@@ -81,9 +81,10 @@ type Config struct {
 
 	Thumbnails Thumbnails
 
-	LinkMaxAge   time.Duration
-	LogRetention time.Duration
-	GarbageGrace time.Duration
+	LinkMaxAge     time.Duration
+	LogRetention   time.Duration
+	TrashRetention time.Duration // initial value of the site setting trashDays
+	GarbageGrace   time.Duration
 
 	Development bool // responses contain error.details
 	LogFormat   LogFormat

@@ -67,6 +67,7 @@ func TestDefaults(t *testing.T) {
 		Thumbnails:         config.ThumbnailsAuto,
 		LinkMaxAge:         time.Hour,
 		LogRetention:       90 * 24 * time.Hour,
+		TrashRetention:     30 * 24 * time.Hour,
 		GarbageGrace:       time.Hour,
 		LogFormat:          config.LogAuto,
 		LogLevel:           slog.LevelInfo,
@@ -94,8 +95,8 @@ var everything = map[string]string{
 	"allow-private-endpoints": "192.168.0.0/16", "free-mode-allow-private-endpoints": "fd00::/8",
 	"smtp-allow-private": "10.9.8.7", "captcha-verify-url": "https://verify.example.org/siteverify",
 	"captcha-secret": "pw-of-captcha", "captcha-provider": "hcaptcha", "link-max-age": "5m", "log-retention": "30d",
-	"garbage-grace": "0s",
-	"thumbnails":    "off", "env": "development", "log-format": "json", "log-level": "debug",
+	"trash-retention": "7d", "garbage-grace": "0s",
+	"thumbnails": "off", "env": "development", "log-format": "json", "log-level": "debug",
 }
 
 func wantEverything() config.Config {
@@ -116,8 +117,9 @@ func wantEverything() config.Config {
 		CaptchaVerifyURL:              "https://verify.example.org/siteverify", CaptchaSecret: "pw-of-captcha",
 		CaptchaProvider: "hcaptcha",
 		Thumbnails:      config.ThumbnailsOff,
-		LinkMaxAge:      5 * time.Minute, LogRetention: 720 * time.Hour, GarbageGrace: 0,
-		Development: true, LogFormat: config.LogJSON, LogLevel: slog.LevelDebug,
+		LinkMaxAge:      5 * time.Minute, LogRetention: 720 * time.Hour, TrashRetention: 168 * time.Hour,
+		GarbageGrace: 0,
+		Development:  true, LogFormat: config.LogJSON, LogLevel: slog.LevelDebug,
 	}
 }
 

@@ -100,13 +100,21 @@ func size(least int64, field func(*Config) *int64) rule {
 }
 
 func duration(least time.Duration, field func(*Config) *time.Duration) rule {
+	return durationWithin(least, maxDuration, field)
+}
+
+func durationUpTo(most time.Duration, field func(*Config) *time.Duration) rule {
+	return durationWithin(0, most, field)
+}
+
+func durationWithin(least, most time.Duration, field func(*Config) *time.Duration) rule {
 	return rule{formDuration, func(c *Config, value string) error {
 		d, err := parseDuration(value)
 		if err != nil {
 			return err
 		}
-		if d < least || d > maxDuration {
-			return fmt.Errorf("must be from %s to 36500d", least)
+		if d < least || d > most {
+			return fmt.Errorf("must be from %s to %dd", least, most/day)
 		}
 		*field(c) = d
 		return nil

@@ -179,6 +179,12 @@ var settings = []setting{
 		rule: duration(time.Second, func(c *Config) *time.Duration { return &c.LogRetention }),
 	},
 	{
+		flag: "trash-retention", def: "30d",
+		meaning: "initial value of the site setting `trashDays`, up to 365d, in days that have begun; only on the " +
+			"first start",
+		rule: durationUpTo(365*day, func(c *Config) *time.Duration { return &c.TrashRetention }),
+	},
+	{
 		flag: "garbage-grace", def: "1h",
 		meaning: "how long the bytes of a deleted file stay in the store; they are gone within a minute after, and " +
 			"sooner where an account would have more than twice its quota there",

@@ -43,6 +43,7 @@ var wantSettings = []struct{ env, flag, def string }{
 	{"LARDER_CAPTCHA_PROVIDER", "--captcha-provider TEXT", "none"},
 	{"LARDER_LINK_MAX_AGE", "--link-max-age DURATION", "1h"},
 	{"LARDER_LOG_RETENTION", "--log-retention DURATION", "90d"},
+	{"LARDER_TRASH_RETENTION", "--trash-retention DURATION", "30d"},
 	{"LARDER_GARBAGE_GRACE", "--garbage-grace DURATION", "1h"},
 	{"LARDER_THUMBNAILS", "--thumbnails TEXT", "auto"},
 	{"LARDER_ENV", "--env TEXT", "production"},

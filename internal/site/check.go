@@ -18,6 +18,7 @@ const (
 	maxAddressRunes     = 2000 // of an image
 	maxSiteKeyRunes     = 500
 	maxPerMinute        = 10000
+	maxTrashDays        = 365
 	maxNameRunes        = 200 // of the sender of mails
 	maxUserRunes        = 320
 	maxPasswordRunes    = 1000
@@ -58,6 +59,8 @@ func (s Settings) Check() error {
 		return fault.InvalidField("siteFavicon", "siteFavicon is an http(s) address, a path of this site, or empty.")
 	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
 		return fault.InvalidField("rateLimitRequestsPerMinute", "The rate limit is 1 to 10000 requests a minute.")
+	case s.TrashDays < 0 || s.TrashDays > maxTrashDays:
+		return fault.InvalidField("trashDays", "trashDays is 0 to 365.")
 	case s.Setup != SetupSteps && s.Setup != SetupChecklist && s.Setup != SetupDone:
 		return fault.InvalidField("setup", "setup is steps, checklist or done.")
 	}

@@ -35,6 +35,8 @@ type Settings struct {
 	EmailEnabled               bool
 	RequireInviteCode          bool
 	EnableFreeMode             bool
+	TrashDays                  int  // how long deleted entries stay in the trash, 0 to 365; 0 switches it off
+	TrashAll                   bool // deletions that do not say otherwise go to the trash
 	Setup                      Setup
 	SMTPHost                   string
 	SMTPPort                   int
@@ -63,6 +65,7 @@ func Defaults() Settings {
 		RateLimitEnabled:           true,
 		RateLimitRequestsPerMinute: 600,
 		EnableFreeMode:             true,
+		TrashDays:                  30,
 		Setup:                      SetupDone,
 		SMTPPort:                   587,
 	}
@@ -91,6 +94,8 @@ func (s *Settings) fields() []field {
 		{"emailEnabled", &s.EmailEnabled},
 		{"requireInviteCode", &s.RequireInviteCode},
 		{"enableFreeMode", &s.EnableFreeMode},
+		{"trashDays", &s.TrashDays},
+		{"trashAll", &s.TrashAll},
 		{"setup", &s.Setup},
 		{"smtpHost", &s.SMTPHost},
 		{"smtpPort", &s.SMTPPort},

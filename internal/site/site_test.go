@@ -79,6 +79,7 @@ func TestEmptyDatabaseMeansDefaults(t *testing.T) {
 			RateLimitEnabled:           true,
 			RateLimitRequestsPerMinute: 600,
 			EnableFreeMode:             true,
+			TrashDays:                  30,
 			Setup:                      site.SetupDone, // the site is older than the setting
 			SMTPPort:                   587,
 		}
