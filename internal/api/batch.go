@@ -13,12 +13,14 @@ type batchInput struct {
 	Action     *string `json:"action" required:"true" enum:"delete,move"`
 	FileIDs    []text  `json:"fileIds" required:"true" minItems:"1" maxItems:"100" description:"A repeated id counts once."`
 	TargetPath *string `json:"targetPath" description:"The folder to move to; required for move, ignored for delete."`
+	Trash      *bool   `json:"trash" description:"An addition, for delete: true deletes into the trash, false for good. Without it the setting trashAll decides."`
 }
 
 type batchReply struct {
 	Succeeded []string     `json:"succeeded" required:"true" description:"Ids of the entries that were deleted or moved, or whose move was accepted as a job."`
 	Failed    []batchError `json:"failed" required:"true"`
 	Jobs      []batchJob   `json:"jobs" required:"true" description:"An addition: the unfinished jobs of moves to another storage provider."`
+	TrashIDs  []string     `json:"trashIds" required:"true" description:"An addition: ids of the items in the trash that the deleted entries have become. An entry in a folder that was deleted too comes back with that folder."`
 }
 
 type batchError struct {
@@ -44,7 +46,7 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	if err != nil {
 		return batchReply{}, err
 	}
-	reply := batchReply{Succeeded: []string{}, Failed: []batchError{}, Jobs: []batchJob{}}
+	reply := batchReply{Succeeded: []string{}, Failed: []batchError{}, Jobs: []batchJob{}, TrashIDs: []string{}}
 	action := map[string]audit.Action{"delete": audit.Delete, "move": audit.Move}[*in.Action]
 	for _, o := range outcomes {
 		path, known := paths[o.ID]
@@ -60,6 +62,9 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 			c.auditOne(action, path, http.StatusOK)
 		}
 		reply.Succeeded = append(reply.Succeeded, o.ID)
+		if o.InTrash {
+			reply.TrashIDs = append(reply.TrashIDs, o.ID)
+		}
 		if o.Job != nil {
 			reply.Jobs = append(reply.Jobs, batchJob{o.ID, o.Job.ID})
 		}
@@ -72,7 +77,7 @@ func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outco
 		if err := c.requirePermission("delete"); err != nil {
 			return nil, err
 		}
-		return a.Tree.DeleteEach(c.ctx(), c.actor, ids)
+		return a.Tree.DeleteEach(c.ctx(), c.actor, ids, disposalOf(in.Trash))
 	}
 	if err := c.requireMovePermissions(); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func wantOutcomes(t *testing.T, what string, r *apptest.Reply, succeeded []strin
 	if wantStatus(t, what, r, 200, ""); r.Status != 200 {
 		return
 	}
-	wantFields(t, what, r.Object()["data"], "succeeded", "failed", "jobs")
+	wantFields(t, what, r.Object()["data"], "succeeded", "failed", "jobs", "trashIds")
 	wantJSON(t, what+": succeeded", r.Value("succeeded"), succeeded)
 	list, _ := r.Value("failed").([]any)
 	if len(list) != len(failed) {

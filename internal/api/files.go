@@ -245,20 +245,6 @@ func changeField[T any](n nullable[T]) files.Field[T] {
 	return files.Field[T]{Given: n.isSet, Value: n.value}
 }
 
-type deleteFileReply struct {
-	Deleted int64 `json:"deleted" required:"true" description:"Number of deleted files and folders, the entry itself included."`
-	Size    int64 `json:"size" required:"true" description:"Bytes."`
-}
-
-func (a *API) deleteFile(c *call, in idInput) (deleteFileReply, error) {
-	if err := c.requirePermission("delete"); err != nil {
-		return deleteFileReply{}, err
-	}
-	c.auditEntry(audit.Delete, in.ID)
-	rows, bytes, err := a.Tree.Delete(c.ctx(), c.actor, in.ID)
-	return deleteFileReply{rows, bytes}, err
-}
-
 type moveFileInput struct {
 	ID         string  `path:"id" json:"-"`
 	TargetPath *string `json:"targetPath" required:"true"`

@@ -212,10 +212,12 @@ func (a *App) build() {
 		Successor: func(q db.Querier, userID string) (files.Successor, error) {
 			return a.Lifecycle.Successor(q, userID)
 		},
+		Trash: a.trashSettings,
 	})
 	a.Keys.OnRevoke = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
+	a.Jobs.Handle(files.PurgeJob, a.Tree.RunPurge)
 	a.Jobs.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
 	a.Jobs.OnEnd(files.MoveJob, a.Tree.NotifyEnd)
 	a.Jobs.OnEnd(files.CopyJob, a.Tree.NotifyEnd)
@@ -239,6 +241,16 @@ func (a *App) build() {
 	a.Thumbs = a.newThumbMaker()
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
 		Log: a.deps.Log})
+}
+
+// trashSettings returns the present settings of the trash.
+func (a *App) trashSettings(ctx context.Context) (files.TrashSettings, error) {
+	version, err := db.ConfigVersion(a.DB.Read(ctx))
+	if err != nil {
+		return files.TrashSettings{}, err
+	}
+	settings, err := a.Site.Current(ctx, version)
+	return files.TrashSettings{Days: settings.TrashDays, All: settings.TrashAll}, err
 }
 
 // owner returns an account as an actor, and whether it is active.

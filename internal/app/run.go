@@ -144,6 +144,7 @@ func (a *App) seed(ctx context.Context) error {
 	settings.Setup = site.SetupSteps
 	settings.AllowRegistration = cfg.AllowRegistration
 	settings.RateLimitEnabled, settings.RateLimitRequestsPerMinute = cfg.RateLimitEnabled, cfg.RateLimitPerMinute
+	settings.TrashDays = int((cfg.TrashRetention + 24*time.Hour - 1) / (24 * time.Hour))
 	password := cfg.AdminPassword
 	if password == "" {
 		password = a.Lifecycle.RandomPassword()
@@ -235,7 +236,8 @@ func (a *App) sweepAll(ctx context.Context) error {
 		a.api.LogRefusals(a.deps.Now())
 	}
 	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.FreeMode.Sweep(ctx),
-		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Providers.Sweep(ctx),
+		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Tree.SweepTrash(ctx),
+		a.Providers.Sweep(ctx),
 		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Notices.Sweep(ctx), a.Audit.Sweep(ctx),
 		a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }

@@ -13,6 +13,9 @@ type Outcome struct {
 	ID  string
 	Err error    // nil when the entry is done, or the job is accepted
 	Job *job.Job // of a move that is still running, else nil
+	// InTrash reports whether this very entry is in the trash: not for one that was in a folder
+	// deleted by an earlier id.
+	InTrash bool
 }
 
 // DeleteEach deletes entries one after the other, each in a transaction of its own and decided by
@@ -20,7 +23,7 @@ type Outcome struct {
 // entry that was in a folder deleted by an earlier id counts as deleted: a user who selects a
 // folder and entries in it means all of them. DeleteEach stops and returns an error only when ctx
 // ends.
-func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]Outcome, error) {
+func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string, to Disposal) ([]Outcome, error) {
 	ids = distinct(ids)
 	alsoDeleted := map[string]bool{} // entries deleted with their folder
 	return each(ctx, ids, func(i int) Outcome {
@@ -28,11 +31,11 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string) ([]
 		if alsoDeleted[id] {
 			return Outcome{ID: id}
 		}
-		gone, err := t.delete(ctx, a, id, ids[i+1:], nil)
+		gone, err := t.delete(ctx, a, id, to, deleteOptions{others: ids[i+1:]})
 		for _, inside := range gone.alsoDeleted {
 			alsoDeleted[inside] = true
 		}
-		return Outcome{ID: id, Err: err}
+		return Outcome{ID: id, Err: err, InTrash: gone.InTrash}
 	})
 }
 

@@ -24,7 +24,7 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/a", "a")
 		b := h.mustUpload(h.ann, "/home/ann/b", "b")
-		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}); !errors.Is(err, context.Canceled) {
+		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}, files.AsSet); !errors.Is(err, context.Canceled) {
 			t.Errorf("delete: %v", err)
 		}
 		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, mustParsePath("/uploads")); !errors.Is(err,
@@ -48,7 +48,7 @@ func TestBatchDeletesNestedFolders(t *testing.T) {
 		file := h.mustUpload(h.ann, "/home/ann/x/y/z/f", "f")
 		other := h.mustUpload(h.ann, "/home/ann/other", "o")
 		outcomes, err := h.tree.DeleteEach(t.Context(), h.ann,
-			[]string{ids[1], file.ID, ids[0], ids[2], ids[1], "none", other.ID})
+			[]string{ids[1], file.ID, ids[0], ids[2], ids[1], "none", other.ID}, files.AsSet)
 		h.must(err)
 		if len(outcomes) != 6 {
 			t.Fatalf("%d outcomes", len(outcomes))

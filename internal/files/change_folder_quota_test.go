@@ -44,7 +44,7 @@ func (f *fixture) checkFolderCounts() {
 	f.t.Helper()
 	n := f.queryInt(`
 		WITH RECURSIVE apart (id) AS (
-			SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
+			SELECT id FROM entries WHERE id IN ('graveyard', 'staging', 'trash')
 			UNION ALL
 			SELECT e.id FROM apart a JOIN entries e ON e.parent_id = a.id)
 		SELECT COUNT(*)

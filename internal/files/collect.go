@@ -80,6 +80,12 @@ func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	if err != nil {
 		return err
 	}
+	return t.releaseFiles(tx, ids, gone)
+}
+
+// releaseFiles deletes the links and properties of files and releases the objects of those whose
+// rows were deleted.
+func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := deleteLinks(tx, ids); err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ type fixture struct {
 	now      time.Time
 	guests   bool
 	inactive map[string]bool // accounts that are not active
-	onOwner  func()          // called when a job asks for the rights of its owner, outside of any transaction
+	trash    files.TrashSettings
+	onOwner  func() // called when a job asks for the rights of its owner, outside of any transaction
 }
 
 func (f *fixture) clock() time.Time {
@@ -68,7 +69,8 @@ func (f *fixture) advance(d time.Duration) {
 func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
 	h := &fixture{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000), guests: true,
-		inactive: map[string]bool{}}
+		inactive: map[string]bool{},
+		trash:    files.TrashSettings{Days: 30}}
 	ip := netip.MustParseAddr("192.0.2.7")
 	h.admin = access.Actor{UserID: "admin", Role: access.Admin, IP: ip}
 	h.ann = access.Actor{UserID: "ann", Role: access.User, IP: ip}
@@ -98,6 +100,7 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 			}
 			return access.Actor{}, false, nil
 		},
+		Trash: func(context.Context) (files.TrashSettings, error) { return h.trash, nil },
 	})
 	h.must(h.reg.Prepare("default", "marker"))
 	h.write(func(tx *db.Tx) (err error) {
@@ -411,10 +414,17 @@ func (f *fixture) countRows(table string) int {
 	return int(f.queryInt("SELECT COUNT(*) FROM " + table))
 }
 
-// sumFiles sums a column over all files.
+// sumFiles sums a column over all files that are not in the trash.
 func (f *fixture) sumFiles(column string) int64 {
 	f.t.Helper()
-	return f.queryInt("SELECT COALESCE(SUM(" + column + "), 0) FROM entries WHERE kind = 1")
+	return f.queryInt(`
+		WITH RECURSIVE apart (id) AS (
+			SELECT id FROM entries WHERE id = 'trash'
+			UNION ALL
+			SELECT e.id FROM apart a JOIN entries e ON e.parent_id = a.id AND e.kind = 0)
+		SELECT COALESCE(SUM(` + column + `), 0)
+		FROM entries
+		WHERE kind = 1 AND parent_id NOT IN (SELECT id FROM apart)`)
 }
 
 // isStored reports whether an object is in the store.

@@ -59,6 +59,19 @@ func (t *Tree) HandOver(tx *db.Tx, from string, to Successor, after string, limi
 	return last, len(ids), quota.CreditFolders(tx, to.ID, -folders)
 }
 
+// HandOverTrash gives the trash of one account to another, with the count of its bytes. It comes
+// before the first HandOver, in the same transaction.
+func (t *Tree) HandOverTrash(tx *db.Tx, from, to string) error {
+	kept, err := handOverTrash(tx, from, to)
+	if err != nil || kept == 0 {
+		return err
+	}
+	if err := quota.AddKept(tx, from, -kept); err != nil {
+		return err
+	}
+	return quota.AddKept(tx, to, kept)
+}
+
 // moveCharge moves a charge from one account to another.
 func moveCharge(tx *db.Tx, from, to string, bytes, files int64) error {
 	if err := quota.Credit(tx, from, bytes, files); err != nil {

@@ -163,7 +163,7 @@ var changes = map[string]change{
 		"dir/f"},
 	"delete a folder": {func(s *lockTree, a access.Actor) error { return s.delete(a, "dir") }, []string{""}, "dir"},
 	"delete some": {func(s *lockTree, a access.Actor) error {
-		return firstErr(s.tree.DeleteEach(s.t.Context(), a, []string{s.ids["dir"], s.ids["dir/f"]}))
+		return firstErr(s.tree.DeleteEach(s.t.Context(), a, []string{s.ids["dir"], s.ids["dir/f"]}, files.AsSet))
 	}, []string{""}, "dir"},
 	"copy a file": {func(s *lockTree, a access.Actor) error {
 		_, err := s.tree.Copy(s.t.Context(), a, s.ids["out/o"], s.path("dir"), nil)

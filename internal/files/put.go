@@ -164,30 +164,39 @@ func (p *putOperation) changedTrail(n *node, there *row) []trailEntry {
 // makeMissingFolders makes the missing folders below n, and moves n down to the last of them.
 func (p *putOperation) makeMissingFolders(n *node) error {
 	for len(n.missing) > 0 {
-		name := n.missing[0]
-		made := row{id: p.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: p.actor.UserID}
-		if err := quota.ChargeFolders(p.tx, made.owner, 1); err != nil {
+		if err := p.makeFolder(p.tx, n, p.actor.UserID); err != nil {
 			return err
 		}
-		done, err := p.insertEntry(p.tx, &made)
-		if err != nil {
-			return err
-		}
-		if !done { // another transaction was faster
-			if err := quota.CreditFolders(p.tx, made.owner, 1); err != nil {
-				return err
-			}
-			if made, err = childNamed(p.tx, n.id, name); err != nil {
-				return err
-			}
-			if !made.folder {
-				return fault.New(fault.NotFound, "A name in this path belongs to a file, not to a folder.")
-			}
-		}
-		n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
-		n.trail = append(n.trail[:len(n.trail):len(n.trail)],
-			trailEntry{id: made.id, owner: made.owner, password: made.password})
 	}
+	return nil
+}
+
+// makeFolder makes the first missing folder below n for an owner, unless it is there by now, and
+// moves n down to it. Fault: NotFound when a file has the name.
+func (t *Tree) makeFolder(tx *db.Tx, n *node, owner string) error {
+	name := n.missing[0]
+	made := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: owner}
+	if err := quota.ChargeFolders(tx, made.owner, 1); err != nil {
+		return err
+	}
+	done, err := t.insertEntry(tx, &made)
+	if err != nil {
+		return err
+	}
+	if !done { // another transaction was faster
+		if err := quota.CreditFolders(tx, made.owner, 1); err != nil {
+			return err
+		}
+		if made, err = childNamed(tx, n.id, name); err != nil {
+			return err
+		}
+		if !made.folder {
+			return fault.New(fault.NotFound, "A name in this path belongs to a file, not to a folder.")
+		}
+	}
+	n.row, n.path, n.missing = made, n.path.Child(name), n.missing[1:]
+	n.trail = append(n.trail[:len(n.trail):len(n.trail)],
+		trailEntry{id: made.id, owner: made.owner, password: made.password})
 	return nil
 }
 

@@ -11,77 +11,112 @@ import (
 )
 
 // Delete removes a file, or a folder with everything in it, and credits the quota of every owner.
-// It returns the number of entries, including the folder, and the bytes of the files. A folder of
-// any size is out of reach at once; the collector deletes its rows and objects later. It needs the
-// permission to delete; for a folder on everything in it. Faults: NotFound, Forbidden,
-// PasswordRequired, Conflict for the root of a mount and for a folder above one.
+// It goes to the trash where the site is set so, else it is gone. It returns the number of entries,
+// including the folder, and the bytes of the files. A folder of any size is out of reach at once;
+// the collector deletes its rows and objects later. It needs the permission to delete; for a folder
+// on everything in it. Faults: NotFound, Forbidden, PasswordRequired, Conflict for the root of a
+// mount and for a folder above one, and when the trash cannot take it.
 func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, bytes int64, err error) {
-	gone, err := t.delete(ctx, a, id, nil, nil)
-	return gone.rows, gone.bytes, err
+	gone, err := t.DeleteTo(ctx, a, id, AsSet)
+	return gone.Rows, gone.Bytes, err
+}
+
+// DeleteTo is Delete for a caller who chooses between the trash and a deletion for good. Deleting
+// for good where deletions go to the trash is for the owner and for administrators.
+func (t *Tree) DeleteTo(ctx context.Context, a access.Actor, id string, to Disposal) (Deleted, error) {
+	return t.delete(ctx, a, id, to, deleteOptions{})
 }
 
 // DeleteIf is Delete with a precondition.
 func (t *Tree) DeleteIf(ctx context.Context, a access.Actor, id string, precondition Precondition) error {
-	_, err := t.delete(ctx, a, id, nil, precondition)
+	_, err := t.delete(ctx, a, id, AsSet, deleteOptions{precondition: precondition})
 	return err
 }
 
-// deletion is the result of one deletion.
-type deletion struct {
-	rows, bytes int64
+// Deleted is the result of one deletion.
+type Deleted struct {
+	Rows, Bytes int64
+	InTrash     bool // it can be restored
+
 	alsoDeleted []string // those of the other ids of the batch that were in the folder
 }
 
+// deleteOptions say how an entry is deleted.
+type deleteOptions struct {
+	disposal     disposal
+	others       []string // other ids of the batch
+	precondition Precondition
+}
+
 // delete is Delete; it also returns which other ids of a batch were in the folder.
-func (t *Tree) delete(ctx context.Context, a access.Actor, id string, others []string,
-	precondition Precondition) (gone deletion, err error) {
+func (t *Tree) delete(ctx context.Context, a access.Actor, id string, to Disposal, how deleteOptions) (gone Deleted,
+	err error) {
+	if how.disposal, err = t.disposalOf(ctx, to); err != nil {
+		return Deleted{}, err
+	}
 	err = t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
 		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
 		}
-		if n.folder {
-			if err := lock.requireExclusive(); err != nil {
-				return err
-			}
-		}
-		target := n.existingTarget(a)
-		if err := v.allow(a, target, access.Delete); err != nil {
-			return err
-		}
-		if err := v.allowTree(tx, a, &n, target, access.Delete); err != nil {
-			return err
-		}
-		if err := precondition.check(&n); err != nil {
-			return err
-		}
-		if v.immovable(&n) {
-			return immovableFault()
-		}
-		if err := v.checkHomeStays(tx, a, &n); err != nil {
-			return err
-		}
-		if err := t.checkRemovable(tx, a, &n); err != nil {
-			return err
-		}
-		if err := t.endLocks(tx, &n.row); err != nil {
-			return err
-		}
-		if !n.folder {
-			gone.rows, gone.bytes, err = t.remove(tx, &n.row)
-			return err
-		}
-		if gone.alsoDeleted, err = idsBelow(tx, id, others); err != nil {
-			return err
-		}
-		gone.rows, gone.bytes, err = t.moveSubtreeToGraveyard(tx, &n.row)
+		gone, err = t.deleteNode(tx, lock, a, v, &n, how)
 		return err
 	})
 	if err != nil {
-		return deletion{}, err
+		return Deleted{}, err
 	}
 	crash.Point("delete.committed")
 	return gone, nil
+}
+
+// deleteNode decides whether the actor may delete an entry, and deletes it.
+func (t *Tree) deleteNode(tx *db.Tx, lock *treeLock, a access.Actor, v *ruleset, n *node, how deleteOptions) (
+	gone Deleted, err error,
+) {
+	if n.folder {
+		if err := lock.requireExclusive(); err != nil {
+			return Deleted{}, err
+		}
+	}
+	target := n.existingTarget(a)
+	if err := v.allow(a, target, access.Delete); err != nil {
+		return Deleted{}, err
+	}
+	if err := v.allowTree(tx, a, n, target, access.Delete); err != nil {
+		return Deleted{}, err
+	}
+	if err := how.disposal.checkForGood(a, n); err != nil {
+		return Deleted{}, err
+	}
+	if err := how.precondition.check(n); err != nil {
+		return Deleted{}, err
+	}
+	if v.immovable(n) {
+		return Deleted{}, immovableFault()
+	}
+	if err := v.checkHomeStays(tx, a, n); err != nil {
+		return Deleted{}, err
+	}
+	if err := t.checkRemovable(tx, a, n); err != nil {
+		return Deleted{}, err
+	}
+	if err := t.endLocks(tx, &n.row); err != nil {
+		return Deleted{}, err
+	}
+	if n.folder {
+		if gone.alsoDeleted, err = idsBelow(tx, n.id, how.others); err != nil {
+			return Deleted{}, err
+		}
+	}
+	switch gone.InTrash = how.disposal.trash; {
+	case gone.InTrash:
+		gone.Rows, gone.Bytes, err = t.moveToTrash(tx, a, n, how.disposal.reason)
+	case n.folder:
+		gone.Rows, gone.Bytes, err = t.moveSubtreeToGraveyard(tx, &n.row)
+	default:
+		gone.Rows, gone.Bytes, err = t.remove(tx, &n.row)
+	}
+	return gone, err
 }
 
 // checkHomeStays refuses to delete the actor's own home, or a folder that contains it. Fault:

@@ -63,10 +63,11 @@ func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 }
 
 // unchargedAmong returns those of the entries that no account is charged for: they are in the
-// graveyard or below the staging root.
+// graveyard, in the trash, or below the staging root.
 func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	var some bool
-	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2))", graveyard, staging).
+	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2, $3))", graveyard, staging,
+		trashRoot).
 		Scan(&some)
 	if err != nil {
 		return nil, fmt.Errorf("look for uncharged entries: %w", err)
@@ -91,7 +92,7 @@ func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 			)
 			SELECT start
 			FROM up
-			WHERE at IN ('`+graveyard+`', '`+staging+`')`, args...)
+			WHERE at IN ('`+graveyard+`', '`+staging+`', '`+trashRoot+`')`, args...)
 		found, err := scanStrings(rows, err)
 		for _, id := range found {
 			apart[id] = true

@@ -62,6 +62,8 @@ type Config struct {
 	// Successor returns the account to which the entries of a deleted account are still being
 	// handed over, none for any other account. Nil stands for none.
 	Successor func(q db.Querier, userID string) (Successor, error)
+	// Trash returns the settings of the trash. Nil stands for none.
+	Trash func(ctx context.Context) (TrashSettings, error)
 	// Wake is called when a job has been inserted; it may be nil.
 	Wake func()
 }

@@ -20,7 +20,7 @@ const (
 // mutations lists the guards that a test must cover, with the numbers of abuse cases
 // (docs/security.md). A new guard is one entry here. Each entry names the quickest test that fails
 // without the guard, on SQLite where the test runs on several engines.
-var mutations = slices.Concat(rights, outside, features)
+var mutations = slices.Concat(rights, outside, features, trashGuards)
 
 // rights are the guards of permissions, and of operations that work a limited number of times.
 var rights = []mutation{
@@ -170,12 +170,12 @@ var rights = []mutation{
 		`if err := v.allow(a, target, access.Delete); err != nil && tx == nil {`, api,
 		"^TestDetailsRenameDelete$/^sqlite$"},
 	{"access-whole", "a folder is deleted as a whole or not at all (C26)", files + "/remove.go",
-		`if err := v.allowTree(tx, a, &n, target, access.Delete); err != nil {`,
-		`if err := v.allowTree(tx, a, &n, target, access.Delete); err != nil && tx == nil {`, files,
+		`if err := v.allowTree(tx, a, n, target, access.Delete); err != nil {`,
+		`if err := v.allowTree(tx, a, n, target, access.Delete); err != nil && tx == nil {`, files,
 		"^TestFolderChangeNeedsAllContents$/^sqlite$"},
 	{"home-delete", "an account cannot delete its own home", files + "/remove.go",
-		`if err := v.checkHomeStays(tx, a, &n); err != nil {`,
-		`if err := v.checkHomeStays(tx, a, &n); err != nil && v == nil {`, api,
+		`if err := v.checkHomeStays(tx, a, n); err != nil {`,
+		`if err := v.checkHomeStays(tx, a, n); err != nil && v == nil {`, api,
 		"^TestUserCannotDeleteOwnHome$/^sqlite$"},
 	{"home-replace", "an account cannot replace its own home", files + "/replace.go",
 		`if err := m.rules.checkHomeStays(m.tx, m.actor, &there); err != nil {`,
@@ -317,8 +317,8 @@ var rights = []mutation{
 		`err := quota.ChargeFolders(tx, r.owner, 1); err != nil {`,
 		`err := quota.ChargeFolders(tx, r.owner, 0); err != nil {`, api, "^TestFolderQuota$/^sqlite$"},
 	{"folders-upload", "folders that an upload creates are counted", files + "/put.go",
-		`err := quota.ChargeFolders(p.tx, made.owner, 1); err != nil {`,
-		`err := quota.ChargeFolders(p.tx, made.owner, 0); err != nil {`, api, "^TestFolderQuota$/^sqlite$"},
+		`err := quota.ChargeFolders(tx, made.owner, 1); err != nil {`,
+		`err := quota.ChargeFolders(tx, made.owner, 0); err != nil {`, api, "^TestFolderQuota$/^sqlite$"},
 	{"folders-copy", "a copy is refused if its folders exceed the quota", files + "/copy.go",
 		`quota.ChargeFolders(c.tx, c.actor.UserID, e.folders)`, `quota.ChargeFolders(c.tx, c.actor.UserID, 0)`, api,
 		"^TestFolderQuota$/^sqlite$"},

@@ -1,0 +1,288 @@
+package files
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/vpath"
+)
+
+// moveFileTo gives a file that is still where r says another parent and name, and returns its size
+// and owner at that time.
+func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name) (gone row, err error) {
+	err = tx.QueryRow(`
+		UPDATE entries
+		SET parent_id = $1, name = $2, name_fold = $3, sort_key = $4
+		WHERE id = $5 AND parent_id = $6 AND name = $7
+		RETURNING size, owner_id`,
+		parent, string(name), vpath.Fold(string(name)), vpath.SortKey(string(name)), r.id, r.parent, r.name).
+		Scan(&gone.size, &gone.owner)
+	if errors.Is(err, db.ErrNoRows) {
+		return row{}, retryTransaction()
+	}
+	if err != nil {
+		return row{}, fmt.Errorf("move a file to the trash: %w", err)
+	}
+	return gone, nil
+}
+
+func insertTrashed(tx *db.Tx, i *trashed, sums []ownerTotals) error {
+	parents, err := json.Marshal(i.parents)
+	if err != nil {
+		return fmt.Errorf("describe the folders of an entry: %w", err)
+	}
+	_, err = tx.Exec(`
+		INSERT INTO trash (entry_id, owner_id, deleted_by, deleted_by_key, deleted_at, reason, name, name_fold, parent_id,
+			parents, mount_id, provider_id, path, files, folders, size)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		i.id, i.owner, i.deletedBy, nullable(i.deletedByKey), i.deletedAt, string(i.reason), i.name,
+		vpath.Fold(i.name), i.parent, string(parents), i.mount, i.provider, i.path, i.files, i.folders, i.size)
+	if err != nil {
+		return fmt.Errorf("record an entry in the trash: %w", err)
+	}
+	for _, s := range sums {
+		if s.bytes == 0 {
+			continue
+		}
+		_, err := tx.Exec("INSERT INTO trash_sizes (entry_id, owner_id, deleted_at, size) VALUES ($1, $2, $3, $4)",
+			i.id, s.owner, i.deletedAt, s.bytes)
+		if err != nil {
+			return fmt.Errorf("record the owners of an entry in the trash: %w", err)
+		}
+	}
+	return nil
+}
+
+// trashedColumns are the columns of an entry in the trash, of trash as t and entries as e, in the
+// order of scanTrashed.
+const trashedColumns = `t.entry_id, t.owner_id, t.deleted_by, COALESCE(t.deleted_by_key, ''), t.deleted_at, t.reason,
+	t.name, t.parent_id, t.parents, t.mount_id, t.provider_id, t.path, t.files, t.folders, t.size, e.kind`
+
+func scanTrashed(scan func(dest ...any) error, more ...any) (i trashed, err error) {
+	var reason, parents string
+	var kind int
+	err = scan(append([]any{&i.id, &i.owner, &i.deletedBy, &i.deletedByKey, &i.deletedAt, &reason, &i.name, &i.parent,
+		&parents, &i.mount, &i.provider, &i.path, &i.files, &i.folders, &i.size, &kind}, more...)...)
+	if err != nil {
+		return trashed{}, err
+	}
+	i.reason, i.folder = TrashReason(reason), kind == folderKind
+	return i, json.Unmarshal([]byte(parents), &i.parents)
+}
+
+// trashedEntry reads an entry in the trash; without id for none.
+func trashedEntry(q db.Querier, id string) (trashed, error) {
+	row := q.QueryRow("SELECT "+trashedColumns+
+		" FROM trash t JOIN entries e ON e.id = t.entry_id AND e.parent_id = $1 WHERE t.entry_id = $2", trashRoot, id)
+	i, err := scanTrashed(row.Scan)
+	if errors.Is(err, db.ErrNoRows) {
+		return trashed{}, nil
+	}
+	if err != nil {
+		return trashed{}, fmt.Errorf("read an entry in the trash: %w", err)
+	}
+	return i, nil
+}
+
+// trashQuery is a page of the trash of an account, newest first.
+type trashQuery struct {
+	userID     string // owner of the entries, or who deleted them
+	ownedOnly  bool   // owner of the entries
+	text       string // part of the name, folded; "" for all
+	parent     string // id of the folder that they were in, "" for all
+	root       string // path that they were at or below, "" for all
+	beforeTime int64  // with beforeID: the position after which the page begins; 0 for the first page
+	beforeID   string
+	limit      int
+}
+
+// conditions writes the conditions that do not depend on the account.
+func (tq *trashQuery) conditions(s *statement, dialect db.Dialect) {
+	if tq.beforeID != "" {
+		s.WriteString(" AND (t.deleted_at, t.entry_id) < (" + s.arg(tq.beforeTime) + ", " + s.arg(tq.beforeID) + ")")
+	}
+	if tq.text != "" {
+		s.WriteString(" AND " + dialect.Position("t.name_fold", s.arg(tq.text)) + " > 0")
+	}
+	if tq.parent != "" {
+		s.WriteString(" AND t.parent_id = " + s.arg(tq.parent))
+	}
+	if tq.root != "" {
+		s.WriteString(" AND (t.path = " + s.arg(tq.root) + " OR " + dialect.Position("t.path", s.arg(tq.root+"/")) + " = 1)")
+	}
+	s.WriteString(" ORDER BY t.deleted_at DESC, t.entry_id DESC LIMIT " + s.arg(tq.limit))
+}
+
+// listTrashed reads a page. An entry that its owner deleted is found by both indexes and is listed
+// once.
+func listTrashed(q db.Querier, dialect db.Dialect, tq *trashQuery) ([]trashed, error) {
+	var s statement
+	s.WriteString("WITH page (id) AS (SELECT * FROM (SELECT t.entry_id FROM trash t WHERE t.owner_id = " +
+		s.arg(tq.userID))
+	tq.conditions(&s, dialect)
+	s.WriteString(") a")
+	if !tq.ownedOnly {
+		s.WriteString(" UNION SELECT * FROM (SELECT t.entry_id FROM trash t WHERE t.deleted_by = " + s.arg(tq.userID))
+		tq.conditions(&s, dialect)
+		s.WriteString(") b")
+	}
+	s.WriteString(") SELECT " + trashedColumns + `, COALESCE(u.username, '')
+		FROM page p
+			JOIN trash t ON t.entry_id = p.id
+			JOIN entries e ON e.id = t.entry_id
+			LEFT JOIN users u ON u.id = t.deleted_by
+		ORDER BY t.deleted_at DESC, t.entry_id DESC
+		LIMIT ` + s.arg(tq.limit))
+	rows, err := q.Query(s.String(), s.args...)
+	if err != nil {
+		return nil, fmt.Errorf("list the trash: %w", err)
+	}
+	defer rows.Close()
+	var page []trashed
+	for rows.Next() {
+		var name string
+		i, err := scanTrashed(rows.Scan, &name)
+		if err != nil {
+			return nil, fmt.Errorf("list the trash: %w", err)
+		}
+		i.deletedByName = name
+		page = append(page, i)
+	}
+	return page, rows.Err()
+}
+
+// forgetTrashed deletes the records of entries that leave the trash, and subtracts their bytes from
+// what is kept of their owners, in the order of the owners' ids.
+func forgetTrashed(tx *db.Tx, ids []string) error {
+	sizes := map[string]int64{}
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("DELETE FROM trash_sizes WHERE entry_id "+db.InChunk+" RETURNING owner_id, size", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var owner string
+			var size int64
+			if err := rows.Scan(&owner, &size); err != nil {
+				return err
+			}
+			sizes[owner] += size
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		_, err = tx.Exec("DELETE FROM trash WHERE entry_id "+db.InChunk, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget entries of the trash: %w", err)
+	}
+	return subtractKept(tx, sizes)
+}
+
+// purgeFilesInTrash deletes the files among these entries, and returns their ids with object and
+// owner. An entry that is not in the trash any more is left out.
+func purgeFilesInTrash(tx *db.Tx, ids []string) (gone []row, err error) {
+	err = db.EachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+" AND kind = 1 AND parent_id = "+db.AfterChunk+
+			" RETURNING id, object_id, owner_id", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var r row
+			if err := rows.Scan(&r.id, &r.object, &r.owner); err != nil {
+				return err
+			}
+			gone = append(gone, r)
+		}
+		return rows.Err()
+	}, trashRoot)
+	if err != nil {
+		return nil, fmt.Errorf("purge files of the trash: %w", err)
+	}
+	return gone, nil
+}
+
+// moveFoldersInTrashToGraveyard moves the folders among these entries to the graveyard, and returns
+// their ids. An entry that is not in the trash any more is left out.
+func moveFoldersInTrashToGraveyard(tx *db.Tx, ids []string) (gone []string, err error) {
+	err = db.EachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("UPDATE entries SET parent_id = '"+graveyard+"' WHERE id "+db.InChunk+
+			" AND kind = 0 AND parent_id = "+db.AfterChunk+" RETURNING id", args...)
+		found, err := scanStrings(rows, err)
+		gone = append(gone, found...)
+		return err
+	}, trashRoot)
+	if err != nil {
+		return nil, fmt.Errorf("purge folders of the trash: %w", err)
+	}
+	return gone, nil
+}
+
+// oldestTrashed lists the oldest entries in the trash that were deleted before a time (ms), by
+// their ids; those with bytes of an account, unless it is "".
+func oldestTrashed(q db.Querier, userID string, before int64, limit int) ([]string, error) {
+	var rows *sql.Rows
+	var err error
+	if userID == "" {
+		rows, err = q.Query("SELECT entry_id FROM trash WHERE deleted_at < $1 ORDER BY deleted_at, entry_id LIMIT $2",
+			before, limit)
+	} else {
+		rows, err = q.Query(`
+			SELECT entry_id FROM trash_sizes WHERE owner_id = $1 AND deleted_at < $2 ORDER BY deleted_at, entry_id LIMIT $3`,
+			userID, before, limit)
+	}
+	ids, err := scanStrings(rows, err)
+	if err != nil {
+		return nil, fmt.Errorf("look for the oldest entries in the trash: %w", err)
+	}
+	return ids, nil
+}
+
+// handOverTrash gives the trash of an account to another, and returns the bytes that it kept.
+func handOverTrash(tx *db.Tx, from, to string) (kept int64, err error) {
+	if _, err := tx.Exec("UPDATE trash SET owner_id = $1 WHERE owner_id = $2", to, from); err != nil {
+		return 0, fmt.Errorf("hand over the trash: %w", err)
+	}
+	// an entry in which both have bytes
+	_, err = tx.Exec(`
+		UPDATE trash_sizes
+		SET size = size + (SELECT s.size FROM trash_sizes s WHERE s.entry_id = trash_sizes.entry_id AND s.owner_id = $1)
+		WHERE owner_id = $2 AND entry_id IN (SELECT s.entry_id FROM trash_sizes s WHERE s.owner_id = $1)`, from, to)
+	if err != nil {
+		return 0, fmt.Errorf("hand over the sizes of the trash: %w", err)
+	}
+	err = tx.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM trash_sizes WHERE owner_id = $1", from).
+		Scan(&kept)
+	if err != nil {
+		return 0, fmt.Errorf("sum the sizes of the trash: %w", err)
+	}
+	_, err = tx.Exec(`
+		DELETE FROM trash_sizes
+		WHERE owner_id = $1 AND entry_id IN (SELECT s.entry_id FROM trash_sizes s WHERE s.owner_id = $2)`, from, to)
+	if err != nil {
+		return 0, fmt.Errorf("hand over the sizes of the trash: %w", err)
+	}
+	if _, err := tx.Exec("UPDATE trash_sizes SET owner_id = $1 WHERE owner_id = $2", to, from); err != nil {
+		return 0, fmt.Errorf("hand over the sizes of the trash: %w", err)
+	}
+	return kept, nil
+}
+
+// countLinksBelow counts the permanent links to a file, or to the files in a folder.
+func countLinksBelow(q db.Querier, id string) (n int64, err error) {
+	err = q.QueryRow(foldersBelow+`
+		SELECT (SELECT COUNT(*) FROM links WHERE entry_id = $1)
+			+ (SELECT COUNT(*) FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1 JOIN links l ON l.entry_id = e.id)`,
+		id).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count permanent links: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,209 @@
+package files
+
+import (
+	"context"
+	"errors"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// An entry in the trash is below the root `trash`, which no mount has, so that its links, shares
+// and addresses answer as for a deleted one; it keeps them, its password and its properties. One
+// row moves, however large a folder is. The table trash says where it came from. Its bytes are
+// credited like those of a deletion, and are counted as kept for each owner (quota.Kept). Purging
+// an entry moves a folder on to the graveyard, and deletes a file. docs/adr/0014-trash.md.
+
+// trashRoot is the root of the entries in the trash.
+const trashRoot = "trash"
+
+// trashSchema is the first version of the schema with a trash.
+const trashSchema = 20
+
+// TrashSettings are the site settings of the trash.
+type TrashSettings struct {
+	Days int  // how long an entry stays in the trash; 0 switches the trash off
+	All  bool // deletions that do not say otherwise go to the trash
+}
+
+// Disposal says where a deletion puts an entry.
+type Disposal int
+
+const (
+	AsSet   Disposal = iota // into the trash if TrashSettings.All, else for good
+	ToTrash                 // into the trash
+	ForGood
+)
+
+// TrashReason is why an entry is in the trash.
+type TrashReason string
+
+const (
+	TrashDeleted  TrashReason = "deleted"
+	TrashReplaced TrashReason = "replaced" // a restored entry took its place
+)
+
+// trashSettings returns the settings of the trash; without Config.Trash it is off.
+func (t *Tree) trashSettings(ctx context.Context) (TrashSettings, error) {
+	if t.Trash == nil {
+		return TrashSettings{}, nil
+	}
+	return t.Trash(ctx)
+}
+
+// disposal is where one deletion puts entries, decided by the settings of the trash.
+type disposal struct {
+	trash   bool
+	forGood bool // although the settings send deletions to the trash
+	reason  TrashReason
+}
+
+// disposalOf decides where a deletion puts entries. Fault: Conflict when the trash is off.
+func (t *Tree) disposalOf(ctx context.Context, wanted Disposal) (disposal, error) {
+	s, err := t.trashSettings(ctx)
+	if err != nil {
+		return disposal{}, err
+	}
+	all := s.All && s.Days > 0
+	switch {
+	case wanted == ToTrash && s.Days == 0:
+		return disposal{}, fault.New(fault.Conflict, "The trash is switched off. Delete the entry for good instead.")
+	case wanted == ToTrash || wanted == AsSet && all:
+		return disposal{trash: true, reason: TrashDeleted}, nil
+	}
+	return disposal{forGood: wanted == ForGood && all}, nil
+}
+
+// checkForGood decides who may delete an entry for good although deletions go to the trash: its
+// owner and administrators. Fault: Forbidden.
+func (d disposal) checkForGood(a access.Actor, n *node) error {
+	if !d.forGood || a.Role == access.Admin || n.owner == a.UserID {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "Only its owner and administrators can delete this for good.")
+}
+
+// moveToTrash moves an entry into the trash, where the actor is the one who deleted it. The caller
+// has decided that it may be deleted. Fault: Conflict when the entry is too large for the trash of
+// an owner, or while a replica runs that knows no trash.
+func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReason) (rows, bytes int64, err error) {
+	if err := t.checkTrash(tx); err != nil {
+		return 0, 0, err
+	}
+	sums, err := t.takeOut(tx, &n.row)
+	if err != nil {
+		return 0, 0, err
+	}
+	item := trashed{id: n.id, name: n.name, owner: n.owner, deletedBy: a.UserID, deletedAt: t.nowMs(), reason: reason,
+		parent: n.parent, mount: n.mount.ID, provider: n.mount.ProviderID, path: n.path.String(),
+		parents: formerFolders(n)}
+	if a.Key != nil {
+		item.deletedByKey = a.Key.ID
+	}
+	for _, s := range sums {
+		if s.bytes > 0 {
+			kept, err := quota.KeptOf(tx, s.owner)
+			if err != nil {
+				return 0, 0, err
+			}
+			if kept.Max != quota.Unlimited && s.bytes > kept.Max {
+				return 0, 0, fault.New(fault.Conflict,
+					"This is larger than the trash of its owner may be. Delete it for good instead.")
+			}
+			if err := quota.AddKept(tx, s.owner, s.bytes); err != nil {
+				return 0, 0, err
+			}
+		}
+		item.folders, item.files, item.size = item.folders+s.folders, item.files+s.files, item.size+s.bytes
+	}
+	if err := creditOwners(tx, sums); err != nil {
+		return 0, 0, err
+	}
+	if err := insertTrashed(tx, &item, sums); err != nil {
+		return 0, 0, err
+	}
+	return item.folders + item.files, item.size, nil
+}
+
+// takeOut moves an entry below the root of the trash, and returns what each account has in it. For
+// a file it locks the quota first, in the same order as uploads.
+func (t *Tree) takeOut(tx *db.Tx, r *row) ([]ownerTotals, error) {
+	if r.folder {
+		_, sums, err := sumBelow(tx, r.id)
+		if err != nil {
+			return nil, err
+		}
+		return sums, t.relocate(tx, r, trashRoot, hiddenName(r.id), r.updated)
+	}
+	if err := quota.Lock(tx, r.owner); err != nil {
+		return nil, err
+	}
+	gone, err := moveFileTo(tx, r, trashRoot, hiddenName(r.id))
+	if err != nil {
+		return nil, err
+	}
+	r.owner = gone.owner
+	return []ownerTotals{{owner: gone.owner, files: 1, bytes: gone.size}}, nil
+}
+
+// checkTrash refuses to use the trash while a replica runs that knows none: it would count the
+// entries in the trash as used. Fault: Conflict.
+func (t *Tree) checkTrash(tx *db.Tx) error {
+	err := t.DB.RequireSchema(tx, trashSchema)
+	if errors.Is(err, db.ErrOlderReplica) {
+		return fault.New(fault.Conflict, "The trash can be used when all servers have been upgraded.").WithCause(err)
+	}
+	return err
+}
+
+// formerFolder is a folder above an entry when it went to the trash.
+type formerFolder struct {
+	ID, Name, Owner string
+	Password        string // id of its password, "" for none
+}
+
+// formerFolders returns the folders above an entry, from the topmost mount down.
+func formerFolders(n *node) []formerFolder {
+	above := n.trail[:len(n.trail)-1]
+	folders := make([]formerFolder, len(above))
+	names := n.path.Parent().Names()
+	for i, l := range above {
+		folders[i] = formerFolder{ID: l.id, Owner: l.owner, Password: l.password}
+		// the names of the folders below the root of the mount, counted from the entry upwards
+		if fromEnd := len(above) - i; fromEnd <= len(names) {
+			folders[i].Name = string(names[len(names)-fromEnd])
+		}
+	}
+	return folders
+}
+
+// trailOf returns the trail of these folders.
+func trailOf(folders []formerFolder) []trailEntry {
+	trail := make([]trailEntry, len(folders))
+	for i, f := range folders {
+		trail[i] = trailEntry{id: f.ID, owner: f.Owner, password: f.Password}
+	}
+	return trail
+}
+
+// trashed is an entry in the trash: a row of the table trash.
+type trashed struct {
+	id, name, owner string
+	deletedBy       string // account
+	deletedByName   string // only in lists; "" for a deleted account
+	deletedByKey    string // "" for none
+	deletedAt       int64  // ms
+	reason          TrashReason
+	folder          bool // read along with the entry
+
+	parent, mount, provider string
+	path                    string
+	parents                 []formerFolder
+	files, folders, size    int64
+}
+
+// formerPath is the path that the entry had.
+func (i *trashed) formerPath() (vpath.Path, error) { return vpath.Parse(i.path) }

@@ -1,0 +1,137 @@
+package files
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+	"larder/internal/vpath"
+)
+
+// TrashItem is an entry in the trash.
+type TrashItem struct {
+	ID, Name      string // Name is that before the deletion
+	Path          string // at the deletion
+	Folder        bool
+	Size          int64 // bytes of the files
+	Files         int64 // itself included
+	OwnerID       string
+	DeletedAt     int64 // ms
+	DeletedBy     string
+	DeletedByName string // "" for a deleted account
+	ExpiresAt     int64  // ms
+	Reason        TrashReason
+}
+
+// TrashFilter selects entries of the trash.
+type TrashFilter struct {
+	Search string      // part of the name; "" for all
+	In     *vpath.Path // the folder that they were in, nil for all
+	Cursor string      // TrashPage.Next of the page before; "" for the first page
+	Limit  int
+}
+
+// TrashPage is a page of the trash, newest first.
+type TrashPage struct {
+	Items []TrashItem
+	Next  string // "" for the last page
+	Kept  quota.Kept
+}
+
+// ListTrash lists the entries in the trash that belong to the actor or that the actor deleted. A
+// key sees those that were in its root. Faults: Invalid for a cursor, NotFound for a folder.
+func (t *Tree) ListTrash(ctx context.Context, a access.Actor, f TrashFilter) (TrashPage, error) {
+	q := t.DB.Read(ctx)
+	tq := trashQuery{userID: a.UserID, text: vpath.Fold(f.Search), limit: f.Limit + 1, root: keyRoot(a)}
+	var err error
+	if tq.beforeTime, tq.beforeID, err = parseTrashCursor(f.Cursor); err != nil {
+		return TrashPage{}, err
+	}
+	if f.In != nil {
+		in, err := t.ResourceAt(ctx, *f.In)
+		if err != nil {
+			return TrashPage{}, err
+		}
+		if err := in.Authorize(a, access.Read); err != nil {
+			return TrashPage{}, err
+		}
+		if tq.parent = in.ID(); tq.parent == "" { // a virtual folder
+			return TrashPage{}, nil
+		}
+	}
+	found, err := listTrashed(q, t.DB.Dialect(), &tq)
+	if err != nil {
+		return TrashPage{}, err
+	}
+	settings, err := t.trashSettings(ctx)
+	if err != nil {
+		return TrashPage{}, err
+	}
+	var page TrashPage
+	if len(found) > f.Limit {
+		found = found[:f.Limit]
+		last := found[f.Limit-1]
+		page.Next = strconv.FormatInt(last.deletedAt, 10) + "." + last.id
+	}
+	for i := range found {
+		page.Items = append(page.Items, found[i].item(settings))
+	}
+	page.Kept, err = quota.KeptOf(q, a.UserID)
+	return page, err
+}
+
+func (i *trashed) item(s TrashSettings) TrashItem {
+	return TrashItem{ID: i.id, Name: i.name, Path: i.path, Folder: i.folder, Size: i.size, Files: i.files,
+		OwnerID: i.owner, DeletedAt: i.deletedAt, DeletedBy: i.deletedBy, DeletedByName: i.deletedByName,
+		ExpiresAt: i.deletedAt + s.lifetime(), Reason: i.reason}
+}
+
+// lifetime is how long entries stay in the trash, in ms.
+func (s TrashSettings) lifetime() int64 { return int64(s.Days) * 24 * 60 * 60 * 1000 }
+
+// keyRoot is the path of the root of the actor's key, "" for an actor without a key and for `/`.
+func keyRoot(a access.Actor) string {
+	if a.Key == nil || a.Key.Root.IsRoot() {
+		return ""
+	}
+	return a.Key.Root.String()
+}
+
+func parseTrashCursor(cursor string) (deletedAt int64, id string, err error) {
+	if cursor == "" {
+		return 0, "", nil
+	}
+	at, id, found := strings.Cut(cursor, ".")
+	deletedAt, err = strconv.ParseInt(at, 10, 64)
+	if !found || id == "" || err != nil {
+		return 0, "", fault.InvalidField("cursor", "This is not a cursor of this list.")
+	}
+	return deletedAt, id, nil
+}
+
+// trashedFor looks up an entry in the trash for an actor who may restore and purge it: its owner,
+// the account that deleted it, and administrators; a key only what was in its root. Fault:
+// NotFound.
+func trashedFor(q db.Querier, a access.Actor, id string) (trashed, error) {
+	i, err := trashedEntry(q, id)
+	if err != nil {
+		return trashed{}, err
+	}
+	mine := a.UserID != "" && (a.UserID == i.owner || a.UserID == i.deletedBy || a.Role == access.Admin)
+	if i.id == "" || !mine {
+		return trashed{}, noTrashed()
+	}
+	if a.Key != nil {
+		path, err := i.formerPath()
+		if err != nil || !path.Within(a.Key.Root) {
+			return trashed{}, noTrashed()
+		}
+	}
+	return i, nil
+}
+
+func noTrashed() error { return fault.New(fault.NotFound, "There is no such entry in the trash.") }

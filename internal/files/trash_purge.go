@@ -1,0 +1,261 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"larder/internal/access"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+	"larder/internal/quota"
+)
+
+const (
+	// trashPiece is the maximal number of entries of the trash that one transaction purges.
+	trashPiece = 200
+	// emptiedAtOnce is the number of entries that a request to empty the trash purges itself.
+	emptiedAtOnce = 1000
+)
+
+// Purged is the result of a purge: the number of entries, their bytes, and the former path.
+type Purged struct {
+	Rows, Bytes int64
+	Path        string
+}
+
+// Purge deletes an entry of the trash for good, for its owner and administrators. Faults: NotFound,
+// Forbidden.
+func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purged, err error) {
+	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		i, err := trashedFor(tx, a, id)
+		if err != nil {
+			return err
+		}
+		if a.UserID != i.owner && a.Role != access.Admin {
+			return fault.New(fault.Forbidden, "Only its owner and administrators can delete this for good.")
+		}
+		gone = Purged{i.files + i.folders, i.size, i.path}
+		n, err := t.purge(tx, []string{id})
+		if err == nil && n == 0 {
+			return noTrashed()
+		}
+		return err
+	})
+	if err != nil {
+		return Purged{}, err
+	}
+	crash.Point("trash.purged")
+	return gone, nil
+}
+
+// EmptyTrash deletes every entry of the trash for good that belongs to an account: the first 1,000
+// entries at once, the rest in a job of the actor, which is nil without a rest. It leaves the
+// entries of others, also those that the account has deleted, and what is deleted meanwhile; for a
+// key also what was not in its root. The trash of another account is for administrators. Fault:
+// Forbidden.
+func (t *Tree) EmptyTrash(ctx context.Context, a access.Actor, owner string) (*job.Job, error) {
+	if owner != a.UserID && (a.Role != access.Admin || a.Key != nil) {
+		return nil, fault.New(fault.Forbidden, "Only administrators can empty the trash of another account.")
+	}
+	p := purgePayload{Owner: owner, Root: keyRoot(a), Before: t.nowMs() + 1}
+	for range emptiedAtOnce / trashPiece {
+		if more, err := t.purgeNext(ctx, p); err != nil || !more {
+			return nil, err
+		}
+	}
+	payload, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("describe a purge: %w", err)
+	}
+	made := job.Job{ID: t.IDs.UUID(), Type: PurgeJob, OwnerID: a.UserID, Status: job.Pending, CreatedAt: t.nowMs()}
+	err = t.DB.Write(ctx, func(tx *db.Tx) error {
+		if t.Wake != nil {
+			tx.AfterCommit(t.Wake)
+		}
+		return job.Insert(tx, job.Spec{ID: made.ID, Type: made.Type, OwnerID: made.OwnerID, Payload: string(payload),
+			CreatedAt: made.CreatedAt})
+	})
+	return &made, err
+}
+
+// PurgeJob is the type of the job that empties the trash of an account; RunPurge runs it.
+const PurgeJob = "purge"
+
+// purgePayload is the payload of a PurgeJob.
+type purgePayload struct {
+	Owner  string // of the entries
+	Root   string // of the key that asked, "" for none
+	Before int64  // entries that were deleted before this time, ms
+}
+
+// RunPurge empties the trash of an account. It continues after a crash at any line: what was
+// purged is not found again.
+func (t *Tree) RunPurge(ctx context.Context, run *job.Run) error {
+	var p purgePayload
+	if err := json.Unmarshal([]byte(run.Payload), &p); err != nil {
+		return fmt.Errorf("read the payload of a purge: %w", err)
+	}
+	for {
+		more, err := t.purgeNext(ctx, p)
+		if err != nil || !more {
+			return err
+		}
+		if err := t.DB.Write(ctx, func(tx *db.Tx) error { return run.RecordBytes(tx, 0) }); err != nil {
+			return err
+		}
+	}
+}
+
+// purgeNext purges the next entries of a payload, and reports whether there may be more.
+func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err error) {
+	tq := trashQuery{userID: p.Owner, ownedOnly: true, root: p.Root, beforeTime: p.Before, beforeID: firstID,
+		limit: trashPiece}
+	found, err := listTrashed(t.DB.Read(ctx), t.DB.Dialect(), &tq)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	ids := make([]string, len(found))
+	for i := range found {
+		ids[i] = found[i].id
+	}
+	_, err = t.purgePiece(ctx, ids)
+	return len(found) == trashPiece, err
+}
+
+// firstID comes before every id.
+const firstID = " "
+
+func (t *Tree) purgePiece(ctx context.Context, ids []string) (n int, err error) {
+	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		n, err = t.purge(tx, ids)
+		return err
+	})
+	if err == nil && n > 0 {
+		crash.Point("trash.purged")
+	}
+	return n, err
+}
+
+// purge deletes entries of the trash for good, and returns their number. Those that are not there
+// any more are left out.
+func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
+	gone, err := moveFoldersInTrashToGraveyard(tx, ids)
+	if err != nil {
+		return 0, err
+	}
+	files, err := purgeFilesInTrash(tx, ids)
+	if err != nil {
+		return 0, err
+	}
+	fileIDs := make([]string, len(files))
+	for i, f := range files {
+		fileIDs[i] = f.id
+	}
+	if err := t.releaseFiles(tx, fileIDs, files); err != nil {
+		return 0, err
+	}
+	gone = append(gone, fileIDs...)
+	return len(gone), forgetTrashed(tx, gone)
+}
+
+// subtractKept subtracts from the kept bytes of accounts, in the order of their ids.
+func subtractKept(tx *db.Tx, freed map[string]int64) error {
+	for _, owner := range slices.Sorted(maps.Keys(freed)) {
+		if err := quota.AddKept(tx, owner, -freed[owner]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SweepTrash purges the entries whose time in the trash is over, and the oldest ones of accounts
+// that keep more than they may.
+func (t *Tree) SweepTrash(ctx context.Context) error {
+	settings, err := t.trashSettings(ctx)
+	if err != nil {
+		return err
+	}
+	ended := t.nowMs() - settings.lifetime() + 1
+	if err := t.purgeOldest(ctx, "", ended, func() (bool, error) { return true, nil }); err != nil {
+		return fmt.Errorf("purge the trash: %w", err)
+	}
+	for after := ""; ; {
+		users, err := quota.AboveMaxKept(t.DB.Read(ctx), after, trashPiece)
+		if err != nil || len(users) == 0 {
+			return err
+		}
+		for _, user := range users {
+			above := func() (bool, error) {
+				kept, err := quota.KeptOf(t.DB.Read(ctx), user)
+				return kept.Max != quota.Unlimited && kept.Storage > kept.Max, err
+			}
+			if err := t.purgeOldest(ctx, user, endOfTime, above); err != nil {
+				return fmt.Errorf("purge the trash of an account: %w", err)
+			}
+		}
+		after = users[len(users)-1]
+	}
+}
+
+// endOfTime is after every time in ms.
+const endOfTime = int64(1) << 62
+
+// purgeOldest purges the oldest entries that were deleted before a time (ms), those with bytes of
+// an account unless it is "", as long as due says so.
+func (t *Tree) purgeOldest(ctx context.Context, userID string, before int64, due func() (bool, error)) error {
+	for {
+		still, err := due()
+		if err != nil || !still {
+			return err
+		}
+		limit := trashPiece
+		if userID != "" {
+			limit = 1
+		}
+		ids, err := oldestTrashed(t.DB.Read(ctx), userID, before, limit)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if _, err := t.purgePiece(ctx, ids); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// RecordTrashed records an entry in the trash that has no record, so that it can be restored to
+// another folder: its former name and place are not known. For fsck.
+func (t *Tree) RecordTrashed(tx *db.Tx, id string) error {
+	r, err := childNamed(tx, trashRoot, hiddenName(id))
+	if err != nil || r.id == "" {
+		return err
+	}
+	if err := forgetTrashed(tx, []string{id}); err != nil { // sizes that are left of a record
+		return err
+	}
+	sums := []ownerTotals{{owner: r.owner, files: 1, bytes: r.size}}
+	if r.folder {
+		if _, sums, err = sumBelow(tx, id); err != nil {
+			return err
+		}
+	}
+	item := trashed{id: id, name: "recovered " + id, owner: r.owner, deletedBy: r.owner, deletedAt: t.nowMs(),
+		reason: TrashDeleted, path: "/recovered " + id}
+	for _, s := range sums {
+		item.folders, item.files, item.size = item.folders+s.folders, item.files+s.files, item.size+s.bytes
+		if err := quota.AddKept(tx, s.owner, s.bytes); err != nil {
+			return err
+		}
+	}
+	return insertTrashed(tx, &item, sums)
+}
+
+// ForgetTrashed deletes the record of an entry that is not in the trash. For fsck.
+func (t *Tree) ForgetTrashed(tx *db.Tx, id string) error { return forgetTrashed(tx, []string{id}) }
