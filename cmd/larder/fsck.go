@@ -17,7 +17,7 @@ var errFindings = errors.New("problems found")
 func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("fsck", flag.ContinueOnError)
 	deep := own.Bool("deep", false, "read every object and compare its SHA-256")
-	repair := own.String("repair", "", "what to repair: orphans, quota, refs, hashes, sorting, separated by commas")
+	repair := own.String("repair", "", "what to repair: orphans, quota, refs, hashes, sorting, trash, separated by commas")
 	a, _, err := openForWords(ctx, args, environ, own, 0, out, errs)
 	if err != nil {
 		return err

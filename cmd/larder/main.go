@@ -26,7 +26,7 @@ const usage = `Larder: image hosting and file storage.
   larder admin disable-captcha                    switch the bot check off when it keeps people from signing in
   larder key create USER [--for picgo|sharex|curl|webdav]
                                                   create an API key and print it, with the configuration of a client
-  larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting]
+  larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting,trash]
                                                   compare the database with the stores and report problems
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder restore DIR [--snapshot TIME] [--incomplete]

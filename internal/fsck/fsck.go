@@ -48,6 +48,7 @@ const (
 	BrokenLink       Kind = "link"        // a permanent link to a missing file
 	LeftoverCopy     Kind = "copy"        // the remains of a copy that no job continues
 	WrongSortKey     Kind = "sort-key"    // an entry is listed in a wrong place
+	WrongTrash       Kind = "trash"       // the trash, its records, or the counts of its bytes differ
 )
 
 // Finding is one inconsistency.
@@ -65,6 +66,7 @@ type Repairs struct {
 	Refs    bool // recount the references of objects, and take objects that files need off the garbage list
 	Hashes  bool // fill in missing SHA-256s; needs Deep
 	Sorting bool // compute wrong sort keys anew
+	Trash   bool // record unrecorded entries, drop records without entries, set the counts to the sums
 }
 
 // ParseRepairs parses a list such as "orphans,quota".
@@ -83,9 +85,11 @@ func ParseRepairs(list string) (Repairs, error) {
 			m.Hashes = true
 		case "sorting":
 			m.Sorting = true
+		case "trash":
+			m.Trash = true
 		default:
-			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs, hashes and "+
-				"sorting", word)
+			return Repairs{}, fmt.Errorf("%q can't be repaired: choose from orphans, quota, refs, hashes, "+
+				"sorting and trash", word)
 		}
 	}
 	return m, nil
@@ -165,6 +169,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 		{"check the copies under way", c.checkCopies},
 		{"check the references", c.checkReferences},
 		{"check the quotas", c.checkQuotas},
+		{"check the trash", c.checkTrash},
 		{"check the objects", c.checkObjects},
 	} {
 		if err := step.run(); err != nil {

@@ -80,7 +80,7 @@ func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
 		SELECT e.id, COALESCE(e.parent_id, 'a mount'), e.name, e.owner_id, e.kind
 		FROM entries e LEFT JOIN entries p ON p.id = e.parent_id AND p.kind = 0
 		WHERE e.id > $1 AND e.id <= $2 AND p.id IS NULL
-			AND (e.parent_id IS NOT NULL OR e.id NOT IN ('graveyard', 'staging') AND NOT EXISTS (SELECT 1 FROM mounts m WHERE m.root_id = e.id))
+			AND (e.parent_id IS NOT NULL OR e.id NOT IN ('graveyard', 'staging', 'trash') AND NOT EXISTS (SELECT 1 FROM mounts m WHERE m.root_id = e.id))
 		ORDER BY e.id`, low, high)
 }
 
@@ -187,11 +187,11 @@ func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error)
 		ORDER BY o.id`, low, high)
 }
 
-// hiddenFolders selects the folders below the graveyard, whose content no longer counts into
-// quotas, and below the staging root, whose content does not count yet.
+// hiddenFolders selects the folders in the graveyard and in the trash, whose content no longer
+// counts into quotas, and below the staging root, whose content does not count yet.
 const hiddenFolders = `
 	RECURSIVE apart(id) AS (
-		SELECT id FROM entries WHERE id IN ('graveyard', 'staging')
+		SELECT id FROM entries WHERE id IN ('graveyard', 'staging', 'trash')
 		UNION ALL
 		SELECT e.id FROM apart b JOIN entries e ON e.parent_id = b.id AND e.kind = 0)`
 
@@ -311,6 +311,8 @@ func pathOf(q db.Querier, id string) (string, error) {
 			name = "(deleted)"
 		case root == "staging":
 			name = "(being copied)"
+		case root == "trash":
+			name = "(in the trash)"
 		case mount != "":
 			name = strings.TrimSuffix(mount, "/")
 		}

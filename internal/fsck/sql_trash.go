@@ -1,0 +1,57 @@
+package fsck
+
+import (
+	"database/sql"
+
+	"larder/internal/db"
+)
+
+// Entries in the trash without a record, and records of entries that are elsewhere.
+const (
+	trashedWithoutRecord = `
+		SELECT e.id, e.owner_id
+		FROM entries e LEFT JOIN trash t ON t.entry_id = e.id
+		WHERE e.parent_id = 'trash' AND t.entry_id IS NULL
+		ORDER BY e.id`
+	recordWithoutTrashed = `
+		SELECT t.entry_id, t.owner_id
+		FROM trash t LEFT JOIN entries e ON e.id = t.entry_id AND e.parent_id = 'trash'
+		WHERE e.id IS NULL
+		UNION
+		SELECT s.entry_id, s.owner_id
+		FROM trash_sizes s LEFT JOIN trash t ON t.entry_id = s.entry_id
+		WHERE t.entry_id IS NULL
+		ORDER BY 1`
+)
+
+func entriesOf(q db.Querier, query string) ([]entry, error) {
+	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
+		err = rows.Scan(&e.id, &e.owner)
+		return e, err
+	}, query)
+}
+
+type keptCount struct {
+	user              string
+	recorded, counted int64
+}
+
+func wrongKept(q db.Querier) ([]keptCount, error) {
+	return queryAll(q, func(rows *sql.Rows) (k keptCount, err error) {
+		err = rows.Scan(&k.user, &k.recorded, &k.counted)
+		return k, err
+	}, `
+		SELECT q.user_id, q.kept_storage, COALESCE(s.size, 0)
+		FROM quotas q LEFT JOIN (
+			SELECT owner_id, CAST(SUM(size) AS BIGINT) AS size
+			FROM trash_sizes
+			GROUP BY owner_id) s ON s.owner_id = q.user_id
+		WHERE q.kept_storage <> COALESCE(s.size, 0)
+		ORDER BY q.user_id`)
+}
+
+func keptOf(q db.Querier, user string) (sum int64, err error) {
+	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM trash_sizes WHERE owner_id = $1", user).
+		Scan(&sum)
+	return sum, err
+}
