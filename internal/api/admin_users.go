@@ -27,6 +27,9 @@ type adminUserReply struct {
 	CreatedAt int64      `json:"createdAt" required:"true"`
 	UpdatedAt int64      `json:"updatedAt" required:"true"`
 
+	KeptStorage int64 `json:"keptStorage" required:"true" description:"An addition. Bytes that only the trash keeps of the account."`
+	MaxKept     int64 `json:"maxKept" required:"true" description:"An addition. The bound of keptStorage; -1 for none."`
+
 	Avatar     *string `json:"avatar" required:"true" description:"An addition. The address of the account's uploaded picture, a path of this site; null for none."`
 	LastSeenAt *int64  `json:"lastSeenAt" required:"true" description:"The last use of a session or API key, exact to about a minute; null for none."`
 }
@@ -34,8 +37,8 @@ type adminUserReply struct {
 func viewAdminUser(u lifecycle.ListedUser, avatar *string) adminUserReply {
 	q := u.Quota
 	return adminUserReply{viewUser(u.User), string(u.Status),
-		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, avatar,
-		u.LastSeenAt}
+		quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, u.CreatedAt, u.UpdatedAt, u.Kept.Storage,
+		u.Kept.Max, avatar, u.LastSeenAt}
 }
 
 type oneUserReply struct {
@@ -54,7 +57,11 @@ func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 		return oneUserReply{}, err
 	}
 	used, err := quota.Get(a.DB.Read(c.ctx()), user.ID)
-	return oneUserReply{viewAdminUser(lifecycle.ListedUser{User: user, Quota: used}, nil)}, err
+	if err != nil {
+		return oneUserReply{}, err
+	}
+	kept, err := quota.KeptOf(a.DB.Read(c.ctx()), user.ID)
+	return oneUserReply{viewAdminUser(lifecycle.ListedUser{User: user, Quota: used, Kept: kept}, nil)}, err
 }
 
 type listUsersInput struct {
@@ -94,12 +101,13 @@ type updateUserInput struct {
 	DefaultPath *string `json:"defaultPath" minLength:"1" description:"Becomes the home, unless it is the root or shared with another account's home; then it is only the folder that opens first."`
 	MaxStorage  *int64  `json:"maxStorage" minimum:"-1" description:"Bytes; -1 for unlimited."`
 	MaxFiles    *int64  `json:"maxFiles" minimum:"-1" description:"-1 for unlimited."`
+	MaxKept     *int64  `json:"maxKept" minimum:"-1" description:"An addition. Bytes that the trash may keep; -1 for unlimited."`
 }
 
 func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	change := lifecycle.UserUpdate{
 		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage,
-		MaxFiles: in.MaxFiles,
+		MaxFiles: in.MaxFiles, MaxKept: in.MaxKept,
 	}
 	if in.DefaultPath != nil {
 		path, err := vpath.Parse(*in.DefaultPath)

@@ -21,7 +21,7 @@ func TestCreateUser(t *testing.T) {
 		wantFields(t, "data", reply.Object()["data"], "user")
 		wantFields(t, "user", reply.Value("user"), "id", "username", "email", "emailVerified", "role", "status",
 			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt",
-			"lastSeenAt", "avatar")
+			"lastSeenAt", "avatar", "keptStorage", "maxKept")
 		now := l.Clock.Now().UnixMilli()
 		for field, want := range (M{
 			"username": "alice", "email": "alice@example.org", "emailVerified": true, "role": "user",

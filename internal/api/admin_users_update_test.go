@@ -43,7 +43,7 @@ func TestListUsers(t *testing.T) {
 		wantJSON(t, "pagination", r.Value("pagination"), M{"page": 1, "limit": 20, "total": 6, "pages": 1})
 		wantFields(t, "user", r.Value("users.1"), "id", "username", "email", "emailVerified", "role", "status",
 			"displayName", "avatarUrl", "defaultPath", "locale", "theme", "quota", "createdAt", "updatedAt",
-			"lastSeenAt", "avatar")
+			"lastSeenAt", "avatar", "keptStorage", "maxKept")
 		wantJSON(t, "quota", r.Value("users.1.quota"),
 			M{"maxStorage": 1000, "maxFiles": 5, "usedStorage": 4, "usedFiles": 1})
 		wantJSON(t, "of the administrator", r.Value("users.0.quota"),

@@ -33,6 +33,7 @@ type mySettingsReply struct {
 	Profile    profileReply    `json:"profile" required:"true"`
 	Appearance appearanceReply `json:"appearance" required:"true"`
 	Quota      quotaReply      `json:"quota" required:"true"`
+	TrashDays  int             `json:"trashDays" required:"true" description:"An addition. The site setting trashDays: how long deleted entries stay in the trash; 0 without a trash."`
 	Setup      string          `json:"setup,omitempty" enum:"steps,checklist,done" description:"An addition, for administrators alone. Progress of the first run; checklist in place of steps once the site has a file or another account."`
 }
 
@@ -50,6 +51,10 @@ func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 		address := avatarAddress(picture)
 		avatar = &address
 	}
+	settings, err := c.settings()
+	if err != nil {
+		return mySettingsReply{}, err
+	}
 	setup, err := c.setup()
 	u := c.user
 	return mySettingsReply{
@@ -57,6 +62,7 @@ func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 			u.Locale, string(u.Role), u.CreatedAt},
 		appearanceReply{u.Theme, u.AccentColor, u.EnableBlur},
 		used,
+		settings.TrashDays,
 		string(setup),
 	}, err
 }

@@ -20,7 +20,7 @@ func TestMySettings(t *testing.T) {
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		alice := l.User(t, "Alice", M{"email": "Alice@Example.org", "maxStorage": 1000, "maxFiles": 7})
 		first := alice.Get(mySettingsPath).OK(200)
-		wantFields(t, "data", first.Object()["data"], "profile", "appearance", "quota")
+		wantFields(t, "data", first.Object()["data"], "profile", "appearance", "quota", "trashDays")
 		wantJSON(t, "appearance", first.Value("appearance"),
 			M{"theme": "system", "accentColor": "#3b6cf6", "enableBlur": true})
 		wantJSON(t, "quota", first.Value("quota"),

@@ -67,6 +67,19 @@ func (a *API) routeTable() []route {
 		del("/api/files/{id}", jsonRoute(200, a.deleteFile)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete a file or folder permanently").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
+		get("/api/trash", jsonRoute(200, a.listTrash)).withAuth(sessionOrKeyAuth).
+			withSummary("The entries in the trash that belong to the account or that it deleted").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
+		post("/api/trash/{id}/restore", jsonRoute(200, a.restoreTrash)).withAuth(sessionOrKeyAuth).
+			withSummary("Bring an entry back from the trash").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict,
+				fault.QuotaExceeded).asAddition(),
+		del("/api/trash", jsonRoute(200, a.emptyTrash)).withAuth(sessionOrKeyAuth).
+			withSummary("Delete everything for good that the account owns in the trash").
+			withFaults(fault.Forbidden).asAddition(),
+		del("/api/trash/{id}", jsonRoute(200, a.purgeTrash)).withAuth(sessionOrKeyAuth).
+			withSummary("Delete an entry of the trash for good").
+			withFaults(fault.Forbidden, fault.NotFound).asAddition(),
 		get("/api/files/{id}/download", streamRoute("application/json", a.fileDownload)).withFind((*call).findEmbedded).
 			withReply(envelope[downloadReply]{}).withAuth(optionalAuth).withLimit(transferLimit).
 			withSummary(
@@ -252,6 +265,9 @@ func (a *API) routeTable() []route {
 			asAddition(),
 		del("/api/admin/users/{id}", jsonRoute(200, a.deleteUser)).withAuth(adminAuth).
 			withSummary("Delete an account; its files go to the calling administrator").withFaults(fault.NotFound),
+		del("/api/admin/users/{id}/trash", jsonRoute(200, a.emptyTrashOf)).withAuth(adminAuth).
+			withSummary("Delete everything for good that an account owns in the trash").withFaults(fault.NotFound).
+			asAddition(),
 		get("/api/admin/shares", jsonRoute(200, a.listAllShares)).withAuth(adminAuth).
 			withSummary("Shares of all users, newest first"),
 		del("/api/admin/shares/{id}", jsonRoute(200, a.revokeAnyShare)).withAuth(adminAuth).

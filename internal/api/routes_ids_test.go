@@ -22,6 +22,7 @@ var foreignStatuses = []struct {
 	{regexp.MustCompile(`^/api/files/upload/`), 404, 404},
 	{regexp.MustCompile(`^/api/files/\{id\}`), 403, 200},
 	{regexp.MustCompile(`^/api/keys/\{id\}$`), 404, 404},
+	{regexp.MustCompile(`^/api/trash/\{id\}`), 404, 200},
 	{regexp.MustCompile(`^/api/shares/\{id\}$`), 404, 404},
 	{regexp.MustCompile(`^/api/users/me/sessions/\{id\}$`), 404, 404},
 	{regexp.MustCompile(`^/api/admin/`), 403, 200},

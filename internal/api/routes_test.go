@@ -108,6 +108,16 @@ var matrix = []routeRow{
 	{"DELETE", "/api/files/{id}", sessionOrKeyAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file, nil },
 		"401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
+	{"GET", "/api/trash", sessionOrKeyAuth, fixedRequest("/api/trash", nil),
+		"401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
+	{"POST", "/api/trash/{id}/restore", sessionOrKeyAuth,
+		func(o ownedItems) (string, any) { return "/api/trash/" + o.trashed + "/restore", M{} },
+		"401 200 404 200 404 403 200 403 403 401 401 401 401 401", true},
+	{"DELETE", "/api/trash", sessionOrKeyAuth, fixedRequest("/api/trash", nil),
+		"401 200 200 200 200 403 403 200 403 401 401 401 401 401", true},
+	{"DELETE", "/api/trash/{id}", sessionOrKeyAuth,
+		func(o ownedItems) (string, any) { return "/api/trash/" + o.trashed, nil },
+		"401 200 404 200 404 403 403 200 403 401 401 401 401 401", true},
 	{"GET", "/api/files/{id}/download", optionalAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/download", nil },
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
@@ -263,6 +273,9 @@ var matrix = []routeRow{
 		false},
 	{"GET", "/api/admin/users/{id}/impact", adminAuth,
 		func(o ownedItems) (string, any) { return "/api/admin/users/" + o.user + "/impact", nil }, statusesForAdmin,
+		true},
+	{"DELETE", "/api/admin/users/{id}/trash", adminAuth,
+		func(o ownedItems) (string, any) { return "/api/admin/users/" + o.user + "/trash", nil }, statusesForAdmin,
 		true},
 	{"DELETE", "/api/admin/users/{id}", adminAuth,
 		func(o ownedItems) (string, any) { return "/api/admin/users/" + o.user, nil }, statusesForAdmin, false},
@@ -448,6 +461,7 @@ type ownedItems struct {
 	multipart                                          string // a session in one part of 1 byte
 	protected                                          string // the same file in all of them
 	invite                                             string
+	trashed                                            string // a file in the trash
 	share                                              string // with a password
 	signIn                                             string // another session
 	avatar                                             string
@@ -479,6 +493,10 @@ func (f *matrixFixture) newItems(name string, rows ...routeRow) ownedItems {
 		bucket: f.bucket, store: f.store}
 	if needs(markerItems.file, markerItems.gateway, markerItems.share, markerItems.link) {
 		o.file = owner.Upload("/home/owner", o.name+".png", []byte("x"))
+	}
+	if needs(markerItems.trashed) {
+		o.trashed = owner.Upload("/home/owner", o.name+" deleted", []byte("x"))
+		owner.Delete("/api/files/" + o.trashed + "?trash=true").OK(200)
 	}
 	if needs(markerItems.job) {
 		moved := owner.Upload("/home/owner", o.name+" to move", []byte("x"))

@@ -44,6 +44,8 @@ const (
 	Download      Action = "download"
 	Preview       Action = "preview"
 	Delete        Action = "delete"
+	Restore       Action = "restore" // from the trash
+	Purge         Action = "purge"   // of the trash
 	Move          Action = "move"
 	Rename        Action = "rename"
 	Folder        Action = "folder"
@@ -57,8 +59,8 @@ const (
 
 // Actions lists all actions.
 var Actions = []Action{
-	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Move, Rename, Folder, Share, ShareDownload, Key,
-	Admin, WebDAV, FreeMode,
+	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Restore, Purge, Move, Rename, Folder, Share,
+	ShareDownload, Key, Admin, WebDAV, FreeMode,
 }
 
 // Entry is one row of the log.

@@ -18,6 +18,7 @@ import (
 type ListedUser struct {
 	account.User
 	Quota      quota.Quota
+	Kept       quota.Kept
 	LastSeenAt *int64 // ms: the last use of a session or an API key, nil for none
 }
 
@@ -31,6 +32,10 @@ func (s *Service) withUse(q db.Querier, users ...account.User) ([]ListedUser, er
 	if err != nil {
 		return nil, err
 	}
+	kept, err := quota.KeptByUsers(q, ids)
+	if err != nil {
+		return nil, err
+	}
 	sessions, err := s.cfg.Accounts.LastSeen(q, ids)
 	if err != nil {
 		return nil, err
@@ -41,7 +46,7 @@ func (s *Service) withUse(q db.Querier, users ...account.User) ([]ListedUser, er
 	}
 	listed := make([]ListedUser, len(users))
 	for i, u := range users {
-		listed[i] = ListedUser{User: u, Quota: quotas[u.ID]}
+		listed[i] = ListedUser{User: u, Quota: quotas[u.ID], Kept: kept[u.ID]}
 		if at := max(sessions[u.ID], keys[u.ID]); at > 0 {
 			listed[i].LastSeenAt = &at
 		}
@@ -95,6 +100,7 @@ type UserUpdate struct {
 	Status               *account.Status
 	DefaultPath          *vpath.Path // becomes the home, see setDefaultPath
 	MaxStorage, MaxFiles *int64      // bytes and files, -1 for unlimited
+	MaxKept              *int64      // bytes that the trash may keep, -1 for unlimited
 }
 
 // UpdateUser changes an account for an administrator. Another role ends its sessions, and so does
@@ -113,6 +119,11 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 		}
 		if err := quota.SetLimits(tx, id, c.MaxStorage, c.MaxFiles); err != nil {
 			return err
+		}
+		if c.MaxKept != nil {
+			if err := quota.SetMaxKept(tx, id, c.MaxKept); err != nil {
+				return err
+			}
 		}
 		if err := s.updateAccount(tx, user, c); err != nil {
 			return err

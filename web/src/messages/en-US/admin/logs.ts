@@ -36,6 +36,8 @@ export const logs: typeof zh = {
     download: "Download",
     preview: "Preview",
     delete: "Deletion",
+    restore: "Restored from the trash",
+    purge: "Deleted from the trash",
     move: "Move",
     rename: "Rename",
     folder: "New folder",

@@ -34,6 +34,8 @@ export const logs = {
     download: "下载",
     preview: "预览",
     delete: "删除",
+    restore: "从回收站恢复",
+    purge: "从回收站删除",
     move: "移动",
     rename: "重命名",
     folder: "新建文件夹",

@@ -14,6 +14,8 @@ export const actions: readonly Action[] = [
   "download",
   "preview",
   "delete",
+  "restore",
+  "purge",
   "move",
   "rename",
   "folder",
