@@ -268,6 +268,47 @@ func deleteCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
+func trashCommitted(t *testing.T, w *crashFixture) crashAttempt {
+	content := w.content(small(w))
+	path, id := w.put(t, w.fresh(), content)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id+"?trash=true", nil) },
+		may: map[string][]string{path: {""}},
+		again: func(t *testing.T) {
+			w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).fails(t, 404, "NOT_FOUND")
+			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).want(t, 200)
+			w.kept[path] = content
+		},
+	}
+}
+
+func trashRestored(t *testing.T, w *crashFixture) crashAttempt {
+	content := w.content(small(w))
+	path, id := w.put(t, w.fresh(), content)
+	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
+	delete(w.kept, path)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("POST", "/api/trash/"+id+"/restore", object{}) },
+		may: map[string][]string{path: {content}},
+		again: func(t *testing.T) {
+			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).fails(t, 404, "NOT_FOUND")
+		},
+	}
+}
+
+func trashPurged(t *testing.T, w *crashFixture) crashAttempt {
+	path, id := w.put(t, w.fresh(), w.content(small(w)))
+	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
+	delete(w.kept, path)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("DELETE", "/api/trash/"+id, nil) },
+		may: map[string][]string{path: {""}},
+		again: func(t *testing.T) {
+			w.admin.do(t, "DELETE", "/api/trash/"+id, nil).fails(t, 404, "NOT_FOUND")
+		},
+	}
+}
+
 func moveCommitted(t *testing.T, w *crashFixture) crashAttempt {
 	name, content := w.fresh(), w.content(small(w))
 	path, id := w.put(t, name, content)
