@@ -105,7 +105,7 @@ async function views(page, config) {
   await viewer.waitFor({ state: 'detached' })
 
   await page.getByRole('link', { name: /^notes\.txt/ }).click()
-  await page.keyboard.press('Delete')
+  await page.keyboard.press('Shift+Delete')
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('button', { name: say.delete, exact: true }).hover()
   equal('faults of the question', await inspect(page), [])

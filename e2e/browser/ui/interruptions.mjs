@@ -86,7 +86,7 @@ async function othersChange(page, config) {
 
   await remove(page, folder, 'd.txt')
   await page.getByRole('gridcell', { name: /^d\.txt/ }).click()
-  await page.keyboard.press('Delete')
+  await page.keyboard.press('Shift+Delete')
   await page
     .getByRole('dialog', { name: say.deleteTitle })
     .getByRole('button', { name: say.delete, exact: true })
@@ -176,7 +176,7 @@ async function outdated(page, config) {
   await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
   await page.locator('[aria-selected=true]').waitFor()
   await page.route('**/app/assets/DeleteDialog*', (route) => route.fulfill({ status: 404, body: '' }))
-  await page.keyboard.press('Delete')
+  await page.keyboard.press('Shift+Delete')
   const told = page.getByRole('region', { name: say.notices })
   await told.getByText(say.stale).waitFor()
   page.faults() // drops the browser's own error

@@ -159,12 +159,12 @@ const scripts = {
   },
   async delete(k) {
     await k.entry('gone.txt')
-    await k.press('Delete')
+    await k.press('Shift+Delete')
     await k.at(say.cancel)
     await k.press('Enter')
     await k.closed()
     await k.at('gone.txt')
-    await k.press('Delete')
+    await k.press('Shift+Delete')
     await k.at(say.cancel)
     await k.to(say.delete)
     await k.press('Enter')
@@ -268,7 +268,7 @@ const scripts = {
     await k.press('Shift+F10')
     await k.at('Open')
     await k.press('ArrowUp')
-    await k.at(say.delete)
+    await k.at(say.deleteForGood)
     await k.press('Home', 'Escape')
     await k.at('lake 1.png')
   },

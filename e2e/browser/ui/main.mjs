@@ -57,6 +57,7 @@ import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
 import * as thumbs from './thumbs.mjs'
+import * as trash from './trash.mjs'
 import * as uploadfaults from './uploadfaults.mjs'
 import * as whole from './whole.mjs'
 import * as widths from './widths.mjs'
@@ -98,6 +99,7 @@ const suites = {
     sharelocks,
     shares,
     guests,
+    trash,
     free,
     keys,
     settings,

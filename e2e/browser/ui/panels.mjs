@@ -53,7 +53,7 @@ async function dialogs(page, say, look) {
   }
   await named('move', say.moveTo, say.moveTitle, (dialog) => dialog.getByRole('treeitem', { name: 'Panels' }).waitFor())
   await named('copy', say.copyTo, say.copyTitle, (dialog) => dialog.getByRole('treeitem', { name: 'Panels' }).waitFor())
-  await named('delete', say.delete, say.deleteTitle)
+  await named('delete', say.deleteForGood, say.deleteTitle)
   await named('appearance', say.appearance, say.appearanceTitle)
   await named('password', say.filePassword, say.passwordTitle)
   await named('links', say.links, say.link, async (dialog) => {

@@ -8,6 +8,8 @@ import { follow } from "./job";
 export interface Outcome {
   done: Entry[];
   failed: Trouble[];
+  /** Ids of the items in the trash that deleted entries have become. */
+  trashIds: string[];
 }
 
 export interface Trouble {
@@ -28,31 +30,37 @@ export function parts<Item>(list: readonly Item[], most = batch): Item[][] {
   return out;
 }
 
+/** Deletes entries for good. */
 export function deleteAll(entries: readonly Entry[], progress: Progress, signal: AbortSignal): Promise<Outcome> {
-  return inBatches("delete", undefined, entries, progress, signal);
+  return inBatches({ action: "delete", trash: false }, entries, progress, signal);
+}
+
+/** Moves entries to the trash. */
+export function trashAll(entries: readonly Entry[], progress: Progress): Promise<Outcome> {
+  return inBatches({ action: "delete", trash: true }, entries, progress);
 }
 
 export function moveAll(entries: readonly Entry[], to: string, progress: Progress): Promise<Outcome> {
-  return inBatches("move", to, entries, progress);
+  return inBatches({ action: "move", targetPath: to }, entries, progress);
 }
 
 async function inBatches(
-  action: "delete" | "move",
-  targetPath: string | undefined,
+  how: { action: "delete"; trash: boolean } | { action: "move"; targetPath: string },
   entries: readonly Entry[],
   progress: Progress,
   signal?: AbortSignal,
 ): Promise<Outcome> {
-  const out: Outcome = { done: [], failed: [] };
+  const out: Outcome = { done: [], failed: [], trashIds: [] };
   const count = counter(progress);
   for (const part of parts(entries)) {
     const byId = new Map(part.map((entry) => [entry.id, entry]));
     try {
-      const body = { action, fileIds: part.map((entry) => entry.id), targetPath: targetPath ?? null };
-      const { succeeded, failed, jobs } = await take(client.POST("/api/files/batch", { body, signal }));
+      const body = { ...how, fileIds: part.map((entry) => entry.id) };
+      const { succeeded, failed, jobs, trashIds } = await take(client.POST("/api/files/batch", { body, signal }));
+      out.trashIds.push(...trashIds);
       const working = new Map(jobs.map((job) => [job.id, job.jobId]));
       for (const { id, code, error } of failed) {
-        if (action === "delete" && code === "NOT_FOUND")
+        if (how.action === "delete" && code === "NOT_FOUND")
           out.done.push(byId.get(id)!); // another client has deleted the entry already
         else out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error)) });
       }
@@ -73,7 +81,7 @@ async function inBatches(
  * gets another name.
  */
 export async function copyAll(entries: readonly Entry[], to: string, progress: Progress): Promise<Outcome> {
-  const out: Outcome = { done: [], failed: [] };
+  const out: Outcome = { done: [], failed: [], trashIds: [] };
   const count = counter(progress);
   await each(entries, async (entry) => {
     let jobId: string;

@@ -14,6 +14,7 @@ import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
 import type { stores } from "../messages/zh-CN/stores";
+import type { trash } from "../messages/zh-CN/trash";
 import type { ui } from "../messages/zh-CN/ui";
 import type { viewer } from "../messages/zh-CN/viewer";
 import type { welcome } from "../messages/zh-CN/welcome";
@@ -33,6 +34,7 @@ interface LaterMessages {
   share: typeof share;
   shares: typeof shares;
   stores: typeof stores;
+  trash: typeof trash;
   ui: typeof ui;
   viewer: typeof viewer;
   welcome: typeof welcome;
@@ -61,6 +63,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   share: { "zh-CN": () => import("../messages/zh-CN/share"), "en-US": () => import("../messages/en-US/share") },
   shares: { "zh-CN": () => import("../messages/zh-CN/shares"), "en-US": () => import("../messages/en-US/shares") },
   stores: { "zh-CN": () => import("../messages/zh-CN/stores"), "en-US": () => import("../messages/en-US/stores") },
+  trash: { "zh-CN": () => import("../messages/zh-CN/trash"), "en-US": () => import("../messages/en-US/trash") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
   viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },
   welcome: { "zh-CN": () => import("../messages/zh-CN/welcome"), "en-US": () => import("../messages/en-US/welcome") },

@@ -3,6 +3,7 @@ import folder from "lucide:folder";
 import keyRound from "lucide:key-round";
 import share from "lucide:share-2";
 import shield from "lucide:shield-check";
+import trash from "lucide:trash-2";
 import { t } from "./i18n.svelte";
 import { session } from "./session.svelte";
 
@@ -20,6 +21,9 @@ export function screens(): Screen[] {
   return [
     { href: "/app/files", label: t.shell.files, short: t.shell.files, icon: folder },
     { href: "/app/shares", label: t.shell.shares, short: t.shell.sharesShort, icon: share },
+    ...(session.me && session.me.trashDays > 0
+      ? [{ href: "/app/trash", label: t.shell.trash, short: t.shell.trash, icon: trash }]
+      : []),
     { href: "/app/keys", label: t.shell.keys, short: t.shell.keysShort, icon: keyRound },
     ...(session.me?.profile.role === "admin"
       ? [

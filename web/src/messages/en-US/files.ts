@@ -87,6 +87,7 @@ export const files: typeof zh = {
   toTop: "Move to the top",
   toBottom: "Move to the bottom",
   delete: "Delete",
+  deleteForGood: "Delete for good…",
   moving: (to) => `Moving to “${to}”`,
   copying: (to) => `Copying to “${to}”`,
   moved: (n, to) => `${items(n)} moved to “${to}”.`,

@@ -6,6 +6,7 @@ export const shell: typeof zh = {
   files: "Files",
   shares: "My shares",
   sharesShort: "Shares",
+  trash: "Trash",
   keys: "API keys",
   keysShort: "Keys",
   admin: "Administration",

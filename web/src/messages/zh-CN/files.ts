@@ -85,6 +85,7 @@ export const files = {
   toTop: "移到最前",
   toBottom: "移到最后",
   delete: "删除",
+  deleteForGood: "永久删除…",
   moving: (to: string) => `正在移动到“${to}”`,
   copying: (to: string) => `正在复制到“${to}”`,
   moved: (n: number, to: string) => `已将 ${digits(n)} 项移动到“${to}”。`,

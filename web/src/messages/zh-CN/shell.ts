@@ -4,6 +4,7 @@ export const shell = {
   files: "文件",
   shares: "我的分享",
   sharesShort: "分享",
+  trash: "回收站",
   keys: "API 密钥",
   keysShort: "密钥",
   admin: "管理",

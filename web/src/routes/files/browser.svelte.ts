@@ -3,13 +3,14 @@ import { tick } from "svelte";
 import { client, Failure, take } from "../../lib/api";
 import { moveAll } from "../../lib/bulk";
 import { explain, may, nameOf, pathOf, type Entry, type Permission } from "../../lib/entry";
-import { t } from "../../lib/i18n.svelte";
+import { t, withTexts } from "../../lib/i18n.svelte";
 import { copyLinks } from "../../lib/copying.svelte";
 import { Listing } from "../../lib/listing.svelte";
 import { reposition } from "../../lib/order";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
+import { session } from "../../lib/session.svelte";
 import { account } from "../../lib/source/account";
 import type { Order, Sort, Source } from "../../lib/source/source";
 import { show } from "../../lib/activities.svelte";
@@ -221,6 +222,13 @@ export class Browser {
     const bare = name === "shortcuts" || name === "commands";
     const entries = bare ? [] : (of ?? (await this.chosen()));
     if (bare || entries.length > 0) this.panel = { name, entries };
+  }
+
+  /** Moves the selected entries to the trash; asks before it deletes them where there is none. */
+  async remove(): Promise<void> {
+    if (!session.me?.trashDays) return this.openPanel("delete");
+    const { toTrash } = await withTexts(import("./trashing"), "trash");
+    await toTrash(this);
   }
 
   /** Refreshes the listing when an action fails because its entry is gone. */

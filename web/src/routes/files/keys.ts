@@ -54,7 +54,7 @@ function withChosen(event: KeyboardEvent, { browser, inGrid }: Keyed): boolean {
   if (event.key === "Escape") browser.selection.none();
   else if (event.key === "F2") rename(browser);
   else if (event.key === "Delete") {
-    if (browser.may("delete")) void browser.openPanel("delete");
+    if (browser.may("delete")) void (event.shiftKey ? browser.openPanel("delete") : browser.remove());
     else toast("error", t.common.lacks.delete);
   } else return false;
   return true;

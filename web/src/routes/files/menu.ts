@@ -26,6 +26,7 @@ import { may, pathOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { go } from "../../lib/router.svelte";
 import { explainAccess } from "../../lib/screens";
+import { session } from "../../lib/session.svelte";
 import type { Sort } from "../../lib/source/source";
 import type { MenuItem } from "../../lib/ui/menu";
 import { views } from "../../lib/views.svelte";
@@ -185,6 +186,25 @@ export function itemsOf(browser: Browser): MenuItem[] {
     "-",
     ...changed,
     "-",
-    { label: t.files.delete, icon: trash2, shortcut: "Delete", danger: true, disabled: deletes, run: open("delete") },
+    {
+      label: t.files.delete,
+      icon: trash2,
+      shortcut: "Delete",
+      danger: true,
+      disabled: deletes,
+      run: () => void browser.remove(),
+    },
+    ...(session.me?.trashDays
+      ? [
+          {
+            label: t.files.deleteForGood,
+            icon: trash2,
+            shortcut: "Shift+Delete",
+            danger: true,
+            disabled: deletes,
+            run: open("delete"),
+          },
+        ]
+      : []),
   ];
 }

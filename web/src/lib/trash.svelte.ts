@@ -1,0 +1,68 @@
+/** The trash of the signed-in account, loaded piece by piece. */
+import { client, take, type Schemas } from "./api";
+import { explain } from "./entry";
+
+export type Trashed = Schemas["ApiTrashItemReply"];
+
+export class Trash {
+  /** undefined while the first items are loading. */
+  items = $state.raw<readonly Trashed[]>();
+  kept = $state(0);
+  /** The bound of `kept`, -1 for none. */
+  most = $state(-1);
+  /** There are more items than the loaded ones. */
+  more = $state(false);
+  busy = $state(false);
+  /** The reason why items could not be loaded, "" if there is none. */
+  problem = $state("");
+  #cursor: string | null = null;
+  #asked = 0;
+
+  constructor(private readonly search: () => string) {}
+
+  /** Loads the first items again. Called in an effect, it runs again when the search changes. */
+  load(): Promise<void> {
+    return this.#request(undefined);
+  }
+
+  /** Loads the next items. */
+  async next(): Promise<void> {
+    if (this.#cursor !== null && !this.busy) await this.#request(this.#cursor);
+  }
+
+  async #request(cursor: string | undefined): Promise<void> {
+    const asked = ++this.#asked;
+    const search = this.search();
+    this.busy = true;
+    this.problem = "";
+    try {
+      const query = { limit: 100, ...(search && { search }), ...(cursor && { cursor }) };
+      const page = await take(client.GET("/api/trash", { params: { query } }));
+      if (asked !== this.#asked) return;
+      this.items = cursor ? [...(this.items ?? []), ...page.items] : page.items;
+      this.#cursor = page.nextCursor;
+      this.more = page.nextCursor !== null;
+      this.kept = page.keptStorage;
+      this.most = page.maxKept;
+    } catch (cause) {
+      if (asked === this.#asked) this.problem = explain(cause);
+    } finally {
+      if (asked === this.#asked) this.busy = false;
+    }
+  }
+}
+
+/** Brings an entry back, and returns it. Throws Failure. */
+export async function restore(id: string): Promise<Schemas["ApiEntryReply"]> {
+  return (await take(client.POST("/api/trash/{id}/restore", { params: { path: { id } }, body: {} }))).file;
+}
+
+/** Deletes an entry of the trash for good. Throws Failure. */
+export async function purge(id: string): Promise<void> {
+  await take(client.DELETE("/api/trash/{id}", { params: { path: { id } } }));
+}
+
+/** Empties the trash. Resolves to whether everything is deleted already. Throws Failure. */
+export async function emptyTrash(): Promise<boolean> {
+  return (await take(client.DELETE("/api/trash"))).jobId === null;
+}
