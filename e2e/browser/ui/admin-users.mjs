@@ -27,6 +27,12 @@ export const texts = {
     found: (n) => (n === 1 ? '1 user' : `${n} users`),
     actions: (name) => `Actions for ${name}`,
     setQuota: 'Set quota…',
+    mostInTrash: 'Most in the trash',
+    inTrash: '9 B in the trash',
+    emptyTrash: 'Empty trash…',
+    emptyTrashOf: (name) => `Empty the trash of “${name}”?`,
+    emptyTrashNow: 'Empty trash',
+    trashEmptied: (name) => `The trash of “${name}” is emptied.`,
     storage: 'Storage',
     fileCount: 'Files',
     limit: 'Limit',
@@ -111,6 +117,14 @@ export const texts = {
     found: (n) => `共 ${n} 个用户`,
     actions: (name) => `${name} 的操作`,
     setQuota: '设置配额…',
+    mostInTrash: '回收站上限',
+    edit: (name) => `编辑“${name}”`,
+    saved: '已保存',
+    inTrash: '回收站 9 B',
+    emptyTrash: '清空回收站…',
+    emptyTrashOf: (name) => `清空“${name}”的回收站？`,
+    emptyTrashNow: '清空回收站',
+    trashEmptied: (name) => `“${name}”的回收站已清空。`,
     storage: '存储空间',
     fileCount: '文件数',
     limit: '限制',
@@ -216,6 +230,9 @@ async function manages(page, config) {
   await labelled(guest, say.password).fill(mia.password)
   await press(guest, say.register)
   await guest.waitForURL((url) => url.pathname === `/app/files/home/${mia.username}`)
+  await createFolder(guest, mia, 'old', [{ name: 'draft.txt', bytes: btoa('123456789') }])
+  const old = await api(guest, 'GET', `/api/files?path=/home/${mia.username}/old`)
+  await api(guest, 'DELETE', `/api/files/${old.items[0].id}?trash=true`)
   await createFolder(guest, mia, 'notes', [notes])
   const { items } = await api(guest, 'GET', `/api/files?path=/home/${mia.username}/notes`)
   await api(guest, 'POST', '/api/shares/', { fileId: items[0].id })
@@ -244,6 +261,8 @@ async function manages(page, config) {
   await page.getByText(say.quotaSet(1)).waitFor()
   await row.getByText(say.gigabyte).waitFor()
   await row.getByText(say.ofFiles).waitFor()
+
+  await emptiesTrash(page, config, guest, mia)
 
   await fromMenuOf(page, say, mia.username, say.disable)
   await page.getByRole('dialog', { name: say.disableOf(mia.username) }).waitFor()
@@ -285,6 +304,32 @@ async function manages(page, config) {
   await page.getByRole('dialog', { name: say.deleteInvite(mia.username) }).waitFor()
   await page.getByRole('dialog').getByRole('button', { name: say.deleteNow, exact: true }).click()
   await invite.waitFor({ state: 'detached' })
+}
+
+// An administrator sees what the trash keeps of a user, bounds it and empties it.
+async function emptiesTrash(page, config, guest, { username }) {
+  const say = wordsOf(config)
+  const row = rowOf(page, say, username)
+  await row.getByText(say.inTrash).waitFor()
+  await press(page, say.edit(username))
+  const dialog = page.getByRole('dialog')
+  await becomes('half of the storage', () => labelled(dialog, say.mostInTrash).inputValue(), '768')
+  await labelled(dialog, say.mostInTrash).fill('two')
+  await press(dialog, say.save)
+  await page.getByText(say.wrongStorage).waitFor()
+  await looksRight(page, config, 'admin-users-trash')
+  await labelled(dialog, say.mostInTrash).fill('2')
+  await press(dialog, say.save)
+  await page.getByText(say.saved, { exact: true }).waitFor()
+  await fromMenuOf(page, say, username, say.emptyTrash)
+  await page.getByRole('dialog', { name: say.emptyTrashOf(username) }).waitFor()
+  await looksRight(page, config, 'admin-users-empty')
+  await dialog.getByRole('button', { name: say.emptyTrashNow, exact: true }).click()
+  await page.getByText(say.trashEmptied(username)).waitFor()
+  await row.getByText(say.inTrash).waitFor({ state: 'detached' })
+  const { users } = await api(page, 'GET', `/api/admin/users?search=${username}`)
+  equal('what is kept, and its bound', [users[0].keptStorage, users[0].maxKept], [0, 2 * 2 ** 20])
+  equal('her trash', (await api(guest, 'GET', '/api/trash')).items, [])
 }
 
 // An administrator creates accounts, edits one, and changes several at once.

@@ -29,6 +29,7 @@ export const users: typeof zh = {
   usedOf: (used, most) => `${used} of ${most}`,
   filesUsed: (used) => (used === "1" ? "1 file, unlimited" : `${used} files, unlimited`),
   filesOf: (used, most) => `${used} of ${most} files`,
+  inTrash: (kept) => `${kept} in the trash`,
   seen: "Last seen",
   notSeen: "Not seen yet",
   created: "Created",
@@ -42,6 +43,11 @@ export const users: typeof zh = {
   disable: "Disable",
   enable: "Enable",
   setQuota: "Set quota",
+  emptyTrash: "Empty trash",
+  emptyTrashOf: (name) => `Empty the trash of “${name}”?`,
+  emptyTrashText:
+    "Every deleted file of this user is deleted for good. This can't be undone, and the access log records it.",
+  trashEmptied: (name) => `The trash of “${name}” is emptied.`,
   ask: (action) => `${action}…`,
 
   disableOf: (name) => `Disable “${name}”?`,
@@ -99,12 +105,14 @@ export const users: typeof zh = {
   folder: "Home folder",
   folderHelp:
     "Opens after the sign-in. If it doesn't exist, it is created and belongs to the user. The former folder stays.",
+  trash: "Trash",
+  trashHelp: "Above the limit, the oldest items are deleted for good. The default is half of the storage limit.",
   limits: {
     keep: "Unchanged",
     default: "Site default",
     unlimited: "Unlimited",
     limit: "Limit",
-    amount: { storage: "Most storage", files: "Most files" },
+    amount: { storage: "Most storage", files: "Most files", trash: "Most in the trash" },
     unit: "Unit",
   },
   wrong: {

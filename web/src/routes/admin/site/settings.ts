@@ -23,11 +23,12 @@ export function formOf(settings: Settings): Form {
     ...settings,
     rateLimitRequestsPerMinute: String(settings.rateLimitRequestsPerMinute),
     smtpPort: String(settings.smtpPort),
+    trashDays: String(settings.trashDays),
     smtpPassword: "",
   };
 }
 
-const numbers = ["rateLimitRequestsPerMinute", "smtpPort"] as const;
+const numbers = ["rateLimitRequestsPerMinute", "smtpPort", "trashDays"] as const;
 const isNumber = (name: string) => (numbers as readonly string[]).includes(name);
 
 /** The body of a request that stores the form: the changed settings alone. */
@@ -40,11 +41,13 @@ export function changesOf(form: Form, before: Form): Schemas["ApiChangeSettingsI
 
 /** The errors that the server would find in the numbers. */
 export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> {
-  const whole = (text: string, most: number) => /^\d{1,6}$/.test(text.trim()) && +text >= 1 && +text <= most;
-  const { rateLimitRequestsPerMinute: requests, smtpPort } = t.admin.site.wrong;
+  const whole = (text: string, most: number, least = 1) =>
+    /^\d{1,6}$/.test(text.trim()) && +text >= least && +text <= most;
+  const { rateLimitRequestsPerMinute: requests, smtpPort, trashDays } = t.admin.site.wrong;
   return {
     ...(!whole(form.rateLimitRequestsPerMinute, 10_000) && { rateLimitRequestsPerMinute: requests }),
     ...(!whole(form.smtpPort, 65_535) && { smtpPort }),
+    ...(!whole(form.trashDays, 365, 0) && { trashDays }),
   };
 }
 

@@ -69,6 +69,11 @@ export async function remove({ id }: User): Promise<void> {
   }
 }
 
+/** Deletes everything for good that an account owns in the trash. Throws Failure. */
+export async function emptyTrashOf({ id }: User): Promise<void> {
+  await take(client.DELETE("/api/admin/users/{id}/trash", { params: { path: { id } } }));
+}
+
 export interface Refused {
   user: User;
   reason: string;
