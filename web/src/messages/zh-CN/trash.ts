@@ -12,7 +12,7 @@ export const trash = {
   emptyText: "删除的文件和文件夹会出现在这里，可以恢复。",
   name: "名称",
   deleted: "删除时间",
-  by: "删除者",
+  by: (who: string) => `由${who}删除`,
   you: "您",
   until: "保留至",
   size: "大小",
