@@ -51,12 +51,12 @@ type deleteOptions struct {
 // delete is Delete; it also returns which other ids of a batch were in the folder.
 func (t *Tree) delete(ctx context.Context, a access.Actor, id string, to Disposal, how deleteOptions) (gone Deleted,
 	err error) {
-	if how.disposal, err = t.disposalOf(ctx, to); err != nil {
-		return Deleted{}, err
-	}
 	err = t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
 		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
+			return err
+		}
+		if how.disposal, err = v.trash.disposalOf(to); err != nil {
 			return err
 		}
 		gone, err = t.deleteNode(tx, lock, a, v, &n, how)
@@ -85,8 +85,10 @@ func (t *Tree) deleteNode(tx *db.Tx, lock *treeLock, a access.Actor, v *ruleset,
 	if err := v.allowTree(tx, a, n, target, access.Delete); err != nil {
 		return Deleted{}, err
 	}
-	if err := how.disposal.checkForGood(a, n); err != nil {
-		return Deleted{}, err
+	if how.disposal.forGood {
+		if err := checkForGood(a, n.owner); err != nil {
+			return Deleted{}, err
+		}
 	}
 	if err := how.precondition.check(n); err != nil {
 		return Deleted{}, err

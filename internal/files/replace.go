@@ -27,9 +27,7 @@ func (m *moveOperation) authorizeReplacement() (err error) {
 	if m.existing.id == m.source.id {
 		return fault.New(fault.Conflict, "The file or folder is already at this path.")
 	}
-	there := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
-	there.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)],
-		trailEntry{id: m.existing.id, owner: m.existing.owner, password: m.existing.password})
+	there := m.existingNode()
 	target := there.existingTarget(m.actor)
 	if m.replacesContent() {
 		if err := m.rules.allow(m.actor, target, access.Update); err != nil {
@@ -92,7 +90,15 @@ func (m *moveOperation) apply() error {
 	return m.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated)
 }
 
-// deleteExisting deletes the entry that has the name.
+// existingNode is the entry that has the name.
+func (m *moveOperation) existingNode() node {
+	n := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
+	n.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)],
+		trailEntry{id: m.existing.id, owner: m.existing.owner, password: m.existing.password})
+	return n
+}
+
+// deleteExisting deletes the entry that has the name; into the trash if the site is set so.
 func (m *moveOperation) deleteExisting() (err error) {
 	if m.existing.id == "" {
 		return nil
@@ -100,10 +106,14 @@ func (m *moveOperation) deleteExisting() (err error) {
 	if err := m.endLocks(m.tx, &m.existing); err != nil {
 		return err
 	}
-	if m.existing.folder {
-		_, _, err = m.moveSubtreeToGraveyard(m.tx, &m.existing)
-	} else {
-		_, _, err = m.remove(m.tx, &m.existing)
+	n := m.existingNode()
+	switch {
+	case m.rules.trash.takesAll():
+		_, _, err = m.moveToTrash(m.tx, m.actor, &n, TrashReplaced)
+	case n.folder:
+		_, _, err = m.moveSubtreeToGraveyard(m.tx, &n.row)
+	default:
+		_, _, err = m.remove(m.tx, &n.row)
 	}
 	m.existing = row{}
 	return err

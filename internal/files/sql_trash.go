@@ -1,7 +1,6 @@
 package files
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,8 +153,8 @@ func listTrashed(q db.Querier, dialect db.Dialect, tq *trashQuery) ([]trashed, e
 	return page, rows.Err()
 }
 
-// forgetTrashed deletes the records of entries that leave the trash, and subtracts their bytes from
-// what is kept of their owners, in the order of the owners' ids.
+// forgetTrashed deletes the records of entries that leave the trash. It subtracts their bytes from
+// quotas.kept_storage of each owner; it updates the owners in the order of their ids.
 func forgetTrashed(tx *db.Tx, ids []string) error {
 	sizes := map[string]int64{}
 	err := db.EachChunk(ids, func(args []any) error {
@@ -225,24 +224,36 @@ func moveFoldersInTrashToGraveyard(tx *db.Tx, ids []string) (gone []string, err 
 	return gone, nil
 }
 
-// oldestTrashed lists the oldest entries in the trash that were deleted before a time (ms), by
-// their ids; those with bytes of an account, unless it is "".
-func oldestTrashed(q db.Querier, userID string, before int64, limit int) ([]string, error) {
-	var rows *sql.Rows
-	var err error
-	if userID == "" {
-		rows, err = q.Query("SELECT entry_id FROM trash WHERE deleted_at < $1 ORDER BY deleted_at, entry_id LIMIT $2",
-			before, limit)
-	} else {
-		rows, err = q.Query(`
-			SELECT entry_id FROM trash_sizes WHERE owner_id = $1 AND deleted_at < $2 ORDER BY deleted_at, entry_id LIMIT $3`,
-			userID, before, limit)
-	}
-	ids, err := scanStrings(rows, err)
+// oldestTrashed lists the ids of the oldest entries in the trash that were deleted before a time
+// (ms).
+func oldestTrashed(q db.Querier, before int64, limit int) ([]string, error) {
+	ids, err := scanStrings(q.Query(
+		"SELECT entry_id FROM trash WHERE deleted_at < $1 ORDER BY deleted_at, entry_id LIMIT $2", before, limit))
 	if err != nil {
 		return nil, fmt.Errorf("look for the oldest entries in the trash: %w", err)
 	}
 	return ids, nil
+}
+
+// oldestTrashedWith lists the ids of the oldest entries in the trash that have bytes of an account:
+// as few as have a number of bytes together, up to a limit.
+func oldestTrashedWith(q db.Querier, userID string, bytes int64, limit int) (ids []string, err error) {
+	rows, err := q.Query(
+		"SELECT entry_id, size FROM trash_sizes WHERE owner_id = $1 ORDER BY deleted_at, entry_id LIMIT $2", userID,
+		limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for the oldest entries in the trash of an account: %w", err)
+	}
+	defer rows.Close()
+	for bytes > 0 && rows.Next() {
+		var id string
+		var size int64
+		if err := rows.Scan(&id, &size); err != nil {
+			return nil, fmt.Errorf("look for the oldest entries in the trash of an account: %w", err)
+		}
+		ids, bytes = append(ids, id), bytes-size
+	}
+	return ids, rows.Err()
 }
 
 // handOverTrash gives the trash of an account to another, and returns the bytes that it kept.

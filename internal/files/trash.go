@@ -43,7 +43,7 @@ type TrashReason string
 
 const (
 	TrashDeleted  TrashReason = "deleted"
-	TrashReplaced TrashReason = "replaced" // a restored entry took its place
+	TrashReplaced TrashReason = "replaced" // by another entry that was restored, moved or copied there
 )
 
 // trashSettings returns the settings of the trash; without Config.Trash it is off.
@@ -62,25 +62,24 @@ type disposal struct {
 }
 
 // disposalOf decides where a deletion puts entries. Fault: Conflict when the trash is off.
-func (t *Tree) disposalOf(ctx context.Context, wanted Disposal) (disposal, error) {
-	s, err := t.trashSettings(ctx)
-	if err != nil {
-		return disposal{}, err
-	}
-	all := s.All && s.Days > 0
-	switch {
+func (s TrashSettings) disposalOf(wanted Disposal) (disposal, error) {
+	switch all := s.takesAll(); {
 	case wanted == ToTrash && s.Days == 0:
 		return disposal{}, fault.New(fault.Conflict, "The trash is switched off. Delete the entry for good instead.")
 	case wanted == ToTrash || wanted == AsSet && all:
 		return disposal{trash: true, reason: TrashDeleted}, nil
+	default:
+		return disposal{forGood: wanted == ForGood && all}, nil
 	}
-	return disposal{forGood: wanted == ForGood && all}, nil
 }
 
-// checkForGood decides who may delete an entry for good although deletions go to the trash: its
-// owner and administrators. Fault: Forbidden.
-func (d disposal) checkForGood(a access.Actor, n *node) error {
-	if !d.forGood || a.Role == access.Admin || n.owner == a.UserID {
+// takesAll reports whether deletions that do not say otherwise go to the trash.
+func (s TrashSettings) takesAll() bool { return s.All && s.Days > 0 }
+
+// checkForGood decides whether the actor may delete something for good that is in the trash or
+// would go there: its owner and administrators may. Fault: Forbidden.
+func checkForGood(a access.Actor, owner string) error {
+	if a.Role == access.Admin || a.UserID == owner {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "Only its owner and administrators can delete this for good.")

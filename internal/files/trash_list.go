@@ -113,9 +113,9 @@ func parseTrashCursor(cursor string) (deletedAt int64, id string, err error) {
 	return deletedAt, id, nil
 }
 
-// trashedFor looks up an entry in the trash for an actor who may restore and purge it: its owner,
-// the account that deleted it, and administrators; a key only what was in its root. Fault:
-// NotFound.
+// trashedFor looks up an entry in the trash. The owner of the entry, the account that deleted it
+// and administrators find it. A key finds it only if the entry was in the root of the key before it was
+// deleted. Fault: NotFound for everybody else.
 func trashedFor(q db.Querier, a access.Actor, id string) (trashed, error) {
 	i, err := trashedEntry(q, id)
 	if err != nil {

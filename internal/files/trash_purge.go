@@ -36,8 +36,8 @@ func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purge
 		if err != nil {
 			return err
 		}
-		if a.UserID != i.owner && a.Role != access.Admin {
-			return fault.New(fault.Forbidden, "Only its owner and administrators can delete this for good.")
+		if err := checkForGood(a, i.owner); err != nil {
+			return err
 		}
 		gone = Purged{i.files + i.folders, i.size, i.path}
 		n, err := t.purge(tx, []string{id})
@@ -53,10 +53,11 @@ func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purge
 	return gone, nil
 }
 
-// EmptyTrash deletes every entry of the trash for good that belongs to an account: the first 1,000
-// entries at once, the rest in a job of the actor, which is nil without a rest. It leaves the
-// entries of others, also those that the account has deleted, and what is deleted meanwhile; for a
-// key also what was not in its root. The trash of another account is for administrators. Fault:
+// EmptyTrash deletes for good every entry of the trash that belongs to an account. It deletes the
+// first 1,000 entries itself; a job of the actor deletes the others, and is nil if there are none.
+// Three kinds of entries stay: entries that belong to others, even if this account deleted them;
+// entries that are deleted after the call; and, when the actor has a key, entries from outside of
+// the root of that key. Only an administrator may empty the trash of another account. Fault:
 // Forbidden.
 func (t *Tree) EmptyTrash(ctx context.Context, a access.Actor, owner string) (*job.Job, error) {
 	if owner != a.UserID && (a.Role != access.Admin || a.Key != nil) {
@@ -181,7 +182,7 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 		return err
 	}
 	ended := t.nowMs() - settings.lifetime() + 1
-	if err := t.purgeOldest(ctx, "", ended, func() (bool, error) { return true, nil }); err != nil {
+	if err := t.purgeOldest(ctx, ended); err != nil {
 		return fmt.Errorf("purge the trash: %w", err)
 	}
 	for after := ""; ; {
@@ -190,11 +191,7 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 			return err
 		}
 		for _, user := range users {
-			above := func() (bool, error) {
-				kept, err := quota.KeptOf(t.DB.Read(ctx), user)
-				return kept.Max != quota.Unlimited && kept.Storage > kept.Max, err
-			}
-			if err := t.purgeOldest(ctx, user, endOfTime, above); err != nil {
+			if err := t.purgeAboveBound(ctx, user); err != nil {
 				return fmt.Errorf("purge the trash of an account: %w", err)
 			}
 		}
@@ -202,29 +199,32 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 	}
 }
 
-// endOfTime is after every time in ms.
-const endOfTime = int64(1) << 62
-
-// purgeOldest purges the oldest entries that were deleted before a time (ms), those with bytes of
-// an account unless it is "", as long as due says so.
-func (t *Tree) purgeOldest(ctx context.Context, userID string, before int64, due func() (bool, error)) error {
+// purgeOldest purges the entries that were deleted before a time (ms), the oldest first.
+func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 	for {
-		still, err := due()
-		if err != nil || !still {
-			return err
-		}
-		limit := trashPiece
-		if userID != "" {
-			limit = 1
-		}
-		ids, err := oldestTrashed(t.DB.Read(ctx), userID, before, limit)
+		ids, err := oldestTrashed(t.DB.Read(ctx), before, trashPiece)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		if _, err := t.purgePiece(ctx, ids); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+	}
+}
+
+// purgeAboveBound purges the oldest entries with bytes of an account while the trash keeps more of
+// it than its bound.
+func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
+	for {
+		kept, err := quota.KeptOf(t.DB.Read(ctx), user)
+		if err != nil || kept.Max == quota.Unlimited || kept.Storage <= kept.Max {
+			return err
+		}
+		ids, err := oldestTrashedWith(t.DB.Read(ctx), user, kept.Storage-kept.Max, trashPiece)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if _, err := t.purgePiece(ctx, ids); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,13 @@ import (
 
 const trashDay = 24 * time.Hour
 
+// setTrash changes the settings of the trash, with a new version of the configuration.
+func (f *fixture) setTrash(s files.TrashSettings) {
+	f.t.Helper()
+	f.trash = s
+	f.addRule(access.Rule{Pattern: "/none/**", Effect: access.Deny, Role: access.User})
+}
+
 // toTrash deletes the entry at a path into the trash, and returns its id.
 func (f *fixture) toTrash(a access.Actor, p string) string {
 	f.t.Helper()
@@ -456,10 +463,10 @@ func TestTrashSettings(t *testing.T) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")
 		id := w.mustUpload(w.ann, "/team/box/f", "1").ID
-		w.trash = files.TrashSettings{Days: 0, All: true}
+		w.setTrash(files.TrashSettings{Days: 0, All: true})
 		_, err := w.tree.DeleteTo(t.Context(), w.ann, id, files.ToTrash)
 		w.wantFault("switched off", err, fault.Conflict)
-		w.trash.Days = 1
+		w.setTrash(files.TrashSettings{Days: 1, All: true})
 		_, err = w.tree.DeleteTo(t.Context(), w.bob, id, files.ForGood)
 		w.wantFault("for good by somebody else", err, fault.Forbidden)
 		gone, err := w.tree.DeleteTo(t.Context(), w.bob, id, files.AsSet)
@@ -470,7 +477,7 @@ func TestTrashSettings(t *testing.T) {
 		if gone, err = w.tree.DeleteTo(t.Context(), w.ann, id, files.ForGood); gone.InTrash || err != nil {
 			t.Errorf("for good by the owner: %+v, %v", gone, err)
 		}
-		w.trash.All = false
+		w.setTrash(files.TrashSettings{Days: 1})
 		id = w.mustUpload(w.ann, "/team/box/g", "1").ID
 		if gone, err = w.tree.DeleteTo(t.Context(), w.bob, id, files.AsSet); gone.InTrash || err != nil {
 			t.Errorf("a plain deletion: %+v, %v", gone, err)
@@ -478,6 +485,36 @@ func TestTrashSettings(t *testing.T) {
 		if n := w.countRows("trash"); n != 0 {
 			t.Errorf("%d entries in the trash", n)
 		}
+	})
+}
+
+// With trashAll an entry that a move replaces goes to the trash as well.
+func TestReplacedEntryGoesToTheTrash(t *testing.T) {
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.mustUpload(w.ann, "/home/ann/box/f", "123")
+		w.mustUpload(w.ann, "/home/ann/other/f", "12345")
+		box := w.idAtPath("/home/ann/box")
+		for _, all := range []bool{true, false} {
+			w.setTrash(files.TrashSettings{Days: 30, All: all})
+			_, err := w.tree.MoveWithOptions(t.Context(), w.ann, w.idAtPath("/home/ann/other"), mustParsePath("/home/ann"),
+				"box", files.CopyMoveOptions{Replace: true})
+			w.must(err)
+			if got, err := w.readPath(w.ann, "/home/ann/box/f"); got != "12345" || err != nil {
+				t.Errorf("after the move: %q, %v", got, err)
+			}
+			if all {
+				w.checkTrash("with trashAll", 5, 3, 0, 0)
+				w.wantRestored("back", w.ann, box, files.RestoreOptions{}, "/home/ann/box (1)")
+				_, err = w.tree.MoveWithOptions(t.Context(), w.ann, w.idAtPath("/home/ann/box"), mustParsePath("/home/ann"),
+					"other", files.CopyMoveOptions{})
+				w.must(err)
+				_, err = w.tree.MoveWithOptions(t.Context(), w.ann, box, mustParsePath("/home/ann"), "box",
+					files.CopyMoveOptions{})
+				w.must(err)
+			}
+		}
+		w.checkTrash("without trashAll", 5, 0, 0, 0)
+		w.checkAccounting()
 	})
 }
 

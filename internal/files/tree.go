@@ -90,6 +90,7 @@ type ruleset struct {
 	version int64
 	policy  *access.Policy
 	mounts  *mount.Table
+	trash   TrashSettings
 }
 
 // currentRules returns the rules of the present config version. Do not call it inside a
@@ -115,7 +116,11 @@ func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &ruleset{version: version, policy: policy.WithMounts(mountLookup{mounts}), mounts: mounts}
+	trash, err := t.trashSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &ruleset{version: version, policy: policy.WithMounts(mountLookup{mounts}), mounts: mounts, trash: trash}
 	t.lastRules.Store(v)
 	return v, nil
 }
