@@ -114,8 +114,8 @@ func parseTrashCursor(cursor string) (deletedAt int64, id string, err error) {
 }
 
 // trashedFor looks up an entry in the trash. The owner of the entry, the account that deleted it
-// and administrators find it. A key finds it only if the entry was in the root of the key before it was
-// deleted. Fault: NotFound for everybody else.
+// and administrators find it. A key finds it only if the entry was in the root of the key before
+// its deletion. Fault: NotFound for everybody else.
 func trashedFor(q db.Querier, a access.Actor, id string) (trashed, error) {
 	i, err := trashedEntry(q, id)
 	if err != nil {
