@@ -257,9 +257,9 @@ INSERT INTO upload_sessions (id, user_id, mount_id, provider_id, target_path, ba
     'ef/0123456789abcdef0123456789abcdef', 'upload1', 3, 1700090000000, TRUE);
 INSERT INTO upload_parts VALUES ('s2', 1, 'b6579723102f9c0a77d5069aafd0c000');
 INSERT INTO guesses VALUES ('username:u1', 1700000000000000);
-INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl', NULL, NULL, NULL, 'e1,e2');
-INSERT INTO download_tokens VALUES ('hash3', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, NULL, 2, 1, 'jti1', NULL);
+INSERT INTO download_tokens VALUES ('hash', 'e1', 'u1', NULL, 'signed', 'o1', NULL, 1700000900000, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO download_tokens VALUES ('hash2', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, 'abcdefghijkl', NULL, NULL, NULL, 'e1,e2', NULL);
+INSERT INTO download_tokens VALUES ('hash3', 'e1', 'u1', NULL, 'download', NULL, NULL, 1700000900000, NULL, NULL, 2, 1, 'jti1', NULL, 1699999000000);
 INSERT INTO mailed_tokens VALUES ('hash', 'u1', 'verify', 'alice@example.org', 1700086400000, NULL, 1700000000000);
 INSERT INTO email_codes VALUES ('c1', 'u1', 'Alice@example.com', 'alice@example.com', 'mac', 2, 1700000300000, NULL, 1700000000000);
 INSERT INTO wrong_codes VALUES ('w1', 'u1', 1700000000000);
@@ -272,6 +272,7 @@ INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, N
 INSERT INTO entries VALUES ('e3', 'trash', 'e3', 'e3', 1, 5, 'image/jpeg', 'u1', 'o1', NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e13');
 INSERT INTO trash VALUES ('e3', 'u1', 'u1', NULL, 1700000000000, 'deleted', 'cat.jpg', 'cat.jpg', 'root1', '[{"id":"root1","name":"","owner":"u1"}]', 'm1', 'p1', '/cat.jpg', 1, 0, 5);
 INSERT INTO trash_sizes VALUES ('e3', 'u1', 1700000000000, 5);
+INSERT INTO past VALUES ('e1', 1690000000000, 1699999000000, 'root1', 'cat.jpg', 5, 'image/jpeg', 'u1', 'o1', 'replace', 'u1', 'pk_1');
 INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0, 2);
 INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
 INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, TRUE, 'pk_1', '<D:href xmlns:D="DAV:">mailto:alice@example.org</D:href>', 1700003600000);
