@@ -296,6 +296,30 @@ func trashRestored(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
+func versionRestored(t *testing.T, w *crashFixture) crashAttempt {
+	old, fresh := w.content(small(w)), w.content(small(w))
+	path, id := w.put(t, w.fresh(), old)
+	session := w.begin(t, path[len("/uploads/"):], "replace", len(fresh))
+	r, err := w.complete(session, w.raw(t, session, fresh))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, 200)
+	w.kept[path] = fresh
+	var list struct{ Versions []struct{ Until int64 } }
+	versions := "/api/files/" + id + "/versions"
+	w.admin.do(t, "GET", versions, nil).data(t, 200, &list)
+	restore := fmt.Sprintf("%s/%d/restore", versions, list.Versions[0].Until)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("POST", restore, nil) },
+		may: map[string][]string{path: {old}},
+		again: func(t *testing.T) {
+			w.admin.do(t, "POST", restore, nil).want(t, 200)
+			w.kept[path] = old
+		},
+	}
+}
+
 func trashPurged(t *testing.T, w *crashFixture) crashAttempt {
 	path, id := w.put(t, w.fresh(), w.content(small(w)))
 	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)

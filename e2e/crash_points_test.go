@@ -47,6 +47,7 @@ var crashPoints = []crashPoint{
 	{"delete.committed", trashCommitted, true},
 	{"trash.restored", trashRestored, true},
 	{"trash.purged", trashPurged, false},
+	{"version.restored", versionRestored, true},
 	{"move.committed", moveCommitted, false},
 	{"move.noted", moving, false},
 	{"move.copied", moving, true},

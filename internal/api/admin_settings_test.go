@@ -79,7 +79,7 @@ func TestSettings(t *testing.T) {
 			see(fmt.Sprint(change), reply)
 			see("then", admin.Get(settingsPath)) // from the other replica
 		}
-	})
+	}, withTrash)
 }
 
 func TestBadSettings(t *testing.T) {
@@ -129,7 +129,7 @@ func TestBadSettings(t *testing.T) {
 		wantStatus(t, "no object", admin.Patch(settingsPath, "[]", "Content-Type", "application/json"), 400,
 			"VALIDATION_ERROR")
 		wantJSON(t, "afterwards", admin.Get(settingsPath).OK(200).Object()["data"], defaultSettings())
-	})
+	}, withTrash)
 }
 
 // hasTypeOf reports whether a setting accepts the type of a value. Numeric settings accept only
@@ -238,7 +238,7 @@ func TestConcurrentSettingsChanges(t *testing.T) {
 			maps.Copy(want, changes)
 			wantJSON(t, fmt.Sprint("round ", round), admin.Get(settingsPath).OK(200).Object()["data"], want)
 		}
-	})
+	}, withTrash)
 }
 
 // A change applies from the next request on, for visitors and users, on every replica.

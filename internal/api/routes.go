@@ -67,6 +67,19 @@ func (a *API) routeTable() []route {
 		del("/api/files/{id}", jsonRoute(200, a.deleteFile)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete a file or folder permanently").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
+		get("/api/files/{id}/versions", jsonRoute(200, a.listVersions)).withAuth(sessionOrKeyAuth).
+			withSummary("The contents that a file had before they were replaced").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
+		get("/api/files/{id}/versions/{until}/download", jsonRoute(200, a.downloadVersion)).withAuth(sessionOrKeyAuth).
+			withLimit(transferLimit).withSummary("A download address of a version of a file").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict).asAddition(),
+		post("/api/files/{id}/versions/{until}/restore", jsonRoute(200, a.restoreVersion)).withAuth(sessionOrKeyAuth).
+			withSummary("Give a file the content of one of its versions").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict, fault.QuotaExceeded).
+			asAddition(),
+		del("/api/files/{id}/versions/{until}", jsonRoute(200, a.dropVersion)).withAuth(sessionOrKeyAuth).
+			withSummary("Delete a version of a file for good").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		get("/api/trash", jsonRoute(200, a.listTrash)).withAuth(sessionOrKeyAuth).
 			withSummary("The entries in the trash that belong to the account or that it deleted").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),

@@ -11,6 +11,7 @@ import (
 	"larder/internal/api"
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
+	"larder/internal/site"
 	"larder/internal/thumb/thumbtest"
 )
 
@@ -108,6 +109,20 @@ var matrix = []routeRow{
 	{"DELETE", "/api/files/{id}", sessionOrKeyAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file, nil },
 		"401 200 403 200 403 403 403 200 403 401 401 401 401 401", false},
+	{"GET", "/api/files/{id}/versions", sessionOrKeyAuth,
+		func(o ownedItems) (string, any) { return "/api/files/" + o.versioned + "/versions", nil },
+		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
+	{"GET", "/api/files/{id}/versions/{until}/download", sessionOrKeyAuth,
+		func(o ownedItems) (string, any) {
+			return "/api/files/" + o.versioned + "/versions/" + o.until + "/download", nil
+		}, "401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
+	{"POST", "/api/files/{id}/versions/{until}/restore", sessionOrKeyAuth,
+		func(o ownedItems) (string, any) {
+			return "/api/files/" + o.versioned + "/versions/" + o.until + "/restore", nil
+		}, "401 200 403 200 403 403 200 403 403 401 401 401 401 401", true},
+	{"DELETE", "/api/files/{id}/versions/{until}", sessionOrKeyAuth,
+		func(o ownedItems) (string, any) { return "/api/files/" + o.versioned + "/versions/" + o.until, nil },
+		"401 200 403 200 403 403 403 200 403 401 401 401 401 401", true},
 	{"GET", "/api/trash", sessionOrKeyAuth, fixedRequest("/api/trash", nil),
 		"401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
 	{"POST", "/api/trash/{id}/restore", sessionOrKeyAuth,
@@ -417,6 +432,7 @@ func newMatrixFixture(t *testing.T, l *apptest.Larder) *matrixFixture {
 	t.Helper()
 	f := &matrixFixture{t: t, admin: l.Admin(t), anonymous: l.Client(t), bucket: s3test.New(t)}
 	setAllowRegistration(t, l, true)
+	l.ChangeSettings(t, func(s *site.Settings) { s.TrashDays = 30 })
 	f.store = f.admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 	f.owner = l.User(t, "owner")
 	setVerificationToken(t, l, "owner", ownersVerificationToken, l.Clock.Now().Add(24*time.Hour))
@@ -462,6 +478,7 @@ type ownedItems struct {
 	protected                                          string // the same file in all of them
 	invite                                             string
 	trashed                                            string // a file in the trash
+	versioned, until                                   string // a file with a version
 	share                                              string // with a password
 	signIn                                             string // another session
 	avatar                                             string
@@ -497,6 +514,11 @@ func (f *matrixFixture) newItems(name string, rows ...routeRow) ownedItems {
 	if needs(markerItems.trashed) {
 		o.trashed = owner.Upload("/home/owner", o.name+" deleted", []byte("x"))
 		owner.Delete("/api/files/" + o.trashed + "?trash=true").OK(200)
+	}
+	if needs(markerItems.versioned) {
+		o.versioned = owner.Upload("/home/owner", o.name+" versioned", []byte("x"))
+		owner.Upload("/home/owner", o.name+" versioned", []byte("yz"), M{"conflict": "replace"})
+		o.until = fmt.Sprint(owner.Get("/api/files/" + o.versioned + "/versions").OK(200).Int("versions.0.until"))
 	}
 	if needs(markerItems.job) {
 		moved := owner.Upload("/home/owner", o.name+" to move", []byte("x"))
@@ -598,6 +620,7 @@ var markerItems = ownedItems{
 	multipart: "marker-multipart", invite: "marker-invite", share: "marker-share", provider: "marker-provider",
 	mount: "marker-mount", user: "marker-user", announcement: "marker-announcement",
 	signIn: "marker-sign-in", avatar: "marker-avatar",
+	trashed: "marker-trashed", versioned: "marker-versioned", until: "marker-until",
 }
 
 func TestEveryRouteIsInTheMatrix(t *testing.T) {

@@ -6,7 +6,11 @@ import (
 	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/config"
 )
+
+// withTrash switches the trash on, with the default retention.
+func withTrash(c *config.Config) { c.TrashRetention = 30 * 24 * time.Hour }
 
 // trashOf returns the items in the trash that a client lists.
 func trashOf(t testing.TB, c *apptest.Client, query string) (items []M) {
@@ -81,7 +85,7 @@ func TestTrash(t *testing.T) {
 		if items := trashOf(t, alice, ""); len(items) != 0 {
 			t.Errorf("at the end: %v", items)
 		}
-	})
+	}, withTrash)
 }
 
 // A batch deletes into the trash as well; an entry in a folder of the batch comes back with that
@@ -102,13 +106,13 @@ func TestTrashByBatch(t *testing.T) {
 		wantJSON(t, "items of a deletion for good", reply.Value("trashIds"), []string{})
 		alice.Post("/api/trash/"+box+"/restore", M{}).OK(200)
 		alice.Get("/api/files/" + inside).OK(200)
-	})
+	}, withTrash)
 }
 
 // The limits of the list.
 func TestTrashListInput(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite")
+	l := apptest.Start(t, "sqlite", withTrash)
 	alice := l.User(t, "alice")
 	for n := range 3 {
 		alice.Delete("/api/files/" + alice.Upload("/home/alice", fmt.Sprintf("F%d.txt", n), []byte("x")) + "?trash=true").OK(200)
@@ -187,7 +191,7 @@ func TestTrashOfOthers(t *testing.T) {
 		}
 		admin.Patch("/api/admin/settings", M{"trashDays": 0}).OK(200)
 		wantJSON(t, "days", alice.Get("/api/users/me/settings").OK(200).Value("trashDays"), 0)
-	})
+	}, withTrash)
 }
 
 // The trash of a deleted account passes to the administrator who gets its files.
@@ -204,5 +208,5 @@ func TestDeletedAccountsTrashPassesOn(t *testing.T) {
 			list.Value("items.0.deletedBy.username"), list.Value("keptStorage")}, []any{id, expires, "", 4})
 		admin.Post("/api/trash/"+id+"/restore", M{}).OK(200)
 		wantJSON(t, "its owner", admin.Get("/api/files/"+id).OK(200).Value("file.ownerId"), callerID(admin))
-	})
+	}, withTrash)
 }

@@ -101,7 +101,6 @@ func start(
 		SecretKey:     secret.Text(key[:]),
 		AdminUsername: "admin", AdminEmail: "admin@localhost", AdminPassword: AdminPassword,
 		RateLimitEnabled: true, RateLimitPerMinute: 10000, AuthRateLimit: 10000, DefaultMaxStorage: 10 << 30,
-		TrashRetention:  30 * 24 * time.Hour,
 		DefaultMaxFiles: 100000,
 		LinkMaxAge:      time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour,
 		Thumbnails:       config.ThumbnailsBuiltIn,

@@ -108,8 +108,27 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Se
 	if err := s.CheckIssue(ctx, a, entryID, purpose); err != nil {
 		return "", time.Time{}, err
 	}
+	return s.issue(ctx, a, session, row{entryID: entryID, purpose: purpose})
+}
+
+// IssueVersion is Issue for a version of a file, which ended at a time (ms). Faults: those of
+// Issue, Conflict while a replica runs that would send the present content.
+func (s *Service) IssueVersion(ctx context.Context, a access.Actor, session *account.Session, fileID string,
+	until int64, purpose Purpose) (
+	token string, expiresAt time.Time, err error,
+) {
+	if err := s.CheckIssueVersion(ctx, a, fileID, until); err != nil {
+		return "", time.Time{}, err
+	}
+	return s.issue(ctx, a, session, row{entryID: fileID, purpose: purpose, version: until})
+}
+
+// issue creates a token for what r names.
+func (s *Service) issue(ctx context.Context, a access.Actor, session *account.Session, r row) (
+	token string, expiresAt time.Time, err error,
+) {
 	token, expiresAt = s.ids.Base62(tokenLength), s.now().Add(Lifetime)
-	r := row{entryID: entryID, userID: a.UserID, purpose: purpose, proof: a.Unlocked, expiresAt: expiresAt.UnixMilli()}
+	r.userID, r.proof, r.expiresAt = a.UserID, a.Unlocked, expiresAt.UnixMilli()
 	if a.Key != nil {
 		r.keyID = a.Key.ID
 	}
@@ -118,7 +137,15 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Se
 		r.sessionID = session.ID
 	}
 	now := s.now().UnixMilli()
-	if err := s.db.Write(ctx, func(tx *db.Tx) error { return insertEvicting(tx, hash(token), r, now) }); err != nil {
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if r.version != 0 {
+			if err := files.CheckVersions(s.db, tx); err != nil {
+				return err
+			}
+		}
+		return insertEvicting(tx, hash(token), r, now)
+	})
+	if err != nil {
 		return "", time.Time{}, fmt.Errorf("issue a download token: %w", err)
 	}
 	return token, expiresAt, nil
@@ -134,6 +161,17 @@ func (s *Service) CheckIssue(ctx context.Context, a access.Actor, entryID string
 		return found.AuthorizeFolder(a)
 	}
 	_, err = found.ContentFor(a)
+	return err
+}
+
+// CheckIssueVersion reports whether the actor may have a token for a version of a file, without
+// creating one. Faults: those of IssueVersion except Conflict.
+func (s *Service) CheckIssueVersion(ctx context.Context, a access.Actor, fileID string, until int64) error {
+	found, err := s.tree.FindID(ctx, fileID)
+	if err != nil {
+		return err
+	}
+	_, err = found.VersionFor(ctx, a, until)
 	return err
 }
 
@@ -187,6 +225,8 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 				return s.actorAt(ctx, r, ip, version)
 			}}
 		err = found.AuthorizeFolder(a)
+	} else if r.version != 0 {
+		redemption.Content, err = found.VersionFor(ctx, a, r.version)
 	} else {
 		redemption.Content, err = found.ContentFor(a)
 	}

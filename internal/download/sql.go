@@ -16,6 +16,7 @@ type row struct {
 	shareID       string   // share that issued it to a visitor; "" for none
 	purpose       Purpose
 	content       string   // signed: content id of the file at issue; "" else
+	version       int64    // files.Version.Until; 0 for the present content
 	proof         []string // ids of the passwords that were given
 	expiresAt     int64    // ms
 	consumed      bool
@@ -39,11 +40,12 @@ func insertToken(tx *db.Tx, hash string, r row) error {
 	}
 	_, err := tx.Exec(`
 		INSERT INTO download_tokens (hash, entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, session_version, role_version,
-			session_id, selected)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			session_id, selected, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		hash, r.entryID, null(r.userID), null(r.keyID), null(r.shareID), string(r.purpose), null(r.content),
 		null(strings.Join(r.proof, ",")), r.expiresAt,
-		session, role, null(r.sessionID), null(strings.Join(r.selected, ",")))
+		session, role, null(r.sessionID), null(strings.Join(r.selected, ",")),
+		sql.NullInt64{Int64: r.version, Valid: r.version != 0})
 	return err
 }
 
@@ -91,11 +93,11 @@ func findToken(q db.Querier, hash string) (row, error) {
 	)
 	err := q.QueryRow(`
 		SELECT entry_id, user_id, key_id, share_id, purpose, object_id, proof, expires_at, consumed_at IS NOT NULL, session_version, role_version,
-			session_id, selected
+			session_id, selected, COALESCE(version, 0)
 		FROM download_tokens
 		WHERE hash = $1`, hash).
 		Scan(&r.entryID, &userID, &keyID, &shareID, &r.purpose, &content, &proof, &r.expiresAt, &r.consumed, &session,
-			&role, &sessionID, &selected)
+			&role, &sessionID, &selected, &r.version)
 	r.userID, r.keyID, r.shareID, r.content = userID.String, keyID.String, shareID.String, content.String
 	r.sessionID = sessionID.String
 	if proof.Valid {

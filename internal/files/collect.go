@@ -83,13 +83,16 @@ func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	return t.releaseFiles(tx, ids, gone)
 }
 
-// releaseFiles deletes the links and properties of files and releases the objects of those whose
-// rows were deleted.
+// releaseFiles deletes the links, properties and versions of files and releases the objects of
+// those whose rows were deleted.
 func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := deleteLinks(tx, ids); err != nil {
 		return err
 	}
 	if err := deleteProperties(tx, ids); err != nil {
+		return err
+	}
+	if err := t.dropVersionsOf(tx, ids); err != nil {
 		return err
 	}
 	counts := map[string]int64{}

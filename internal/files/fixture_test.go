@@ -69,8 +69,7 @@ func (f *fixture) advance(d time.Duration) {
 func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
 	h := &fixture{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000), guests: true,
-		inactive: map[string]bool{},
-		trash:    files.TrashSettings{Days: 30}}
+		inactive: map[string]bool{}}
 	ip := netip.MustParseAddr("192.0.2.7")
 	h.admin = access.Actor{UserID: "admin", Role: access.Admin, IP: ip}
 	h.ann = access.Actor{UserID: "ann", Role: access.User, IP: ip}

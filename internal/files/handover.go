@@ -59,13 +59,18 @@ func (t *Tree) HandOver(tx *db.Tx, from string, to Successor, after string, limi
 	return last, len(ids), quota.CreditFolders(tx, to.ID, -folders)
 }
 
-// HandOverTrash gives the trash of one account to another, with the count of its bytes. It comes
-// before the first HandOver, in the same transaction.
-func (t *Tree) HandOverTrash(tx *db.Tx, from, to string) error {
-	kept, err := handOverTrash(tx, from, to)
-	if err != nil || kept == 0 {
+// HandOverKept gives the trash and the versions of one account to another, with the count of their
+// bytes. It comes before the first HandOver, in the same transaction.
+func (t *Tree) HandOverKept(tx *db.Tx, from, to string) error {
+	inTrash, err := handOverTrash(tx, from, to)
+	if err != nil {
 		return err
 	}
+	inVersions, err := handOverVersions(tx, from, to)
+	if err != nil || inTrash+inVersions == 0 {
+		return err
+	}
+	kept := inTrash + inVersions
 	if err := quota.AddKept(tx, from, -kept); err != nil {
 		return err
 	}

@@ -237,7 +237,7 @@ func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 	if !changed {
 		return Entry{}, false, nil
 	}
-	if err := p.Objects.Release(p.tx, there.object, there.owner); err != nil {
+	if err := p.supersede(p.tx, p.rules, p.actor, &there, &r); err != nil {
 		return Entry{}, false, err
 	}
 	if err := quota.Charge(p.tx, r.owner, r.size-there.size, 0); err != nil {

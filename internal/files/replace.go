@@ -98,7 +98,7 @@ func (m *moveOperation) existingNode() node {
 	return n
 }
 
-// deleteExisting deletes the entry that has the name; into the trash if the site is set so.
+// deleteExisting deletes the entry that has the name; into the trash where deletions go there.
 func (m *moveOperation) deleteExisting() (err error) {
 	if m.existing.id == "" {
 		return nil
@@ -165,6 +165,9 @@ func (m *moveOperation) replaceContentByMove() error {
 	if err := deleteLink(m.tx, m.source.id); err != nil {
 		return err
 	}
+	if err := m.dropVersionsOf(m.tx, []string{m.source.id}); err != nil {
+		return err
+	}
 	if err := moveProperties(m.tx, m.source.id, m.existing.id); err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (m *moveOperation) replaceContent() error {
 	if !changed {
 		return retryTransaction()
 	}
-	if err := m.Objects.Release(m.tx, m.existing.object, m.existing.owner); err != nil {
+	if err := m.supersede(m.tx, m.rules, m.actor, &m.existing, &r); err != nil {
 		return err
 	}
 	return quota.Charge(m.tx, m.existing.owner, r.size-m.existing.size, 0)

@@ -235,27 +235,6 @@ func oldestTrashed(q db.Querier, before int64, limit int) ([]string, error) {
 	return ids, nil
 }
 
-// oldestTrashedWith lists the ids of the oldest entries in the trash that have bytes of an account:
-// as few as have a number of bytes together, up to a limit.
-func oldestTrashedWith(q db.Querier, userID string, bytes int64, limit int) (ids []string, err error) {
-	rows, err := q.Query(
-		"SELECT entry_id, size FROM trash_sizes WHERE owner_id = $1 ORDER BY deleted_at, entry_id LIMIT $2", userID,
-		limit)
-	if err != nil {
-		return nil, fmt.Errorf("look for the oldest entries in the trash of an account: %w", err)
-	}
-	defer rows.Close()
-	for bytes > 0 && rows.Next() {
-		var id string
-		var size int64
-		if err := rows.Scan(&id, &size); err != nil {
-			return nil, fmt.Errorf("look for the oldest entries in the trash of an account: %w", err)
-		}
-		ids, bytes = append(ids, id), bytes-size
-	}
-	return ids, rows.Err()
-}
-
 // handOverTrash gives the trash of an account to another, and returns the bytes that it kept.
 func handOverTrash(tx *db.Tx, from, to string) (kept int64, err error) {
 	if _, err := tx.Exec("UPDATE trash SET owner_id = $1 WHERE owner_id = $2", to, from); err != nil {

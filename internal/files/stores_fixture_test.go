@@ -273,7 +273,10 @@ func (f *storesFixture) checkObjects() {
 	f.t.Helper()
 	f.collect()
 	wrong := f.queryInt(`
-		SELECT COUNT(*) FROM objects o WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)`)
+		SELECT COUNT(*)
+		FROM objects o
+		WHERE o.refs <> (SELECT COUNT(*) FROM entries e WHERE e.object_id = o.id)
+			+ (SELECT COUNT(*) FROM past p WHERE p.object_id = o.id)`)
 	if wrong > 0 {
 		f.t.Errorf("%d objects have a wrong reference count", wrong)
 	}

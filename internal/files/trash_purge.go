@@ -174,8 +174,8 @@ func subtractKept(tx *db.Tx, freed map[string]int64) error {
 	return nil
 }
 
-// SweepTrash purges the entries whose time in the trash is over, and the oldest ones of accounts
-// that keep more than they may.
+// SweepTrash purges the entries whose time in the trash is over, the versions whose time is over,
+// and the oldest of both of accounts that keep more than they may.
 func (t *Tree) SweepTrash(ctx context.Context) error {
 	settings, err := t.trashSettings(ctx)
 	if err != nil {
@@ -185,6 +185,9 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 	if err := t.purgeOldest(ctx, ended); err != nil {
 		return fmt.Errorf("purge the trash: %w", err)
 	}
+	if err := t.sweepVersions(ctx, ended); err != nil {
+		return err
+	}
 	for after := ""; ; {
 		users, err := quota.AboveMaxKept(t.DB.Read(ctx), after, trashPiece)
 		if err != nil || len(users) == 0 {
@@ -192,7 +195,7 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 		}
 		for _, user := range users {
 			if err := t.purgeAboveBound(ctx, user); err != nil {
-				return fmt.Errorf("purge the trash of an account: %w", err)
+				return fmt.Errorf("purge what is kept of an account: %w", err)
 			}
 		}
 		after = users[len(users)-1]
@@ -212,19 +215,23 @@ func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 	}
 }
 
-// purgeAboveBound purges the oldest entries with bytes of an account while the trash keeps more of
-// it than its bound.
+// purgeAboveBound purges the oldest entries of the trash and the oldest versions that have bytes of
+// an account, while it keeps more than it may.
 func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 	for {
 		kept, err := quota.KeptOf(t.DB.Read(ctx), user)
 		if err != nil || kept.Max == quota.Unlimited || kept.Storage <= kept.Max {
 			return err
 		}
-		ids, err := oldestTrashedWith(t.DB.Read(ctx), user, kept.Storage-kept.Max, trashPiece)
-		if err != nil || len(ids) == 0 {
+		entries, versions, err := oldestKept(t.DB.Read(ctx), user, kept.Storage-kept.Max, trashPiece)
+		if err != nil || len(entries)+len(versions) == 0 {
 			return err
 		}
-		if _, err := t.purgePiece(ctx, ids); err != nil {
+		if _, err := t.purgePiece(ctx, entries); err != nil {
+			return err
+		}
+		err = t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, versions) })
+		if err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,24 @@ import (
 
 const trashDay = 24 * time.Hour
 
+// eachTrashFixture is eachFixture with a trash of 30 days.
+func eachTrashFixture(t *testing.T, test func(t *testing.T, h *fixture)) {
+	t.Helper()
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		h.setTrash(files.TrashSettings{Days: 30})
+		test(t, h)
+	})
+}
+
+// eachTrashStoresFixture is eachStoresFixture with a trash of 30 days.
+func eachTrashStoresFixture(t *testing.T, test func(t *testing.T, w *storesFixture)) {
+	t.Helper()
+	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.setTrash(files.TrashSettings{Days: 30})
+		test(t, w)
+	})
+}
+
 // setTrash changes the settings of the trash, with a new version of the configuration.
 func (f *fixture) setTrash(s files.TrashSettings) {
 	f.t.Helper()
@@ -82,7 +100,8 @@ func (f *fixture) checkTrash(what string, want ...int64) {
 	var got []int64
 	for _, user := range []string{"ann", "bob"} {
 		used, _ := f.usage(user)
-		sum := f.queryInt("SELECT COALESCE(SUM(size), 0) FROM trash_sizes WHERE owner_id = $1", user)
+		sum := f.queryInt(`SELECT COALESCE(SUM(size), 0) FROM (SELECT owner_id, size FROM trash_sizes
+			UNION ALL SELECT owner_id, size FROM past) k WHERE owner_id = $1`, user)
 		if kept := f.kept(user); kept != sum {
 			f.t.Errorf("%s: %s keeps %d bytes, the entries have %d", what, user, kept, sum)
 		}
@@ -126,7 +145,7 @@ func at(p string) files.RestoreOptions {
 // What is in the trash is gone for everybody, and comes back with its id, link, password and
 // content.
 func TestTrashGivesBackWhatItTook(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		file := w.mustUpload(w.ann, "/home/ann/box/sub/cat.jpg", "12345")
 		w.mustUpload(w.ann, "/home/ann/box/dog.jpg", "123")
 		link, err := w.tree.Link(t.Context(), w.ann, file.ID)
@@ -166,7 +185,7 @@ func TestTrashGivesBackWhatItTook(t *testing.T) {
 
 // The bytes of every owner are credited at once, kept, and charged again.
 func TestTrashCountsForEveryOwner(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")
 		w.mustUpload(w.ann, "/team/box/a", "12345")
@@ -189,7 +208,7 @@ func TestTrashCountsForEveryOwner(t *testing.T) {
 // An entry comes back to its folder wherever that is now, or else to the nearest folder above that
 // still exists, where the folders between are made again.
 func TestRestoreFindsTheFormerFolder(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/a/b/c/f", "1")
 		f := w.toTrash(w.ann, "/home/ann/a/b/c/f")
 		w.must(w.moveTo(w.ann, "/home/ann/a/b/c", "/home/ann/moved", false))
@@ -214,7 +233,7 @@ func TestRestoreFindsTheFormerFolder(t *testing.T) {
 
 // A name that is taken gets a number, or is refused, or its entry goes to the trash.
 func TestRestoreSettlesTheName(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/f.txt", "old")
 		id := w.toTrash(w.ann, "/home/ann/f.txt")
 		w.mustUpload(w.ann, "/home/ann/f.txt", "newer")
@@ -242,7 +261,7 @@ func TestRestoreSettlesTheName(t *testing.T) {
 // An entry in the trash is seen by its owner, by the account that deleted it, and by administrators
 // who know its id; a key sees what was in its root.
 func TestTrashIsPrivate(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")
 		w.mustUpload(w.ann, "/team/box/f", "1")
@@ -296,7 +315,7 @@ func TestTrashIsPrivate(t *testing.T) {
 
 // The list has pages, a search and a folder.
 func TestTrashList(t *testing.T) {
-	eachFixture(t, func(t *testing.T, h *fixture) {
+	eachTrashFixture(t, func(t *testing.T, h *fixture) {
 		for n := range 7 {
 			h.mustUpload(h.ann, fmt.Sprintf("/home/ann/d%d/F%d.txt", n%2, n), "1")
 			h.toTrash(h.ann, fmt.Sprintf("/home/ann/d%d/F%d.txt", n%2, n))
@@ -339,7 +358,7 @@ func TestTrashList(t *testing.T) {
 
 // A purge deletes for good: the collector removes the content.
 func TestPurgeOfTheTrash(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/f", "12345")
 		w.mustUpload(w.ann, "/home/ann/box/sub/g", "123")
 		w.mustUpload(w.ann, "/home/ann/stays", "1")
@@ -369,7 +388,7 @@ func TestPurgeOfTheTrash(t *testing.T) {
 
 // Emptying the trash takes everything that the account owns, and nothing of others.
 func TestEmptyTrash(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.mustUpload(w.ann, "/team/of ann", "1")
 		w.mustUpload(w.bob, "/team/of bob", "1")
@@ -397,7 +416,7 @@ func TestEmptyTrash(t *testing.T) {
 
 // An entry stays for the days of the setting.
 func TestTrashEndsInTime(t *testing.T) {
-	eachFixture(t, func(t *testing.T, h *fixture) {
+	eachTrashFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/f", "1")
 		h.toTrash(h.ann, "/home/ann/f")
 		deleted := h.clock().UnixMilli()
@@ -423,7 +442,7 @@ func TestTrashEndsInTime(t *testing.T) {
 // The trash of an account is bounded: the oldest entries go first, and one above the bound is never
 // taken, and never deleted instead.
 func TestTrashIsBounded(t *testing.T) {
-	eachFixture(t, func(t *testing.T, h *fixture) {
+	eachTrashFixture(t, func(t *testing.T, h *fixture) {
 		h.setQuota("ann", 20, 100) // the bound is half of it
 		h.mustUpload(h.ann, "/home/ann/big", "12345678901")
 		_, err := h.tree.DeleteTo(t.Context(), h.ann, h.idAtPath("/home/ann/big"), files.ToTrash)
@@ -459,7 +478,7 @@ func TestTrashIsBounded(t *testing.T) {
 // The settings of the site: without days nothing goes to the trash; with trashAll everything does
 // unless its owner or an administrator says otherwise.
 func TestTrashSettings(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")
 		id := w.mustUpload(w.ann, "/team/box/f", "1").ID
@@ -490,7 +509,7 @@ func TestTrashSettings(t *testing.T) {
 
 // With trashAll an entry that a move replaces goes to the trash as well.
 func TestReplacedEntryGoesToTheTrash(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/box/f", "123")
 		w.mustUpload(w.ann, "/home/ann/other/f", "12345")
 		box := w.idAtPath("/home/ann/box")
@@ -520,7 +539,7 @@ func TestReplacedEntryGoesToTheTrash(t *testing.T) {
 
 // A replica that knows no trash would count its entries as used: nothing goes there while one runs.
 func TestTrashWaitsForOlderReplicas(t *testing.T) {
-	eachFixture(t, func(t *testing.T, h *fixture) {
+	eachTrashFixture(t, func(t *testing.T, h *fixture) {
 		id := h.mustUpload(h.ann, "/home/ann/f", "1").ID
 		seen := "CAST(strftime('%s', 'now') AS BIGINT) * 1000"
 		if !h.db.Dialect().SingleWriter() {
@@ -536,7 +555,7 @@ func TestTrashWaitsForOlderReplicas(t *testing.T) {
 
 // Of several restores and purges of one entry at once, one wins.
 func TestTrashedEntryLeavesOnceAtOnce(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		for round := range 6 {
 			folder := fmt.Sprintf("/home/ann/box%d", round)
 			w.mustUpload(w.ann, folder+"/f", "123")
@@ -574,7 +593,7 @@ func TestTrashedEntryLeavesOnceAtOnce(t *testing.T) {
 
 // The trash of a deleted account goes to the successor.
 func TestTrashIsHandedOver(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")
 		w.mustUpload(w.ann, "/team/box/a", "12345")
@@ -587,7 +606,7 @@ func TestTrashIsHandedOver(t *testing.T) {
 			if err := tx.LockTree(true); err != nil {
 				return err
 			}
-			if err := w.tree.HandOverTrash(tx, "ann", "bob"); err != nil {
+			if err := w.tree.HandOverKept(tx, "ann", "bob"); err != nil {
 				return err
 			}
 			_, _, err := w.tree.HandOver(tx, "ann", files.Successor{ID: "bob"}, "", 1000)
@@ -604,7 +623,7 @@ func TestTrashIsHandedOver(t *testing.T) {
 
 // A restore takes nothing out of the reach of the password above its former place.
 func TestRestoreKeepsProtection(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")
 		w.createFolder(w.admin, "/team/box/open")
@@ -626,7 +645,7 @@ func TestRestoreKeepsProtection(t *testing.T) {
 
 // The target is in another provider: nothing is copied by a restore.
 func TestRestoreStaysInItsProvider(t *testing.T) {
-	eachStoresFixture(t, func(t *testing.T, w *storesFixture) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/f", "1")
 		id := w.toTrash(w.ann, "/home/ann/f")
 		_, err := w.restore(w.ann, id, at("/vault"))

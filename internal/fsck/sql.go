@@ -157,7 +157,8 @@ type wrongRef struct {
 	refs, files int64
 }
 
-// wrongRefs lists objects whose reference count differs from the number of files, or is 0.
+// wrongRefs lists objects whose reference count differs from the number of files and versions, or
+// is 0.
 func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 	return queryAll(q, func(rows *sql.Rows) (w wrongRef, err error) {
 		err = rows.Scan(&w.id, &w.refs, &w.files)
@@ -166,8 +167,10 @@ func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 		SELECT o.id, o.refs, COALESCE(c.files, 0)
 		FROM objects o LEFT JOIN (
 			SELECT object_id, count(*) AS files
-			FROM entries
-			WHERE object_id > $1 AND object_id <= $2
+			FROM (
+				SELECT object_id FROM entries WHERE object_id > $1 AND object_id <= $2
+				UNION ALL
+				SELECT object_id FROM past WHERE object_id > $1 AND object_id <= $2) r
 			GROUP BY object_id) c ON c.object_id = o.id
 		WHERE o.id > $1 AND o.id <= $2 AND (o.refs <> COALESCE(c.files, 0) OR o.refs = 0)
 		ORDER BY o.id`, low, high)

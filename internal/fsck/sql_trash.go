@@ -6,8 +6,14 @@ import (
 	"larder/internal/db"
 )
 
-// Entries in the trash without a record, and records of entries that are elsewhere.
+// Entries in the trash without a record, records of entries that are elsewhere, and versions of
+// files that do not exist.
 const (
+	versionsWithoutFile = `
+		SELECT DISTINCT p.entry_id, p.owner_id
+		FROM past p LEFT JOIN entries e ON e.id = p.entry_id
+		WHERE e.id IS NULL
+		ORDER BY 1`
 	trashedWithoutRecord = `
 		SELECT e.id, e.owner_id
 		FROM entries e LEFT JOIN trash t ON t.entry_id = e.id
@@ -44,14 +50,16 @@ func wrongKept(q db.Querier) ([]keptCount, error) {
 		SELECT q.user_id, q.kept_storage, COALESCE(s.size, 0)
 		FROM quotas q LEFT JOIN (
 			SELECT owner_id, CAST(SUM(size) AS BIGINT) AS size
-			FROM trash_sizes
+			FROM (SELECT owner_id, size FROM trash_sizes UNION ALL SELECT owner_id, size FROM past) k
 			GROUP BY owner_id) s ON s.owner_id = q.user_id
 		WHERE q.kept_storage <> COALESCE(s.size, 0)
 		ORDER BY q.user_id`)
 }
 
 func keptOf(q db.Querier, user string) (sum int64, err error) {
-	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM trash_sizes WHERE owner_id = $1", user).
-		Scan(&sum)
+	err = q.QueryRow(`
+		SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT)
+		FROM (SELECT size FROM trash_sizes WHERE owner_id = $1 UNION ALL SELECT size FROM past WHERE owner_id = $1) k`,
+		user).Scan(&sum)
 	return sum, err
 }

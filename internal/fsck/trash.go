@@ -14,6 +14,7 @@ func (c *check) checkTrash() error {
 	}{
 		{trashedWithoutRecord, "entry %s of owner %s is in the trash without a record", c.Tree.RecordTrashed},
 		{recordWithoutTrashed, "entry %s of owner %s has a record and is not in the trash", c.Tree.ForgetTrashed},
+		{versionsWithoutFile, "versions of file %s, of owner %s, are left of a deleted file", c.Tree.DropVersionsOf},
 	} {
 		found, err := entriesOf(c.DB.Read(c.ctx), look.query)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/files"
 	"larder/internal/fsck"
+	"larder/internal/site"
 	"larder/internal/vpath"
 )
 
@@ -16,6 +17,7 @@ func TestTrashIsChecked(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		alice := s.text("SELECT id FROM users WHERE username = 'alice'")
 		tree := s.l.Apps[0].Tree
+		s.l.ChangeSettings(t, func(s *site.Settings) { s.TrashDays = 30 })
 		boss, _, err := tree.Owner(context.Background(), version(t, s),
 			s.text("SELECT id FROM users WHERE username = 'admin'"))
 		s.must(err)
@@ -40,6 +42,20 @@ func TestTrashIsChecked(t *testing.T) {
 			if lines, _ := s.check(deep); len(lines) > 0 {
 				t.Fatalf("%s: after the repair %q", c.breaks, lines)
 			}
+		}
+		// a version of a file that an older replica has deleted
+		object := s.text("SELECT object_id FROM entries WHERE id = $1", s.photo)
+		s.exec("UPDATE objects SET refs = refs + 1 WHERE id = $1", object)
+		s.exec("UPDATE quotas SET kept_storage = kept_storage + 5 WHERE user_id = $1", alice)
+		s.exec(`
+			INSERT INTO past (entry_id, since, until, parent_id, name, size, mime_type, owner_id, object_id, op)
+			VALUES ('gone', 1, 2, 'p', 'n', 5, '', $1, $2, 'replace')`, alice, object)
+		if lines, _ := s.check(fsck.Options{}); len(lines) != 1 {
+			t.Fatalf("a version of no file: %q", lines)
+		}
+		s.check(repair)
+		if lines, _ := s.check(deep); len(lines) > 0 {
+			t.Fatalf("after its repair: %q", lines)
 		}
 		target, err := vpath.Parse("/home/alice")
 		s.must(err)

@@ -57,7 +57,7 @@ func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 			s.cfg.Now().UnixMilli()); err != nil {
 			return err
 		}
-		if err := s.cfg.Tree.HandOverTrash(tx, id, adminID); err != nil {
+		if err := s.cfg.Tree.HandOverKept(tx, id, adminID); err != nil {
 			return err
 		}
 		if err := s.handOver(tx, id); err != nil {

@@ -8,16 +8,18 @@ import (
 	"larder/internal/db"
 )
 
-// Recount counts the files of an object again. An object without files becomes garbage, due after
-// the grace period.
+// Recount counts the files and versions of an object again. Without any it becomes garbage, due
+// after the grace period.
 func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 	// The lock comes first: another transaction that changes the count either did so before, and
 	// the next statement sees its file, or waits.
 	if _, err := tx.Exec("UPDATE objects SET refs = refs WHERE id = $1", objectID); err != nil {
 		return fmt.Errorf("lock object %s: %w", objectID, err)
 	}
-	_, err := tx.Exec("UPDATE objects SET refs = (SELECT count(*) FROM entries WHERE object_id = $1) WHERE id = $1",
-		objectID)
+	_, err := tx.Exec(`
+		UPDATE objects
+		SET refs = (SELECT count(*) FROM entries WHERE object_id = $1) + (SELECT count(*) FROM past WHERE object_id = $1)
+		WHERE id = $1`, objectID)
 	if err != nil {
 		return fmt.Errorf("count the files of object %s: %w", objectID, err)
 	}

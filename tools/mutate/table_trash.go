@@ -1,6 +1,6 @@
 package main
 
-// trashGuards are the guards of the trash.
+// trashGuards are the guards of the trash and of versions.
 var trashGuards = []mutation{
 	{"trash-private", "an item of the trash does not exist for other accounts", files + "/trash_list.go",
 		`if i.id == "" || !mine {`, `if i.id == "" || !mine && i.id == "none" {`, files, "^TestTrashIsPrivate$/^sqlite$"},
@@ -39,6 +39,27 @@ var trashGuards = []mutation{
 		`if err == nil && foreign {`, `if err == nil && foreign && r == nil {`, files,
 		"^TestRestoreStaysInItsProvider$/^sqlite$"},
 	{"trash-handover", "the trash of a deleted account passes to its successor", lifecycleP + "/handover.go",
-		`if err := s.cfg.Tree.HandOverTrash(tx, id, adminID); err != nil {`,
-		`if err := s.cfg.Tree.HandOverTrash(tx, id, id); err != nil {`, api, "^TestDeletedAccountsTrashPassesOn$/^sqlite$"},
+		`if err := s.cfg.Tree.HandOverKept(tx, id, adminID); err != nil {`,
+		`if err := s.cfg.Tree.HandOverKept(tx, id, id); err != nil {`, api, "^TestDeletedAccountsTrashPassesOn$/^sqlite$"},
+	{"version-off", "there are no versions without a trash", files + "/versions.go", `if v.trash.Days == 0 {`,
+		`if v.trash.Days < 0 {`, files, "^TestVersionsWithoutATrash$/^sqlite$"},
+	{"version-older", "no version is made beside a replica that knows none", files + "/versions.go",
+		`err := d.RequireSchema(tx, versionSchema)`, `err := d.RequireSchema(tx, 0)`, files,
+		"^TestContentThatIsNotKept$/^sqlite$"},
+	{"version-bound", "a version above the bound of its owner is not kept", files + "/versions.go",
+		`bound.Max != quota.Unlimited && before.size > bound.Max {`, `bound.Max == 0 {`, files,
+		"^TestContentThatIsNotKept$/^sqlite$"},
+	{"version-update", "restoring a version needs the permission to update", files + "/versions.go",
+		`if err := v.allow(a, target, access.Update); err != nil {`,
+		`if err := v.allow(a, target, access.Update); err != nil && v == nil {`, files,
+		"^TestVersionsArePrivate$/^sqlite$"},
+	{"version-quota", "restoring a version charges the owner", files + "/versions.go",
+		`quota.Charge(tx, after.owner, after.size-before.size, 0)`, `quota.Charge(tx, after.owner, 0, 0)`, files,
+		"^TestVersionsArePrivate$/^sqlite$"},
+	{"version-provider", "a version in another provider is not restored", files + "/versions.go",
+		`if found[0].provider != n.mount.ProviderID {`, `if found[0].provider == "" {`, files,
+		"^TestVersionInAnotherProvider$/^sqlite$"},
+	{"version-drop", "only the owner and administrators delete a version", files + "/versions.go",
+		`if n.owner != a.UserID && a.Role != access.Admin {`, `if n.owner == "" {`, files,
+		"^TestVersionsArePrivate$/^sqlite$"},
 }

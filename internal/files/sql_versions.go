@@ -1,0 +1,202 @@
+package files
+
+import (
+	"database/sql"
+	"fmt"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+)
+
+// version is content that a file had: a row of the table past.
+type version struct {
+	entry        string
+	since, until int64 // ms
+	size         int64 // bytes
+	mimeType     string
+	owner        string
+	object       string
+	byUser       string // "" for a visitor
+	byName       string // of byUser; "" for a deleted account
+
+	provider string
+	key      blob.Key
+	content  string
+	sha256   string // "" when it is not known yet
+}
+
+// sameContent reports whether two objects are known to have the same content.
+func sameContent(tx *db.Tx, a, b string) (same bool, err error) {
+	err = tx.QueryRow(`
+		SELECT EXISTS (SELECT 1 FROM objects a JOIN objects b ON b.sha256 = a.sha256 WHERE a.id = $1 AND b.id = $2)`,
+		a, b).Scan(&same)
+	if err != nil {
+		return false, fmt.Errorf("compare the content of objects: %w", err)
+	}
+	return same || a == b, nil
+}
+
+// insertVersion records the content of a file until now (ms), from the end of the version before or
+// the creation of the file. The times of a file never go back, even when the clock does.
+func insertVersion(tx *db.Tx, r *row, now int64, byUser, byKey string) error {
+	_, err := tx.Exec(`
+		INSERT INTO past (entry_id, since, until, parent_id, name, size, mime_type, owner_id, object_id, op, by_user,
+			by_key)
+		SELECT $1, s.since,
+			CASE WHEN s.since < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE s.since + 1 END,
+			$3, $4, $5, $6, $7, $8, 'replace', $9, $10
+		FROM (
+			SELECT COALESCE((SELECT MAX(until) FROM past WHERE entry_id = $1), CAST($11 AS BIGINT)) AS since) s`,
+		r.id, now, r.parent, r.name, r.size, r.mimeType, r.owner, r.object, nullable(byUser), nullable(byKey),
+		r.created)
+	if err != nil {
+		return fmt.Errorf("keep a version of a file: %w", err)
+	}
+	return nil
+}
+
+// droppedColumns are the columns of a version that is deleted, in the order of scanDropped.
+const droppedColumns = " RETURNING object_id, owner_id, size"
+
+func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v version
+		if err := rows.Scan(&v.object, &v.owner, &v.size); err != nil {
+			return nil, err
+		}
+		gone = append(gone, v)
+	}
+	return gone, rows.Err()
+}
+
+// deleteVersionsBeyond deletes the oldest versions of a file, so that at most a number stays.
+func deleteVersionsBeyond(tx *db.Tx, entry string, most int) (gone []version, err error) {
+	gone, err = scanDropped(tx.Query(`
+		DELETE FROM past
+		WHERE entry_id = $1 AND until <= (SELECT until FROM past WHERE entry_id = $1 ORDER BY until DESC LIMIT 1 OFFSET $2)`+
+		droppedColumns, entry, most))
+	if err != nil {
+		return nil, fmt.Errorf("delete the oldest versions of a file: %w", err)
+	}
+	return gone, nil
+}
+
+// deleteVersionsOf deletes all versions of files.
+func deleteVersionsOf(tx *db.Tx, entries []string) (gone []version, err error) {
+	err = db.EachChunk(entries, func(args []any) error {
+		some, err := scanDropped(tx.Query("DELETE FROM past WHERE entry_id "+db.InChunk+droppedColumns, args...))
+		gone = append(gone, some...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delete the versions of files: %w", err)
+	}
+	return gone, nil
+}
+
+// deleteVersion deletes a version of a file, if it exists.
+func deleteVersion(tx *db.Tx, entry string, until int64) (gone []version, err error) {
+	gone, err = scanDropped(tx.Query("DELETE FROM past WHERE entry_id = $1 AND until = $2"+droppedColumns, entry,
+		until))
+	if err != nil {
+		return nil, fmt.Errorf("delete a version of a file: %w", err)
+	}
+	return gone, nil
+}
+
+// deleteVersionsBefore deletes versions that ended before a time (ms), the oldest first.
+func deleteVersionsBefore(tx *db.Tx, time int64, limit int) (gone []version, err error) {
+	gone, err = scanDropped(tx.Query(`
+		DELETE FROM past
+		WHERE (entry_id, until) IN (SELECT entry_id, until FROM past WHERE until < $1 ORDER BY until, entry_id LIMIT $2)`+
+		droppedColumns, time, limit))
+	if err != nil {
+		return nil, fmt.Errorf("delete versions whose time is over: %w", err)
+	}
+	return gone, nil
+}
+
+const versionColumns = `v.entry_id, v.since, v.until, v.size, v.mime_type, v.owner_id, v.object_id,
+	COALESCE(v.by_user, ''), COALESCE(u.username, ''), o.provider_id, o.key, COALESCE(o.content_id, o.id), COALESCE(o.sha256, '')`
+
+const versionSource = " FROM past v JOIN objects o ON o.id = v.object_id LEFT JOIN users u ON u.id = v.by_user "
+
+// versionsOf reads the versions of a file, newest first; with until only that one.
+func versionsOf(q db.Querier, entry string, until *int64) (versions []version, err error) {
+	condition, args := "WHERE v.entry_id = $1", []any{entry}
+	if until != nil {
+		condition, args = condition+" AND v.until = $2", append(args, *until)
+	}
+	rows, err := q.Query("SELECT "+versionColumns+versionSource+condition+" ORDER BY v.until DESC", args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of a file: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v version
+		var key string
+		if err := rows.Scan(&v.entry, &v.since, &v.until, &v.size, &v.mimeType, &v.owner, &v.object, &v.byUser,
+			&v.byName, &v.provider, &key, &v.content, &v.sha256); err != nil {
+			return nil, fmt.Errorf("read the versions of a file: %w", err)
+		}
+		v.key = blob.Key(key)
+		versions = append(versions, v)
+	}
+	return versions, rows.Err()
+}
+
+// oldestKept lists the oldest entries in the trash and the oldest versions that have bytes of an
+// account: as few as have a number of bytes together, up to a limit.
+func oldestKept(q db.Querier, userID string, bytes int64, limit int) (entries []string, versions []version, err error) {
+	rows, err := q.Query(`
+		SELECT entry_id, until, size
+		FROM (
+			SELECT * FROM (
+				SELECT entry_id, 0 AS until, deleted_at AS at, size
+				FROM trash_sizes
+				WHERE owner_id = $1
+				ORDER BY deleted_at, entry_id
+				LIMIT $2) a
+			UNION ALL
+			SELECT * FROM (
+				SELECT entry_id, until, until AS at, size
+				FROM past
+				WHERE owner_id = $1 AND size > 0
+				ORDER BY until
+				LIMIT $2) b) k
+		ORDER BY at
+		LIMIT $2`, userID, limit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for the oldest bytes that are kept of an account: %w", err)
+	}
+	defer rows.Close()
+	for bytes > 0 && rows.Next() {
+		var v version
+		if err := rows.Scan(&v.entry, &v.until, &v.size); err != nil {
+			return nil, nil, fmt.Errorf("look for the oldest bytes that are kept of an account: %w", err)
+		}
+		bytes -= v.size
+		if v.until == 0 {
+			entries = append(entries, v.entry)
+		} else {
+			versions = append(versions, v)
+		}
+	}
+	return entries, versions, rows.Err()
+}
+
+// handOverVersions gives the versions of an account to another, and returns their bytes.
+func handOverVersions(tx *db.Tx, from, to string) (kept int64, err error) {
+	err = tx.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM past WHERE owner_id = $1", from).Scan(&kept)
+	if err == nil {
+		_, err = tx.Exec("UPDATE past SET owner_id = $1 WHERE owner_id = $2", to, from)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("hand over the versions of files: %w", err)
+	}
+	return kept, nil
+}

@@ -1,0 +1,321 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/crash"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+)
+
+// When the content of a file is replaced, the former content stays as a version for as long as an
+// entry stays in the trash: a row of the table past takes over the reference to its object. Its
+// bytes are counted as kept of the owner (quota.Kept), and never refuse an upload: a version that
+// is larger than the bound is not kept, and the sweep removes the oldest ones above it. Versions
+// belong to the file: they go with it into the trash and come back with it, and end with its
+// deletion for good. docs/adr/0015-versions.md.
+
+// maxVersions is the maximal number of versions of a file.
+const maxVersions = 100
+
+// versionSchema is the first version of the schema with versions.
+const versionSchema = 21
+
+// Version is content that a file had.
+type Version struct {
+	Since, Until   int64 // ms; Until is its id among the versions of the file
+	Size           int64 // bytes
+	MimeType       string
+	SHA256         string // hexadecimal; "" when it is not known yet
+	ReplacedBy     string // account that replaced it, "" for a visitor
+	ReplacedByName string // "" for a deleted account
+	ExpiresAt      int64  // ms
+}
+
+// supersede ends the time of the content of a file, before, which is replaced by that of after:
+// the content becomes a version, or is released.
+func (t *Tree) supersede(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) error {
+	kept, err := t.keepVersion(tx, v, a, before, after)
+	if err != nil || kept {
+		return err
+	}
+	return t.Objects.Release(tx, before.object, before.owner)
+}
+
+// keepVersion makes the content of a file a version, which takes over the reference to the object.
+// It reports false for content that is not kept: without a trash, beside a replica that knows no
+// versions, above the bound of the owner, and when the new content is the same.
+func (t *Tree) keepVersion(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) (bool, error) {
+	if v.trash.Days == 0 {
+		return false, nil
+	}
+	if err := CheckVersions(t.DB, tx); fault.Is(err, fault.Conflict) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if same, err := sameContent(tx, before.object, after.object); same || err != nil {
+		return false, err
+	}
+	bound, err := quota.KeptOf(tx, before.owner)
+	if err != nil || bound.Max != quota.Unlimited && before.size > bound.Max {
+		return false, err
+	}
+	oldest, err := deleteVersionsBeyond(tx, before.id, maxVersions-1)
+	if err != nil {
+		return false, err
+	}
+	if err := t.dropped(tx, oldest); err != nil {
+		return false, err
+	}
+	byKey := ""
+	if a.Key != nil {
+		byKey = a.Key.ID
+	}
+	if err := insertVersion(tx, before, t.nowMs(), a.UserID, byKey); err != nil {
+		return false, err
+	}
+	return true, quota.AddKept(tx, before.owner, before.size)
+}
+
+// CheckVersions refuses to use versions while a replica runs that knows none. Fault: Conflict.
+func CheckVersions(d *db.DB, tx *db.Tx) error {
+	err := d.RequireSchema(tx, versionSchema)
+	if errors.Is(err, db.ErrOlderReplica) {
+		return fault.New(fault.Conflict, "Versions can be used when all servers have been upgraded.").WithCause(err)
+	}
+	return err
+}
+
+// dropped releases the objects of versions that were deleted, and subtracts their bytes.
+func (t *Tree) dropped(tx *db.Tx, gone []version) error {
+	freed := map[string]int64{}
+	for _, v := range gone {
+		if err := t.Objects.Release(tx, v.object, v.owner); err != nil {
+			return err
+		}
+		if v.size > 0 {
+			freed[v.owner] += v.size
+		}
+	}
+	return subtractKept(tx, freed)
+}
+
+// dropVersionsOf deletes all versions of files.
+func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
+	gone, err := deleteVersionsOf(tx, entries)
+	if err != nil {
+		return err
+	}
+	return t.dropped(tx, gone)
+}
+
+// dropVersions deletes versions; those that do not exist any more are left out.
+func (t *Tree) dropVersions(tx *db.Tx, versions []version) error {
+	for _, v := range versions {
+		gone, err := deleteVersion(tx, v.entry, v.until)
+		if err != nil {
+			return err
+		}
+		if err := t.dropped(tx, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropVersionsOf deletes all versions of a file that does not exist. For fsck.
+func (t *Tree) DropVersionsOf(tx *db.Tx, id string) error { return t.dropVersionsOf(tx, []string{id}) }
+
+// Versions lists the versions of a file, newest first, at most 100. It needs the permission to
+// read. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.
+func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Version, error) {
+	n, v, err := t.lookUp(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.allow(a, n.existingTarget(a), access.Read); err != nil {
+		return nil, err
+	}
+	if n.folder {
+		return nil, noVersions()
+	}
+	found, err := versionsOf(t.DB.Read(ctx), id, nil)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Version, len(found))
+	for i := range found {
+		list[i] = found[i].view(v.trash)
+	}
+	return list, nil
+}
+
+func (v *version) view(s TrashSettings) Version {
+	return Version{Since: v.since, Until: v.until, Size: v.size, MimeType: v.mimeType, SHA256: v.sha256,
+		ReplacedBy: v.byUser, ReplacedByName: v.byName, ExpiresAt: v.until + s.lifetime()}
+}
+
+// VersionFor decides whether the actor may download a version of the file, as ContentFor does for
+// its present content. Faults: those of ContentFor, NotFound for the version.
+func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64) (Content, error) {
+	c, err := f.ContentFor(a)
+	if err != nil {
+		return Content{}, err
+	}
+	found, err := versionsOf(f.tree.DB.Read(ctx), f.node.id, &until)
+	if err != nil {
+		return Content{}, err
+	}
+	if len(found) == 0 {
+		return Content{}, noVersion()
+	}
+	v := found[0]
+	at := c.contentHandle
+	at.provider, at.key, at.size = v.provider, v.key, v.size
+	c.Entry.Size, c.Entry.MimeType = v.size, v.mimeType
+	c.ID, c.ETag, c.Modified, c.Public = v.content, etag(v.content), time.UnixMilli(v.since), false
+	c.Open, c.contentHandle = at.open, at
+	return c, nil
+}
+
+// RestoreVersion gives a file the content of one of its versions; the present content becomes a
+// version. It needs the permission to update the file, and charges its owner the difference.
+// Faults: NotFound, Forbidden, PasswordRequired, Locked, QuotaExceeded, Conflict for a version in
+// another provider than that of the file.
+func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, until int64) (e Entry, err error) {
+	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		if err := t.checkActive(tx, a); err != nil {
+			return err
+		}
+		var n node
+		v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
+			n, version, err = v.findID(tx, id)
+			return version, err
+		})
+		if err != nil {
+			return err
+		}
+		if !n.exists() {
+			return noEntry()
+		}
+		target := n.existingTarget(a)
+		if err := v.allow(a, target, access.Update); err != nil {
+			return err
+		}
+		if n.folder {
+			return noVersions()
+		}
+		if err := t.checkUnlocked(tx, a, n.trail); err != nil {
+			return err
+		}
+		found, err := versionsOf(tx, id, &until)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return noVersion()
+		}
+		if found[0].provider != n.mount.ProviderID {
+			return fault.New(fault.Conflict,
+				"This version is in another storage provider. Download it, and upload it again.")
+		}
+		e, err = t.restoreVersion(tx, v, a, &n, &found[0])
+		return err
+	})
+	if err != nil {
+		return Entry{}, err
+	}
+	crash.Point("version.restored")
+	return e, nil
+}
+
+func (t *Tree) restoreVersion(tx *db.Tx, v *ruleset, a access.Actor, n *node, old *version) (Entry, error) {
+	before := n.row
+	if done, err := t.lockOwner(tx, &before); err != nil || !done {
+		if err == nil {
+			err = retryTransaction()
+		}
+		return Entry{}, err
+	}
+	after := before
+	after.size, after.mimeType, after.object, after.content, after.updated = old.size, old.mimeType, old.object,
+		old.content, t.nowMs()
+	more := refIncrements{}
+	more.add(&after)
+	if err := more.apply(tx); err != nil {
+		return Entry{}, err
+	}
+	changed, err := updateContent(tx, &after, &before)
+	if err == nil && !changed {
+		err = retryTransaction()
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := t.supersede(tx, v, a, &before, &after); err != nil {
+		return Entry{}, err
+	}
+	if err := quota.Charge(tx, after.owner, after.size-before.size, 0); err != nil {
+		return Entry{}, err
+	}
+	return v.entry(a, &after, n.existingTarget(a)), nil
+}
+
+// DropVersion deletes a version of a file, for the owner of the file and for administrators, who
+// need the permission to delete it. Faults: NotFound, Forbidden, PasswordRequired, Locked.
+func (t *Tree) DropVersion(ctx context.Context, a access.Actor, id string, until int64) error {
+	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		var n node
+		v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
+			n, version, err = v.findID(tx, id)
+			return version, err
+		})
+		if err != nil {
+			return err
+		}
+		if !n.exists() {
+			return noEntry()
+		}
+		if err := v.allow(a, n.existingTarget(a), access.Delete); err != nil {
+			return err
+		}
+		if err := checkForGood(a, n.owner); err != nil {
+			return err
+		}
+		gone, err := deleteVersion(tx, id, until)
+		if err != nil {
+			return err
+		}
+		if len(gone) == 0 {
+			return noVersion()
+		}
+		return t.dropped(tx, gone)
+	})
+}
+
+// sweepVersions deletes the versions whose time is over.
+func (t *Tree) sweepVersions(ctx context.Context, ended int64) error {
+	for {
+		n := 0
+		err := t.DB.Write(ctx, func(tx *db.Tx) error {
+			gone, err := deleteVersionsBefore(tx, ended, trashPiece)
+			if err != nil {
+				return err
+			}
+			n = len(gone)
+			return t.dropped(tx, gone)
+		})
+		if err != nil || n < trashPiece {
+			return err
+		}
+	}
+}
+
+func noVersion() error { return fault.New(fault.NotFound, "There is no such version of this file.") }
+
+func noVersions() error { return fault.New(fault.NotFound, "Only files have versions.") }
