@@ -40,7 +40,7 @@ test("a picture of another origin is not shown: its server would learn who looks
 });
 
 test("an entry with a cover of another origin looks as one without a cover", () => {
-  const image = { id: "1", type: "file", mimeType: "image/png", hasPassword: false } as Entry;
+  const image = { id: "1", type: "file", mimeType: "image/png", hasPassword: false, updatedAt: 5 } as Entry;
   const folder = { id: "2", type: "folder" } as Entry;
   for (const coverUrl of own) {
     expect(pictureOf(account, { ...folder, coverUrl }, 160)).toBe(coverUrl);
@@ -48,7 +48,7 @@ test("an entry with a cover of another origin looks as one without a cover", () 
   }
   for (const coverUrl of foreign) {
     expect(pictureOf(account, { ...folder, coverUrl }, 160)).toBe("");
-    expect(pictureOf(account, { ...image, coverUrl }, 320)).toBe("/api/files/1/thumbnail?size=320");
+    expect(pictureOf(account, { ...image, coverUrl }, 320)).toBe("/api/files/1/thumbnail?size=320&changed=5");
   }
 });
 

@@ -39,6 +39,9 @@ function tree(wanted: Wanted, at: "/api/files" | "/api/public/files", split: boo
   };
 }
 
+/** The server ignores `changed`, which makes the page load the thumbnail again after a change. */
 function thumbnail(entry: Entry, size: PictureSize): string {
-  return isImage(entry) && !entry.hasPassword ? `/api/files/${entry.id}/thumbnail?size=${size}` : "";
+  return isImage(entry) && !entry.hasPassword
+    ? `/api/files/${entry.id}/thumbnail?size=${size}&changed=${entry.updatedAt}`
+    : "";
 }
