@@ -14,11 +14,12 @@ var tablesChangedByGet = map[string][]string{
 	"/api/auth/verify-email": {"users", "mailed_tokens"}, // a link in a mail can only be followed by GET
 	"/api/auth/verify":       {"users", "mailed_tokens"},
 	// each answer is a new address, which changes no visible state
-	"/api/files/{id}/download":      {"download_tokens"},
-	"/api/files/{id}/copy-links":    {"download_tokens"},           // the gateway's address, where the store signs none
-	"/api/gateway/download/{token}": {"download_tokens", "shares"}, // works once, and counts a download of the share
-	"/api/shares/{id}":              {"shares"},                    // counts a view
-	"/api/shares/{id}/download":     {"download_tokens"},
+	"/api/files/{id}/download":                  {"download_tokens"},
+	"/api/files/{id}/versions/{until}/download": {"download_tokens"},
+	"/api/files/{id}/copy-links":                {"download_tokens"},           // the gateway's address, where the store signs none
+	"/api/gateway/download/{token}":             {"download_tokens", "shares"}, // works once, and counts a download of the share
+	"/api/shares/{id}":                          {"shares"},                    // counts a view
+	"/api/shares/{id}/download":                 {"download_tokens"},
 }
 
 // GET and HEAD change only the tables listed above, at every route, also at routes for writes.

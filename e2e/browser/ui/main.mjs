@@ -59,6 +59,7 @@ import * as stores from './stores.mjs'
 import * as thumbs from './thumbs.mjs'
 import * as trash from './trash.mjs'
 import * as uploadfaults from './uploadfaults.mjs'
+import * as versions from './versions.mjs'
 import * as whole from './whole.mjs'
 import * as widths from './widths.mjs'
 
@@ -100,6 +101,7 @@ const suites = {
     shares,
     guests,
     trash,
+    versions,
     free,
     keys,
     settings,

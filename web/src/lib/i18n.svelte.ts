@@ -16,6 +16,7 @@ import type { shares } from "../messages/zh-CN/shares";
 import type { stores } from "../messages/zh-CN/stores";
 import type { trash } from "../messages/zh-CN/trash";
 import type { ui } from "../messages/zh-CN/ui";
+import type { versions } from "../messages/zh-CN/versions";
 import type { viewer } from "../messages/zh-CN/viewer";
 import type { welcome } from "../messages/zh-CN/welcome";
 
@@ -36,6 +37,7 @@ interface LaterMessages {
   stores: typeof stores;
   trash: typeof trash;
   ui: typeof ui;
+  versions: typeof versions;
   viewer: typeof viewer;
   welcome: typeof welcome;
 }
@@ -65,6 +67,10 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   stores: { "zh-CN": () => import("../messages/zh-CN/stores"), "en-US": () => import("../messages/en-US/stores") },
   trash: { "zh-CN": () => import("../messages/zh-CN/trash"), "en-US": () => import("../messages/en-US/trash") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
+  versions: {
+    "zh-CN": () => import("../messages/zh-CN/versions"),
+    "en-US": () => import("../messages/en-US/versions"),
+  },
   viewer: { "zh-CN": () => import("../messages/zh-CN/viewer"), "en-US": () => import("../messages/en-US/viewer") },
   welcome: { "zh-CN": () => import("../messages/zh-CN/welcome"), "en-US": () => import("../messages/en-US/welcome") },
 };

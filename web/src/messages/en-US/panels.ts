@@ -144,5 +144,6 @@ export const panels: typeof zh = {
     },
     links: "Links",
     shares: "Shares",
+    versions: "Versions",
   },
 };

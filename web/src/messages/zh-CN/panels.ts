@@ -144,5 +144,6 @@ export const panels = {
     } as Record<string, string>,
     links: "链接",
     shares: "分享",
+    versions: "历史版本",
   },
 };
