@@ -83,6 +83,64 @@ func TestAdminCommands(t *testing.T) {
 	}
 }
 
+// Beside a running server, the operator finds a deleted folder, restores it and empties the trash.
+func TestTrashCommands(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.start(t)
+	mallow := login(t, "mallow", passwordIn(t, s.mustRun(t, "admin", "create", "mallow", "--role", "user")), p.url)
+	var made struct{ File struct{ ID string } }
+	mallow.do(t, "POST", "/api/files/folder", object{"path": "/home/mallow", "name": "my trip"}).data(t, 201, &made)
+	id := made.File.ID
+	list := func(user, want string) {
+		t.Helper()
+		lines := strings.Split(strings.TrimSpace(s.mustRun(t, "trash", "list", user)), "\n")
+		if !strings.HasPrefix(lines[0], "ID ") {
+			t.Errorf("trash list %s has no heading: %q", user, lines)
+		}
+		got := strings.Join(lines[1:], "\n")
+		if want == "" && got != "" || want != "" && (!strings.HasPrefix(got, id) || !strings.HasSuffix(got, want)) {
+			t.Errorf("trash list %s:\n%s\nwant %q", user, got, want)
+		}
+	}
+	toTrash := func() {
+		t.Helper()
+		mallow.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
+	}
+	list("mallow", "")
+	toTrash()
+	list("mallow", `"/home/mallow/my trip/"`)
+	list("admin", "")
+	for _, args := range [][]string{{"list", "nobody"}, {"restore", "mallow", "unknown"},
+		{"restore", "mallow", id, "--to", "/home/mallow/none"}, {"empty", "nobody"}} {
+		if _, stderr, code := s.run(t, append([]string{"trash"}, args...)...); code != 1 || stderr == "" {
+			t.Errorf("larder trash %v: exit code %d, stderr %q; want 1 and a sentence", args, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"restore", "mallow"}, {"restore", "mallow", id, "--to", "no path"}, {"list"}} {
+		if _, stderr, code := s.run(t, append([]string{"trash"}, args...)...); code != 2 || stderr == "" {
+			t.Errorf("larder trash %v: exit code %d, stderr %q; want 2 and a sentence", args, code, stderr)
+		}
+	}
+	if out := s.mustRun(t, "trash", "restore", "mallow", id); !strings.Contains(out, `"/home/mallow/my trip"`) {
+		t.Errorf("trash restore printed %q", out)
+	}
+	mallow.do(t, "GET", "/api/files/"+id, nil).want(t, 200)
+	list("mallow", "")
+	mallow.do(t, "POST", "/api/files/folder", object{"path": "/home/mallow", "name": "other"}).want(t, 201)
+	toTrash()
+	if out := s.mustRun(t, "trash", "restore", "mallow", id, "--to", "/home/mallow/other"); !strings.Contains(out,
+		`"/home/mallow/other/my trip"`) {
+		t.Errorf("trash restore --to printed %q", out)
+	}
+	toTrash()
+	s.mustRun(t, "trash", "empty", "mallow")
+	list("mallow", "")
+	if _, _, code := s.run(t, "trash", "restore", "mallow", id); code != 1 {
+		t.Errorf("after emptying, a restore has exit code %d, want 1", code)
+	}
+}
+
 // While the captcha service cannot be reached, no one can sign in. The command disables the captcha
 // on a running server at once and leaves the other settings unchanged.
 func TestDisableCaptcha(t *testing.T) {

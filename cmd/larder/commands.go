@@ -78,11 +78,7 @@ func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet
 		return nil, nil, err
 	}
 	if len(words) != number {
-		expected := "one name is"
-		if number == 0 {
-			expected = "no name is"
-		}
-		return nil, nil, fmt.Errorf("larder: %s expected, got %q: %w", expected, words, errUsage)
+		return nil, nil, fmt.Errorf("larder: got %d names instead of %d, %q: %w", len(words), number, words, errUsage)
 	}
 	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
 		return nil, nil, fmt.Errorf("there is no database in %s: start `larder serve` with it once", cfg.DataDir)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"larder/internal/config"
@@ -26,6 +27,9 @@ const usage = `Larder: image hosting and file storage.
   larder admin disable-captcha                    switch the bot check off when it keeps people from signing in
   larder key create USER [--for picgo|sharex|curl|webdav]
                                                   create an API key and print it, with the configuration of a client
+  larder trash list USER                          list the trash of an account, with the id of each entry
+  larder trash restore USER ID [--to FOLDER]      bring an entry back from the trash, with the rights of the account
+  larder trash empty USER                         delete everything in the trash of an account for good
   larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting,trash]
                                                   compare the database with the stores and report problems
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
@@ -71,6 +75,17 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 // errUsage marks an invalid command line.
 var errUsage = errors.New("see `larder help`")
 
+// twoWordCommands holds the commands whose names have two words.
+var twoWordCommands = map[string]func(ctx context.Context, args, environ []string, out, errs io.Writer) error{
+	"admin create":          adminCreate,
+	"admin reset-password":  adminResetPassword,
+	"admin disable-captcha": adminDisableCaptcha,
+	"key create":            keyCreate,
+	"trash list":            trashList,
+	"trash restore":         trashRestore,
+	"trash empty":           trashEmpty,
+}
+
 func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	command := args
 	if len(command) > 2 {
@@ -95,14 +110,9 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return takeBackup(ctx, args[1:], environ, out, errs)
 	case args[0] == "restore":
 		return restore(ctx, args[1:], environ, out, errs)
-	case len(command) == 2 && command[0] == "admin" && command[1] == "create":
-		return adminCreate(ctx, args[2:], environ, out, errs)
-	case len(command) == 2 && command[0] == "admin" && command[1] == "reset-password":
-		return adminResetPassword(ctx, args[2:], environ, out, errs)
-	case len(command) == 2 && command[0] == "admin" && command[1] == "disable-captcha":
-		return adminDisableCaptcha(ctx, args[2:], environ, out, errs)
-	case len(command) == 2 && command[0] == "key" && command[1] == "create":
-		return keyCreate(ctx, args[2:], environ, out, errs)
+	}
+	if run := twoWordCommands[strings.Join(command, " ")]; run != nil {
+		return run(ctx, args[2:], environ, out, errs)
 	}
 	return fmt.Errorf("larder: unknown command %q: %w", command, errUsage)
 }

@@ -14,7 +14,7 @@ import (
 // RestoreOptions say where an entry of the trash comes back.
 type RestoreOptions struct {
 	Target   *vpath.Path // an existing folder; nil for the folder that it was in
-	Conflict Conflict    // what happens when the name is taken: Rename, Replace or Fail
+	Conflict Conflict    // what happens when the name is taken
 }
 
 // Restored is the outcome of a restore.
