@@ -61,6 +61,9 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		if len(inside) < entriesPerPiece { // the folders are empty now
+			if err := deletePlacesOf(tx, found); err != nil {
+				return err
+			}
 			return deleteFolders(tx, found)
 		}
 		return nil
@@ -83,8 +86,8 @@ func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	return t.releaseFiles(tx, ids, gone)
 }
 
-// releaseFiles deletes the links, properties and versions of files and releases the objects of
-// those whose rows were deleted.
+// releaseFiles deletes the links, properties and history of files and releases the objects of those
+// whose rows were deleted.
 func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := deleteLinks(tx, ids); err != nil {
 		return err
@@ -92,7 +95,7 @@ func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := deleteProperties(tx, ids); err != nil {
 		return err
 	}
-	if err := t.dropVersionsOf(tx, ids); err != nil {
+	if err := t.forgetHistoryOf(tx, ids); err != nil {
 		return err
 	}
 	counts := map[string]int64{}

@@ -168,6 +168,16 @@ func (f *fixture) exec(query string, args ...any) {
 	})
 }
 
+// addReplica adds a running replica of a version of the schema.
+func (f *fixture) addReplica(schema int) {
+	f.t.Helper()
+	seen := "CAST(strftime('%s', 'now') AS BIGINT) * 1000"
+	if !f.db.Dialect().SingleWriter() {
+		seen = "CAST(EXTRACT(EPOCH FROM now()) AS BIGINT) * 1000"
+	}
+	f.exec("INSERT INTO replicas (id, version, schema, audit_schema, seen) VALUES ('old', '0.9', $1, 1, "+seen+")", schema)
+}
+
 // queryInt returns the only value that a query selects.
 func (f *fixture) queryInt(query string, args ...any) (n int64) {
 	f.t.Helper()

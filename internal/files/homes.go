@@ -118,6 +118,9 @@ func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	if err := t.Policies.MovePatterns(tx, n.path, n.path.Parent().Child(name)); err != nil {
 		return err
 	}
+	if err := recordPlace(tx, n.id, t.nowMs()); err != nil {
+		return err
+	}
 	return t.relocate(tx, &n.row, n.parent, name, t.nowMs())
 }
 

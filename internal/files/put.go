@@ -230,14 +230,7 @@ func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 	}
 	r := there
 	r.size, r.mimeType, r.object, r.content, r.updated = p.stored.Size, p.stored.MimeType, p.object, p.object, p.nowMs()
-	changed, err := updateContent(p.tx, &r, &there)
-	if err != nil {
-		return Entry{}, false, err
-	}
-	if !changed {
-		return Entry{}, false, nil
-	}
-	if err := p.supersede(p.tx, p.rules, p.actor, &there, &r); err != nil {
+	if changed, err := p.changeContent(p.tx, p.rules, p.actor, &there, &r); err != nil || !changed {
 		return Entry{}, false, err
 	}
 	if err := quota.Charge(p.tx, r.owner, r.size-there.size, 0); err != nil {

@@ -150,7 +150,7 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := deleteProperties(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
-	if err := t.dropVersionsOf(tx, []string{r.id}); err != nil {
+	if err := t.forgetHistoryOf(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
 	if err := t.Objects.Release(tx, gone.object, gone.owner); err != nil {

@@ -87,6 +87,9 @@ func (m *moveOperation) apply() error {
 	if err := m.deleteExisting(); err != nil {
 		return err
 	}
+	if err := recordPlace(m.tx, m.source.id, m.nowMs()); err != nil {
+		return err
+	}
 	return m.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated)
 }
 
@@ -165,7 +168,7 @@ func (m *moveOperation) replaceContentByMove() error {
 	if err := deleteLink(m.tx, m.source.id); err != nil {
 		return err
 	}
-	if err := m.dropVersionsOf(m.tx, []string{m.source.id}); err != nil {
+	if err := m.forgetHistoryOf(m.tx, []string{m.source.id}); err != nil {
 		return err
 	}
 	if err := moveProperties(m.tx, m.source.id, m.existing.id); err != nil {
@@ -186,15 +189,12 @@ func (m *moveOperation) replaceContentByMove() error {
 func (m *moveOperation) replaceContent() error {
 	r := m.existing
 	r.size, r.mimeType, r.object, r.updated = m.source.size, m.source.mimeType, m.source.object, m.nowMs()
-	changed, err := updateContent(m.tx, &r, &m.existing)
+	changed, err := m.changeContent(m.tx, m.rules, m.actor, &m.existing, &r)
 	if err != nil {
 		return err
 	}
 	if !changed {
 		return retryTransaction()
-	}
-	if err := m.supersede(m.tx, m.rules, m.actor, &m.existing, &r); err != nil {
-		return err
 	}
 	return quota.Charge(m.tx, m.existing.owner, r.size-m.existing.size, 0)
 }

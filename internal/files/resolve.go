@@ -26,6 +26,7 @@ type row struct {
 	title, color, cover, emoji *string
 	position                   *int64
 	created, updated           int64
+	contentSince               int64 // ms: it has this content from then; 0: from created
 
 	provider string
 	key      blob.Key

@@ -29,9 +29,11 @@ func retryTransaction() error {
 func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updated int64) error {
 	n, err := tx.Exec(`
 		UPDATE entries
-		SET parent_id = $1, name = $2, name_fold = $3, sort_key = $4, updated_at = $5
-		WHERE id = $6 AND parent_id = $7 AND name = $8`,
-		parent, string(name), vpath.Fold(string(name)), vpath.SortKey(string(name)), updated, r.id, r.parent, r.name)
+		SET parent_id = $1, name = $2, name_fold = $3, sort_key = $4, updated_at = $5,
+			place_since = `+laterThan("$6", "("+placeFrom+")")+`
+		WHERE id = $7 AND parent_id = $8 AND name = $9`,
+		parent, string(name), vpath.Fold(string(name)), vpath.SortKey(string(name)), updated, t.nowMs(), r.id, r.parent,
+		r.name)
 	if err != nil {
 		return fmt.Errorf("relocate entry: %w", err)
 	}

@@ -61,9 +61,9 @@ func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid:
 func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	n, err := tx.Exec(`
 		UPDATE entries
-		SET object_id = $1, size = $2, mime_type = $3, updated_at = $4
-		WHERE id = $5 AND parent_id = $6 AND name = $7 AND object_id = $8`,
-		r.object, r.size, r.mimeType, r.updated, before.id, before.parent, before.name, before.object)
+		SET object_id = $1, size = $2, mime_type = $3, updated_at = $4, content_since = $5
+		WHERE id = $6 AND parent_id = $7 AND name = $8 AND object_id = $9`,
+		r.object, r.size, r.mimeType, r.updated, r.contentSince, before.id, before.parent, before.name, before.object)
 	if err != nil {
 		return false, fmt.Errorf("replace content: %w", err)
 	}

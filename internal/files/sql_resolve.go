@@ -13,7 +13,7 @@ import (
 // entryColumns are the columns of a row, of entries as e and objects as o, in the order of
 // rowScan.columns.
 const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.object_id,
-	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, o.provider_id, o.key, COALESCE(o.content_id, o.id)`
+	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, e.content_since, o.provider_id, o.key, COALESCE(o.content_id, o.id)`
 
 const (
 	folderKind = 0
@@ -33,7 +33,8 @@ type rowScan struct {
 // columns returns the scan targets of entryColumns; call done afterwards.
 func (s *rowScan) columns() []any {
 	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.password, &s.objectID,
-		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.provider, &s.keyN, &s.content}
+		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.contentSince, &s.provider,
+		&s.keyN, &s.content}
 }
 
 func (s *rowScan) done() row {

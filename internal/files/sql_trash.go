@@ -9,15 +9,15 @@ import (
 	"larder/internal/vpath"
 )
 
-// moveFileTo gives a file that is still where r says another parent and name, and returns its size
-// and owner at that time.
-func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name) (gone row, err error) {
+// moveFileTo gives a file that is still where r says another parent and name now (ms), and returns
+// its size and owner at that time.
+func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name, now int64) (gone row, err error) {
 	err = tx.QueryRow(`
 		UPDATE entries
-		SET parent_id = $1, name = $2, name_fold = $3, sort_key = $4
-		WHERE id = $5 AND parent_id = $6 AND name = $7
+		SET parent_id = $1, name = $2, name_fold = $3, sort_key = $4, place_since = `+laterThan("$5", "("+placeFrom+")")+`
+		WHERE id = $6 AND parent_id = $7 AND name = $8
 		RETURNING size, owner_id`,
-		parent, string(name), vpath.Fold(string(name)), vpath.SortKey(string(name)), r.id, r.parent, r.name).
+		parent, string(name), vpath.Fold(string(name)), vpath.SortKey(string(name)), now, r.id, r.parent, r.name).
 		Scan(&gone.size, &gone.owner)
 	if errors.Is(err, db.ErrNoRows) {
 		return row{}, retryTransaction()

@@ -2,6 +2,7 @@ package files
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"larder/internal/blob"
@@ -11,8 +12,9 @@ import (
 // version is content that a file had: a row of the table past.
 type version struct {
 	entry        string
-	since, until int64 // ms
-	size         int64 // bytes
+	parent       string // folder at its end; only of a deleted version
+	since, until int64  // ms
+	size         int64  // bytes
 	mimeType     string
 	owner        string
 	object       string
@@ -36,19 +38,14 @@ func sameContent(tx *db.Tx, a, b string) (same bool, err error) {
 	return same || a == b, nil
 }
 
-// insertVersion records the content of a file until now (ms), from the end of the version before or
-// the creation of the file. The times of a file never go back, even when the clock does.
-func insertVersion(tx *db.Tx, r *row, now int64, byUser, byKey string) error {
+// insertVersion records the content of a file until a time (ms).
+func insertVersion(tx *db.Tx, r *row, until int64, byUser, byKey string) error {
 	_, err := tx.Exec(`
 		INSERT INTO past (entry_id, since, until, parent_id, name, size, mime_type, owner_id, object_id, op, by_user,
 			by_key)
-		SELECT $1, s.since,
-			CASE WHEN s.since < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE s.since + 1 END,
-			$3, $4, $5, $6, $7, $8, 'replace', $9, $10
-		FROM (
-			SELECT COALESCE((SELECT MAX(until) FROM past WHERE entry_id = $1), CAST($11 AS BIGINT)) AS since) s`,
-		r.id, now, r.parent, r.name, r.size, r.mimeType, r.owner, r.object, nullable(byUser), nullable(byKey),
-		r.created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'replace', $10, $11)`,
+		r.id, r.contentFrom(), until, r.parent, r.name, r.size, r.mimeType, r.owner, r.object, nullable(byUser),
+		nullable(byKey))
 	if err != nil {
 		return fmt.Errorf("keep a version of a file: %w", err)
 	}
@@ -56,7 +53,7 @@ func insertVersion(tx *db.Tx, r *row, now int64, byUser, byKey string) error {
 }
 
 // droppedColumns are the columns of a version that is deleted, in the order of scanDropped.
-const droppedColumns = " RETURNING object_id, owner_id, size"
+const droppedColumns = " RETURNING object_id, owner_id, size, parent_id, until"
 
 func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
 	if err != nil {
@@ -65,7 +62,7 @@ func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
 	defer rows.Close()
 	for rows.Next() {
 		var v version
-		if err := rows.Scan(&v.object, &v.owner, &v.size); err != nil {
+		if err := rows.Scan(&v.object, &v.owner, &v.size, &v.parent, &v.until); err != nil {
 			return nil, err
 		}
 		gone = append(gone, v)
@@ -187,6 +184,19 @@ func oldestKept(q db.Querier, userID string, bytes int64, limit int) (entries []
 		}
 	}
 	return entries, versions, rows.Err()
+}
+
+// versionAt returns the end of the version that a file had at a time (ms), 0 for none.
+func versionAt(q db.Querier, entry string, at int64) (until int64, err error) {
+	err = q.QueryRow("SELECT until FROM past WHERE entry_id = $1 AND since <= $2 AND until > $2", entry, at).
+		Scan(&until)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for a version of a file: %w", err)
+	}
+	return until, nil
 }
 
 // handOverVersions gives the versions of an account to another, and returns their bytes.

@@ -130,6 +130,9 @@ func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReaso
 // takeOut moves an entry below the root of the trash, and returns what each account has in it. For
 // a file it locks the quota first, in the same order as uploads.
 func (t *Tree) takeOut(tx *db.Tx, r *row) ([]ownerTotals, error) {
+	if err := recordPlace(tx, r.id, t.nowMs()); err != nil {
+		return nil, err
+	}
 	if r.folder {
 		_, sums, err := sumBelow(tx, r.id)
 		if err != nil {
@@ -140,7 +143,7 @@ func (t *Tree) takeOut(tx *db.Tx, r *row) ([]ownerTotals, error) {
 	if err := quota.Lock(tx, r.owner); err != nil {
 		return nil, err
 	}
-	gone, err := moveFileTo(tx, r, trashRoot, hiddenName(r.id))
+	gone, err := moveFileTo(tx, r, trashRoot, hiddenName(r.id), t.nowMs())
 	if err != nil {
 		return nil, err
 	}

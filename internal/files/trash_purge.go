@@ -160,6 +160,9 @@ func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
 	if err := t.releaseFiles(tx, fileIDs, files); err != nil {
 		return 0, err
 	}
+	if err := deletePlacesOf(tx, gone); err != nil {
+		return 0, err
+	}
 	gone = append(gone, fileIDs...)
 	return len(gone), forgetTrashed(tx, gone)
 }
@@ -186,6 +189,9 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 		return fmt.Errorf("purge the trash: %w", err)
 	}
 	if err := t.sweepVersions(ctx, ended); err != nil {
+		return err
+	}
+	if err := t.keepHistory(ctx, settings, ended); err != nil {
 		return err
 	}
 	for after := ""; ; {
@@ -227,7 +233,7 @@ func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 		if err != nil || len(entries)+len(versions) == 0 {
 			return err
 		}
-		if _, err := t.purgePiece(ctx, entries); err != nil {
+		if err := t.purgeEarly(ctx, entries); err != nil {
 			return err
 		}
 		err = t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, versions) })
@@ -235,6 +241,21 @@ func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 			return err
 		}
 	}
+}
+
+// purgeEarly purges entries before their time, which leaves gaps in the history.
+func (t *Tree) purgeEarly(ctx context.Context, ids []string) error {
+	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
+		if err := addGapsOf(tx, ids); err != nil {
+			return err
+		}
+		_, err := t.purge(tx, ids)
+		return err
+	})
+	if err == nil && len(ids) > 0 {
+		crash.Point("trash.purged")
+	}
+	return err
 }
 
 // RecordTrashed records an entry in the trash that has no record, so that it can be restored to

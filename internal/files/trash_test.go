@@ -541,11 +541,7 @@ func TestReplacedEntryGoesToTheTrash(t *testing.T) {
 func TestTrashWaitsForOlderReplicas(t *testing.T) {
 	eachTrashFixture(t, func(t *testing.T, h *fixture) {
 		id := h.mustUpload(h.ann, "/home/ann/f", "1").ID
-		seen := "CAST(strftime('%s', 'now') AS BIGINT) * 1000"
-		if !h.db.Dialect().SingleWriter() {
-			seen = "CAST(EXTRACT(EPOCH FROM now()) AS BIGINT) * 1000"
-		}
-		h.exec("INSERT INTO replicas (id, version, schema, audit_schema, seen) VALUES ('old', '0.9', 19, 1, " + seen + ")")
+		h.addReplica(19)
 		_, err := h.tree.DeleteTo(t.Context(), h.ann, id, files.ToTrash)
 		h.wantFault("beside an older replica", err, fault.Conflict)
 		h.exec("UPDATE replicas SET schema = 20")

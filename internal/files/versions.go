@@ -36,47 +36,72 @@ type Version struct {
 	ExpiresAt      int64  // ms
 }
 
-// supersede ends the time of the content of a file, before, which is replaced by that of after:
-// the content becomes a version, or is released.
-func (t *Tree) supersede(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) error {
-	kept, err := t.keepVersion(tx, v, a, before, after)
-	if err != nil || kept {
-		return err
+// changeContent gives a file, before, the content of after, unless it has changed meanwhile: then
+// it reports false. The former content becomes a version, or is released. It sets the time from
+// which the file has its content, which never goes back, even when the clock does.
+func (t *Tree) changeContent(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) (changed bool, err error) {
+	keep := v.trash.Days > 0
+	if keep {
+		same, err := sameContent(tx, before.object, after.object)
+		if err != nil {
+			return false, err
+		}
+		keep = !same
 	}
-	return t.Objects.Release(tx, before.object, before.owner)
+	after.contentSince = before.contentSince
+	if keep {
+		after.contentSince = max(t.nowMs(), before.contentFrom()+1)
+	}
+	if changed, err = updateContent(tx, after, before); err != nil || !changed {
+		return false, err
+	}
+	if keep {
+		if keep, err = t.keepVersion(tx, a, before, after.contentSince); err != nil {
+			return false, err
+		}
+	}
+	if !keep {
+		err = t.Objects.Release(tx, before.object, before.owner)
+	}
+	return true, err
 }
 
-// keepVersion makes the content of a file a version, which takes over the reference to the object.
-// It reports false for content that is not kept: without a trash, beside a replica that knows no
-// versions, above the bound of the owner, and when the new content is the same.
-func (t *Tree) keepVersion(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) (bool, error) {
-	if v.trash.Days == 0 {
-		return false, nil
+// contentFrom is the time from which a file has its content, ms.
+func (r *row) contentFrom() int64 {
+	if r.contentSince > 0 {
+		return r.contentSince
 	}
+	return r.created
+}
+
+// keepVersion makes the content that a file had until a time (ms) a version, which takes over the
+// reference to the object. It reports false for content that is not kept: beside a replica that
+// knows no versions, and above the bound of the owner.
+func (t *Tree) keepVersion(tx *db.Tx, a access.Actor, before *row, until int64) (bool, error) {
 	if err := CheckVersions(t.DB, tx); fault.Is(err, fault.Conflict) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	if same, err := sameContent(tx, before.object, after.object); same || err != nil {
+	bound, err := quota.KeptOf(tx, before.owner)
+	if err != nil {
 		return false, err
 	}
-	bound, err := quota.KeptOf(tx, before.owner)
-	if err != nil || bound.Max != quota.Unlimited && before.size > bound.Max {
-		return false, err
+	if bound.Max != quota.Unlimited && before.size > bound.Max {
+		return false, addGap(tx, before.parent, until)
 	}
 	oldest, err := deleteVersionsBeyond(tx, before.id, maxVersions-1)
 	if err != nil {
 		return false, err
 	}
-	if err := t.dropped(tx, oldest); err != nil {
+	if err := t.droppedEarly(tx, oldest); err != nil {
 		return false, err
 	}
 	byKey := ""
 	if a.Key != nil {
 		byKey = a.Key.ID
 	}
-	if err := insertVersion(tx, before, t.nowMs(), a.UserID, byKey); err != nil {
+	if err := insertVersion(tx, before, until, a.UserID, byKey); err != nil {
 		return false, err
 	}
 	return true, quota.AddKept(tx, before.owner, before.size)
@@ -105,6 +130,14 @@ func (t *Tree) dropped(tx *db.Tx, gone []version) error {
 	return subtractKept(tx, freed)
 }
 
+// forgetHistoryOf deletes the versions and the former places of files that are deleted for good.
+func (t *Tree) forgetHistoryOf(tx *db.Tx, files []string) error {
+	if err := deletePlacesOf(tx, files); err != nil {
+		return err
+	}
+	return t.dropVersionsOf(tx, files)
+}
+
 // dropVersionsOf deletes all versions of files.
 func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 	gone, err := deleteVersionsOf(tx, entries)
@@ -114,14 +147,25 @@ func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 	return t.dropped(tx, gone)
 }
 
-// dropVersions deletes versions; those that do not exist any more are left out.
+// droppedEarly is dropped for versions that end before their time, which leaves gaps in the
+// history.
+func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
+	for _, v := range gone {
+		if err := addGap(tx, v.parent, v.until); err != nil {
+			return err
+		}
+	}
+	return t.dropped(tx, gone)
+}
+
+// dropVersions deletes versions before their time; those that do not exist any more are left out.
 func (t *Tree) dropVersions(tx *db.Tx, versions []version) error {
 	for _, v := range versions {
 		gone, err := deleteVersion(tx, v.entry, v.until)
 		if err != nil {
 			return err
 		}
-		if err := t.dropped(tx, gone); err != nil {
+		if err := t.droppedEarly(tx, gone); err != nil {
 			return err
 		}
 	}
@@ -181,6 +225,24 @@ func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64
 	c.ID, c.ETag, c.Modified, c.Public = v.content, etag(v.content), time.UnixMilli(v.since), false
 	c.Open, c.contentHandle = at.open, at
 	return c, nil
+}
+
+// ContentAt is ContentFor for the content that the file had at a time (ms). until is that of the
+// version, 0 for the present content. Faults: those of ContentFor, NotFound for content that is not
+// there any more.
+func (f *FoundEntry) ContentAt(ctx context.Context, a access.Actor, at int64) (c Content, until int64, err error) {
+	if c, err = f.ContentFor(a); err != nil || f.node.contentFrom() <= at {
+		return c, 0, err
+	}
+	until, err = versionAt(f.tree.DB.Read(ctx), f.node.id, at)
+	if err == nil && until == 0 {
+		err = noVersion()
+	}
+	if err != nil {
+		return Content{}, 0, err
+	}
+	c, err = f.VersionFor(ctx, a, until)
+	return c, until, err
 }
 
 // RestoreVersion gives a file the content of one of its versions; the present content becomes a
@@ -250,14 +312,11 @@ func (t *Tree) restoreVersion(tx *db.Tx, v *ruleset, a access.Actor, n *node, ol
 	if err := more.apply(tx); err != nil {
 		return Entry{}, err
 	}
-	changed, err := updateContent(tx, &after, &before)
+	changed, err := t.changeContent(tx, v, a, &before, &after)
 	if err == nil && !changed {
 		err = retryTransaction()
 	}
 	if err != nil {
-		return Entry{}, err
-	}
-	if err := t.supersede(tx, v, a, &before, &after); err != nil {
 		return Entry{}, err
 	}
 	if err := quota.Charge(tx, after.owner, after.size-before.size, 0); err != nil {

@@ -177,11 +177,7 @@ func TestContentThatIsNotKept(t *testing.T) {
 		w.wantVersions("after the sweep", w.ann, id, "123")
 		w.checkTrash("after the sweep", 2, 3, 0, 0)
 
-		seen := "CAST(strftime('%s', 'now') AS BIGINT) * 1000"
-		if !w.db.Dialect().SingleWriter() {
-			seen = "CAST(EXTRACT(EPOCH FROM now()) AS BIGINT) * 1000"
-		}
-		w.exec("INSERT INTO replicas (id, version, schema, audit_schema, seen) VALUES ('old', '0.9', 20, 1, " + seen + ")")
+		w.addReplica(20)
 		w.replace(w.ann, "/home/ann/a", "1")
 		w.wantVersions("beside an older replica", w.ann, id, "123")
 		w.exec("UPDATE replicas SET schema = 21")

@@ -1,0 +1,66 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+)
+
+// The history of an entry has two parts: its versions (the table past), and its former places (the
+// table former_places). When an entry leaves a folder, by a move, a new name or a deletion to the
+// trash, its place becomes a former one, for as long as an entry stays in the trash. A folder at an
+// earlier time is then the entries that have their place in it since then, and those that had it
+// then. An entry that is deleted for good is gone at all times. docs/adr/0016-history.md.
+
+// historySchema is the first version of the schema with former places.
+const historySchema = 22
+
+// keepHistory begins to record places once no replica runs that records none, and stops where the
+// trash is off. It forgets what is older than a time (ms).
+func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) error {
+	err := t.DB.Write(ctx, func(tx *db.Tx) error {
+		err := t.DB.RequireSchema(tx, historySchema)
+		switch {
+		case err != nil && !errors.Is(err, db.ErrOlderReplica):
+			return err
+		case err != nil || s.Days == 0:
+			return endHistory(tx)
+		}
+		return beginHistory(tx, t.nowMs())
+	})
+	if err != nil {
+		return fmt.Errorf("record the places of entries: %w", err)
+	}
+	for more := true; more; {
+		err := t.DB.Write(ctx, func(tx *db.Tx) (err error) {
+			more, err = forgetPlaces(tx, ended, trashPiece)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeSince is the time (ms) from which everything is known about a folder: places are
+// recorded, nothing is older than it may be, and nothing ended before its time. It is later than
+// now while no places are recorded.
+func (t *Tree) completeSince(q db.Querier, s TrashSettings, folder string) (int64, error) {
+	since, gap, err := historyOf(q, folder)
+	if err != nil {
+		return 0, err
+	}
+	now := t.nowMs()
+	if since == 0 || s.Days == 0 {
+		return now + 1, nil
+	}
+	return max(since, gap, now-s.lifetime()), nil
+}
+
+func noHistory() error {
+	return fault.New(fault.NotFound, "This folder did not exist at that time.")
+}

@@ -1,0 +1,299 @@
+package files
+
+import (
+	"context"
+	"slices"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/mount"
+	"larder/internal/vpath"
+)
+
+// PastQuery selects one page of a folder as it was at an earlier time.
+type PastQuery struct {
+	ListQuery        // without Search; Path is a present one
+	FolderID  string // instead of Path: a folder that may be in the trash now; "" for Path
+	At        int64  // ms
+}
+
+// PastState tells how an entry of an earlier time is now.
+type PastState string
+
+// The values.
+const (
+	PastSame    PastState = "same"    // where it was, with the content that it had
+	PastChanged PastState = "changed" // where it was, with other content
+	PastMoved   PastState = "moved"   // it has another name, or is in another folder
+	PastTrashed PastState = "trashed" // in the trash
+)
+
+// PastEntry is an entry as it was at an earlier time.
+type PastEntry struct {
+	Entry
+	State PastState
+}
+
+// PastListing is one page of a folder as it was.
+type PastListing struct {
+	Items         []PastEntry
+	Total         int // on all pages
+	Mount         mount.Mount
+	Folder        Entry // as it was
+	CompleteSince int64 // ms: everything is known about the folder from then
+}
+
+// pastPermissions are the most that anybody may do in an earlier time.
+const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
+
+// ListPast returns the entries that were in a folder at an earlier time, those in the trash now
+// included; entries that were deleted for good are left out. Names, paths and content are those of
+// that time, everything else is as it is now. The actor has to be allowed to read an entry at the
+// path that it had, by the present rules and passwords, and to see it where it is now: at its
+// present path, or in the trash. Nothing can be changed in an earlier time, so the permissions of
+// the entries are to read and to download at most.
+//
+// Faults: Invalid (also for a time in the future, and for one before CompleteSince), NotFound (no
+// such folder, a virtual one, or it did not exist at that time), Forbidden, PasswordRequired.
+func (t *Tree) ListPast(ctx context.Context, a access.Actor, q PastQuery) (PastListing, error) {
+	if err := q.check(); err != nil {
+		return PastListing{}, err
+	}
+	l, err := t.openPast(ctx, a, q)
+	if err != nil {
+		return PastListing{}, err
+	}
+	listing := PastListing{Mount: l.mount, Folder: l.pastEntry(&l.row, l.then), CompleteSince: l.completeSince}
+	order := sortOrder{key: q.Sort, desc: q.Order == "desc"}
+	if q.Sort == "" {
+		order = sortOrder{key: l.mount.SortBy, desc: l.mount.SortOrder == "desc"}
+	}
+	if order.names, err = t.nameOrderNow(ctx); err != nil {
+		return PastListing{}, err
+	}
+	skip := int64(min(q.Page, 1<<31)-1) * int64(q.Limit)
+	for _, kind := range []int{folderKind, fileKind} {
+		if q.Type == "file" && kind == folderKind || q.Type == "folder" && kind == fileKind {
+			continue
+		}
+		selection := pastSelection{folder: l.id, kind: kind, at: q.At}
+		err := selection.each(l.q, order, func(r *pastRow) {
+			e, shown := l.view(r)
+			if !shown {
+				return
+			}
+			if n := int64(listing.Total); n >= skip && n-skip < int64(q.Limit) {
+				listing.Items = append(listing.Items, e)
+			}
+			listing.Total++
+		})
+		if err != nil {
+			return PastListing{}, err
+		}
+	}
+	return listing, nil
+}
+
+// pastLister is one call of ListPast.
+type pastLister struct {
+	*entryViewer
+	row           // the folder
+	q             db.Querier
+	mount         mount.Mount         // at that time
+	then          access.Target       // of the folder at that time
+	now           *access.Target      // of the folder now; nil in the trash
+	left          map[string]presence // the entries that have left the folder, by id
+	completeSince int64               // ms
+}
+
+// presence is where an entry is now: at the path of the node, or in the trash, or nowhere.
+type presence struct {
+	node node   // does not exist for an entry that no path leads to
+	item string // id of the entry in the trash that it is, or is in; "" outside of the trash
+}
+
+// openPast looks up the folder now and then.
+func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*pastLister, error) {
+	l := &pastLister{q: t.DB.Read(ctx)}
+	var here presence
+	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
+		if q.FolderID != "" {
+			here, version, err = v.findPresence(l.q, q.FolderID)
+		} else {
+			here.node, version, err = v.find(l.q, q.Path)
+		}
+		return version, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if l.entryViewer, err = t.viewerOf(ctx, v, a); err != nil {
+		return nil, err
+	}
+	l.row = here.node.row
+	switch {
+	case !here.node.exists() || !here.node.folder:
+		return nil, noFolder()
+	case here.item == "":
+		now := here.node.existingTarget(a)
+		l.now, err = &now, l.authorize(now)
+	default:
+		_, err = trashedFor(l.q, a, here.item)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.completeSince, err = t.completeSince(l.q, v.trash, l.id); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.At > t.nowMs():
+		return nil, fault.InvalidField("at", "The time is in the future.")
+	case q.At < l.completeSince:
+		return nil, fault.InvalidField("at", "It is not known how the folder was at that time.")
+	}
+	then, err := v.findAt(l.q, l.id, q.At)
+	if err != nil {
+		return nil, err
+	}
+	l.mount, l.then = then.mount, then.existingTarget(a)
+	if err := l.authorize(l.then); err != nil {
+		return nil, err
+	}
+	return l, l.findLeft(q.At)
+}
+
+// authorize decides whether the actor may list the folder. Faults: Forbidden, PasswordRequired.
+func (l *pastLister) authorize(folder access.Target) error {
+	switch l.DecideListing(folder) {
+	case access.Allowed:
+		return nil
+	case access.NeedsPassword:
+		return fault.New(fault.PasswordRequired, "A password is required.")
+	}
+	return forbidden()
+}
+
+// findPresence looks up where an entry is now.
+func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version int64, err error) {
+	p.node, version, err = rs.findID(q, id)
+	if err != nil || p.node.exists() {
+		return p, version, err
+	}
+	c, err := climb(q, byEntry, id)
+	if err == nil && c.root == trashRoot && len(c.trail) > 1 {
+		p.node, p.item = node{row: c.row, trail: c.trail}, c.trail[1].id
+	}
+	return p, version, err
+}
+
+// findAt finds an entry at the path that it had at a time (ms). Its owner and the passwords on the
+// path are the present ones. Fault: NotFound when it had none.
+func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
+	n := node{row: row{id: id}}
+	var names []vpath.Name
+	for above := id; ; {
+		p, found, err := placeAt(q, above, at)
+		if err != nil {
+			return node{}, err
+		}
+		if !found {
+			return node{}, noHistory()
+		}
+		if above == id {
+			n.owner, n.folder = p.owner, p.folder
+		}
+		n.trail = slices.Insert(n.trail, 0, trailEntry{id: above, owner: p.owner, password: p.password})
+		if p.parent == "" {
+			break
+		}
+		names = slices.Insert(names, 0, vpath.Name(p.name))
+		above = p.parent
+	}
+	for _, m := range rs.mounts.ByRoot(n.trail[0].id) {
+		n.mount, n.path = m, m.Path
+		for _, name := range names {
+			n.path = n.path.Child(name)
+		}
+		if top, _ := rs.mounts.Resolve(n.path); top.ID == m.ID {
+			var version int64
+			return n, rs.addOuterTrail(q, &n, &version)
+		}
+	}
+	return node{}, noHistory()
+}
+
+// findLeft looks up where those entries are now that have left the folder since. It leaves out
+// entries that are deleted for good or in no mount, and those in the trash that the actor does not
+// see there.
+func (l *pastLister) findLeft(at int64) error {
+	ids, err := leftSince(l.q, l.id, at)
+	if err != nil {
+		return err
+	}
+	l.left = make(map[string]presence, len(ids))
+	for _, id := range ids {
+		here, _, err := l.findPresence(l.q, id)
+		if err == nil && here.item != "" {
+			_, err = trashedFor(l.q, l.Actor, here.item)
+		}
+		switch {
+		case fault.Is(err, fault.NotFound):
+		case err != nil:
+			return err
+		case here.node.exists():
+			l.left[id] = here
+		}
+	}
+	return nil
+}
+
+// view returns an entry as the actor sees it, and whether the actor sees it.
+func (l *pastLister) view(r *pastRow) (PastEntry, bool) {
+	then := childTarget(l.then, l.Actor, &r.row)
+	if over, _ := l.mounts.Resolve(then.Path); over.ID != l.mount.ID || !l.Shows(then, r.folder) {
+		return PastEntry{}, false
+	}
+	state, now := PastTrashed, l.now
+	if l.now != nil {
+		state = PastSame
+		target := childTarget(*l.now, l.Actor, &r.row)
+		now = &target
+	}
+	if r.left {
+		here, found := l.left[r.id]
+		switch {
+		case !found:
+			return PastEntry{}, false
+		case here.item != "":
+			state, now = PastTrashed, nil
+		default:
+			state = PastMoved
+			if here.node.parent == l.id && here.node.name == r.name {
+				state = PastSame
+			}
+			target := here.node.existingTarget(l.Actor)
+			now = &target
+		}
+	}
+	if state == PastSame && r.version != 0 {
+		state = PastChanged
+	}
+	e := PastEntry{Entry: l.pastEntry(&r.row, then), State: state}
+	if now != nil {
+		if !l.Shows(*now, r.folder) {
+			return PastEntry{}, false
+		}
+		e.Permissions &= l.policy.Allowed(l.Actor, *now)
+	}
+	return e, true
+}
+
+// pastEntry returns an entry at the path that it had.
+func (l *pastLister) pastEntry(r *row, then access.Target) Entry {
+	e := l.entry(l.Actor, r, then)
+	e.Public = false // only the present content is
+	e.Permissions &= pastPermissions
+	return e
+}

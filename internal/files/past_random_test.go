@@ -1,0 +1,233 @@
+package files_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// pastModel is what the tree below /home/ann was after each of a sequence of random changes.
+type pastModel struct {
+	*storesFixture
+	random   *rand.Rand
+	live     map[string]modelEntry // by id; the home is "home"
+	trashed  map[string][]string   // by id of the item: the ids in it, itself included
+	dead     map[string]bool       // ids of entries that are deleted for good
+	contents map[string]string     // by id, of files that exist or are in the trash
+	moments  []moment
+	made     int
+}
+
+type modelEntry struct {
+	parent, name, path, content string
+	folder                      bool
+}
+
+// moment is the tree at a time.
+type moment struct {
+	at   time.Time
+	live map[string]modelEntry
+}
+
+// readTree reads the tree from the service, since it names the entries that it makes and restores.
+func (m *pastModel) readTree() {
+	m.live = map[string]modelEntry{m.idAtPath("/home/ann"): {path: "/home/ann", folder: true}}
+	for open := []string{m.idAtPath("/home/ann")}; len(open) > 0; open = open[1:] {
+		folder := m.live[open[0]]
+		listing, err := m.tree.List(m.t.Context(), m.ann, files.ListQuery{Path: mustParsePath(folder.path), Page: 1,
+			Limit: 1000})
+		m.must(err)
+		for _, e := range listing.Items {
+			m.live[e.ID] = modelEntry{open[0], e.Name, folder.path + "/" + e.Name, m.contents[e.ID], e.Folder}
+			if e.Folder {
+				open = append(open, e.ID)
+			}
+		}
+	}
+}
+
+// below returns the ids of an entry and everything in it.
+func (m *pastModel) below(id string) []string {
+	ids := []string{id}
+	for i := 0; i < len(ids); i++ {
+		for child, e := range m.live {
+			if e.parent == ids[i] {
+				ids = append(ids, child)
+			}
+		}
+	}
+	return ids
+}
+
+func (m *pastModel) kill(ids []string) {
+	for _, id := range ids {
+		m.dead[id] = true
+	}
+}
+
+// pick returns the id of a random entry, "" when there is none.
+func (m *pastModel) pick(fits func(e modelEntry) bool) string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(m.live)) {
+		if fits(m.live[id]) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[m.random.IntN(len(ids))]
+}
+
+func isFolder(e modelEntry) bool { return e.folder }
+func isFile(e modelEntry) bool   { return !e.folder }
+func isInHome(e modelEntry) bool { return e.parent != "" }
+
+// change makes one random change. A change that the service refuses, such as a move to a name that
+// is taken, changes nothing.
+func (m *pastModel) change() {
+	m.made++
+	content := fmt.Sprint("content ", m.made*m.made)
+	name := string(rune('a' + m.random.IntN(6)))
+	folder := m.live[m.pick(isFolder)].path
+	entry, file := m.pick(isInHome), m.pick(isFile)
+	switch action := m.random.IntN(20); {
+	case action < 5:
+		if e, err := m.upload(m.ann, folder+"/"+name, content, files.Fail); m.allowRefusal(err) {
+			m.contents[e.ID] = content
+		}
+	case action < 7:
+		_, err := m.tree.CreateFolder(m.t.Context(), m.ann, mustParsePath(folder), mustParsePath("/"+name).Base())
+		m.allowRefusal(err)
+	case entry == "":
+	case action < 11:
+		m.allowRefusal(m.moveTo(m.ann, m.live[entry].path, folder+"/"+name, false))
+	case action < 14:
+		ids := m.below(entry)
+		m.toTrash(m.ann, m.live[entry].path)
+		m.trashed[entry] = ids
+	case action < 16 && len(m.trashed) > 0:
+		item := slices.Sorted(maps.Keys(m.trashed))[m.random.IntN(len(m.trashed))]
+		if _, err := m.restore(m.ann, item, files.RestoreOptions{Conflict: files.RenameNew}); m.allowRefusal(err) {
+			delete(m.trashed, item)
+		}
+	case action == 16:
+		_, _, err := m.tree.Delete(m.t.Context(), m.ann, entry)
+		m.must(err)
+		m.kill(m.below(entry))
+	case action == 17 && len(m.trashed) > 0:
+		item := slices.Sorted(maps.Keys(m.trashed))[m.random.IntN(len(m.trashed))]
+		_, err := m.tree.Purge(m.t.Context(), m.ann, item)
+		m.must(err)
+		m.kill(m.trashed[item])
+		delete(m.trashed, item)
+	case file == "":
+	case action == 18:
+		other := m.pick(isFile)
+		if other != file {
+			m.must(m.moveTo(m.ann, m.live[file].path, m.live[other].path, true))
+			m.contents[other] = m.contents[file]
+			m.kill([]string{file})
+			break
+		}
+		fallthrough
+	default:
+		m.replace(m.ann, m.live[file].path, content)
+		m.contents[file] = content
+	}
+}
+
+// allowRefusal reports whether a change was made.
+func (m *pastModel) allowRefusal(err error) bool {
+	m.t.Helper()
+	if err == nil {
+		return true
+	}
+	for _, kind := range []fault.Kind{fault.Conflict, fault.AlreadyExists} {
+		if fault.Is(err, kind) {
+			return false
+		}
+	}
+	m.t.Fatal(err)
+	return false
+}
+
+// check compares every folder of a moment with what the service shows of it.
+func (m *pastModel) check(then moment) {
+	m.t.Helper()
+	for _, id := range slices.Sorted(maps.Keys(then.live)) {
+		folder := then.live[id]
+		if !folder.folder || m.dead[id] {
+			continue
+		}
+		var want, got []string
+		for child, e := range then.live {
+			if e.parent == id && !m.dead[child] {
+				want = append(want, fmt.Sprint(child, " ", e.path, " ", len(e.content), " ", e.folder))
+			}
+		}
+		listing, err := m.tree.ListPast(m.t.Context(), m.ann, pastOfID(id, then.at))
+		if m.isBelowDead(then, id) {
+			m.wantFault("a folder without a path", err, fault.NotFound)
+			continue
+		}
+		if err != nil {
+			m.t.Fatalf("%s at %d: %v", folder.path, then.at.UnixMilli(), err)
+		}
+		for _, e := range listing.Items {
+			got = append(got, fmt.Sprint(e.ID, " ", e.Path(), " ", e.Size, " ", e.Folder))
+			if _, exists := m.live[e.ID]; exists && !e.Folder {
+				if content, err := m.readAt(m.ann, e.ID, then.at); content != then.live[e.ID].content || err != nil {
+					m.t.Fatalf("%s at %d: content %q, %v; want %q", e.Path(), then.at.UnixMilli(), content, err,
+						then.live[e.ID].content)
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			m.t.Fatalf("%s at %d:\n%q, want\n%q", folder.path, then.at.UnixMilli(), got, want)
+		}
+	}
+}
+
+// isBelowDead reports whether a folder above an entry of a moment is deleted for good.
+func (m *pastModel) isBelowDead(then moment, id string) bool {
+	for above := then.live[id].parent; above != ""; above = then.live[above].parent {
+		if m.dead[above] {
+			return true
+		}
+	}
+	return false
+}
+
+// After random changes, any folder at any time is what it was, less what is deleted for good.
+func TestPastOfRandomChanges(t *testing.T) {
+	const changes, moments = 400, 50
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		seed := uint64(time.Now().UnixNano())
+		t.Log("seed", seed)
+		m := &pastModel{storesFixture: w, random: rand.New(rand.NewPCG(seed, 0)), trashed: map[string][]string{},
+			dead: map[string]bool{}, contents: map[string]string{}}
+		w.createFolder(w.ann, "/home/ann/first")
+		m.readTree()
+		for range changes {
+			m.change()
+			m.readTree()
+			m.moments = append(m.moments, moment{w.clock(), m.live})
+			w.advance(time.Duration(1+m.random.IntN(1000)) * time.Millisecond)
+		}
+		for range moments {
+			m.check(m.moments[m.random.IntN(len(m.moments))])
+		}
+		w.collect()
+		m.check(m.moments[changes/2])
+		w.checkAccounting()
+	})
+}

@@ -1,0 +1,227 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"larder/internal/db"
+)
+
+// placeFrom and contentFrom are the times in SQL from which an entry has its place and its content.
+const (
+	placeFrom   = "CASE WHEN place_since = 0 THEN created_at ELSE place_since END"
+	contentFrom = "CASE WHEN e.content_since = 0 THEN e.created_at ELSE e.content_since END"
+)
+
+// laterThan is a time (ms) in SQL, or the next one where it is not later than since.
+func laterThan(time, since string) string {
+	return "CASE WHEN " + since + " < CAST(" + time + " AS BIGINT) THEN CAST(" + time + " AS BIGINT) ELSE " + since +
+		" + 1 END"
+}
+
+// recordPlace records the place of an entry that leaves it now (ms), while places are recorded.
+func recordPlace(tx *db.Tx, id string, now int64) error {
+	_, err := tx.Exec(`
+		INSERT INTO former_places (entry_id, since, until, parent_id, name, name_fold, sort_key, kind)
+		SELECT e.id, e.since, `+laterThan("$2", "e.since")+`, e.parent_id, e.name, e.name_fold, e.sort_key, e.kind
+		FROM (SELECT e.*, `+placeFrom+` AS since FROM entries e WHERE e.id = $1) e
+		WHERE EXISTS (SELECT 1 FROM history)`, id, now)
+	if err != nil {
+		return fmt.Errorf("record the place of an entry: %w", err)
+	}
+	return nil
+}
+
+// addGap records that something that ended at a time (ms) is not known any more of a folder.
+func addGap(tx *db.Tx, folder string, until int64) error {
+	_, err := tx.Exec(`
+		INSERT INTO history_gaps (folder_id, until)
+		VALUES ($1, $2)
+		ON CONFLICT (folder_id) DO UPDATE SET until = CASE WHEN excluded.until > history_gaps.until THEN excluded.until ELSE history_gaps.until END`,
+		folder, until)
+	if err != nil {
+		return fmt.Errorf("record a gap in the history of a folder: %w", err)
+	}
+	return nil
+}
+
+// addGapsOf records gaps for entries of the trash in the folders that they were in.
+func addGapsOf(tx *db.Tx, ids []string) error {
+	gaps := map[string]int64{}
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("SELECT parent_id, deleted_at FROM trash WHERE entry_id "+db.InChunk, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var folder string
+			var until int64
+			if err := rows.Scan(&folder, &until); err != nil {
+				return err
+			}
+			gaps[folder] = max(gaps[folder], until)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("look up the folders of entries in the trash: %w", err)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(gaps)) {
+		if err := addGap(tx, folder, gaps[folder]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func beginHistory(tx *db.Tx, now int64) error {
+	_, err := tx.Exec("INSERT INTO history (id, since) VALUES (1, $1) ON CONFLICT (id) DO NOTHING", now)
+	return err
+}
+
+func endHistory(tx *db.Tx) error {
+	_, err := tx.Exec("DELETE FROM history")
+	return err
+}
+
+// forgetPlaces deletes some of the places and gaps that ended before a time (ms), and reports
+// whether there may be more.
+func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
+	n, err := tx.Exec(`
+		DELETE FROM former_places
+		WHERE (entry_id, until) IN (SELECT entry_id, until FROM former_places WHERE until < $1 ORDER BY until LIMIT $2)`,
+		before, limit)
+	if err == nil {
+		_, err = tx.Exec("DELETE FROM history_gaps WHERE until < $1", before)
+	}
+	if err != nil {
+		return false, fmt.Errorf("delete former places: %w", err)
+	}
+	return n == int64(limit), nil
+}
+
+// deletePlacesOf deletes the former places of entries.
+func deletePlacesOf(tx *db.Tx, entries []string) error {
+	err := db.EachChunk(entries, func(args []any) error {
+		_, err := tx.Exec("DELETE FROM former_places WHERE entry_id "+db.InChunk, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete the former places of entries: %w", err)
+	}
+	return nil
+}
+
+// historyOf reads from when on places are recorded, 0 if they are not, and the end of the gap of a
+// folder, 0 for none (ms).
+func historyOf(q db.Querier, folder string) (since, gap int64, err error) {
+	err = q.QueryRow(`
+		SELECT COALESCE((SELECT since FROM history), 0),
+			COALESCE((SELECT until FROM history_gaps WHERE folder_id = $1), 0)`, folder).Scan(&since, &gap)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the history of a folder: %w", err)
+	}
+	return since, gap, nil
+}
+
+// placeThen is the place that an entry had at a time.
+type placeThen struct {
+	parent, name    string // parent is "" for a root
+	owner, password string // present ones
+	folder          bool
+}
+
+// placeAt reads the place that an entry had at a time (ms); none for an entry that did not exist.
+func placeAt(q db.Querier, id string, at int64) (p placeThen, found bool, err error) {
+	var kind int
+	err = q.QueryRow(`
+		SELECT COALESCE(x.parent_id, ''), x.name, e.owner_id,
+			CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.kind
+		FROM (
+			SELECT e.parent_id, e.name FROM entries e WHERE e.id = $1 AND `+placeFrom+` <= $2
+			UNION ALL
+			SELECT p.parent_id, p.name FROM former_places p WHERE p.entry_id = $1 AND p.since <= $2 AND p.until > $2
+		) x JOIN entries e ON e.id = $1`, id, at).Scan(&p.parent, &p.name, &p.owner, &p.password, &kind)
+	if errors.Is(err, db.ErrNoRows) {
+		return placeThen{}, false, nil
+	}
+	if err != nil {
+		return placeThen{}, false, fmt.Errorf("read the place of an entry at a time: %w", err)
+	}
+	p.folder = kind == folderKind
+	return p, true, nil
+}
+
+// leftSince returns the ids of the entries that were in a folder at a time (ms) and left it since.
+func leftSince(q db.Querier, folder string, at int64) ([]string, error) {
+	ids, err := scanStrings(q.Query(
+		"SELECT entry_id FROM former_places WHERE parent_id = $1 AND since <= $2 AND until > $2", folder, at))
+	if err != nil {
+		return nil, fmt.Errorf("look for the entries that left a folder: %w", err)
+	}
+	return ids, nil
+}
+
+// pastSelection is the files or folders that were directly in a folder at a time.
+type pastSelection struct {
+	folder string // id
+	kind   int
+	at     int64 // ms
+}
+
+// pastRow is an entry as it was.
+type pastRow struct {
+	row
+	left    bool  // it has another place now
+	version int64 // past.until of its content, 0 for the present content
+}
+
+// each calls found for the selected entries, in order. A file whose content of that time is gone is
+// left out. The rows have the name, the size, the object and the type of that time; updated is the
+// time from which they had that content.
+func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)) error {
+	var s statement
+	folder, kind, at := s.arg(sel.folder), fmt.Sprint(sel.kind), s.arg(sel.at)
+	s.WriteString("SELECT " + listColumns + `, e.gone, e.version
+		FROM (
+			SELECT e.id, x.parent_id, x.name, x.name_fold, x.sort_key, e.kind, e.owner_id, e.password_hash, e.password_id,
+				e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.content_since,
+				CASE WHEN v.entry_id IS NULL THEN e.size ELSE v.size END AS size,
+				CASE WHEN v.entry_id IS NULL THEN e.mime_type ELSE v.mime_type END AS mime_type,
+				CASE WHEN v.entry_id IS NULL THEN e.object_id ELSE v.object_id END AS object_id,
+				CASE WHEN v.entry_id IS NULL THEN ` + contentFrom + ` ELSE v.since END AS updated_at,
+				x.gone, COALESCE(v.until, 0) AS version
+			FROM (
+				SELECT e.id, e.parent_id, e.name, e.name_fold, e.sort_key, 0 AS gone
+				FROM entries e
+				WHERE e.parent_id = ` + folder + " AND e.kind = " + kind + " AND " + placeFrom + " <= " + at + `
+				UNION ALL
+				SELECT p.entry_id, p.parent_id, p.name, p.name_fold, p.sort_key, 1
+				FROM former_places p
+				WHERE p.parent_id = ` + folder + " AND p.kind = " + kind + " AND p.since <= " + at + " AND p.until > " + at + `
+			) x
+				JOIN entries e ON e.id = x.id
+				LEFT JOIN past v ON v.entry_id = e.id AND v.since <= ` + at + " AND v.until > " + at + `
+			WHERE e.kind = 0 OR v.entry_id IS NOT NULL OR ` + contentFrom + ` <= ` + at + `
+		) e
+		ORDER BY ` + o.orderBy(false))
+	rows, err := q.Query(s.String(), s.args...)
+	if err != nil {
+		return fmt.Errorf("list a folder as it was: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var scan rowScan
+		var r pastRow
+		var gone int
+		if err := rows.Scan(append(scan.columns(), &scan.sortKey, &gone, &r.version)...); err != nil {
+			return fmt.Errorf("list a folder as it was: %w", err)
+		}
+		r.row, r.left = scan.done(), gone == 1
+		found(&r)
+	}
+	return rows.Err()
+}
