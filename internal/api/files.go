@@ -72,20 +72,29 @@ func paginate(total, page, limit int64) pagination {
 }
 
 type listFilesInput struct {
-	Path   *string `query:"path" json:"-" default:"/"`
-	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
-	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
-	Sort   *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: as set for the mount."`
-	Order  *string `query:"order" json:"-" enum:"asc,desc"`
-	Type   *string `query:"type" json:"-" enum:"file,folder"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, at any depth below path, case-insensitive."`
+	Path     *string `query:"path" json:"-" default:"/"`
+	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search excludes. Not in the future, and not before completeSince."`
+	FolderID *string `query:"folderId" json:"-" description:"With at, instead of path: the id of the folder, which may be in the trash now."`
+	Page     *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
+	Limit    *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
+	Sort     *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: as set for the mount."`
+	Order    *string `query:"order" json:"-" enum:"asc,desc"`
+	Type     *string `query:"type" json:"-" enum:"file,folder"`
+	Search   *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, at any depth below path, case-insensitive."`
 }
 
 type listFilesReply struct {
-	Items      []entryReply `json:"items" required:"true"`
-	Pagination pagination   `json:"pagination" required:"true"`
-	Mount      *mountReply  `json:"mount" required:"true"`
-	Folder     *entryReply  `json:"folder" required:"true" description:"Entry of the folder itself; null when the folder is virtual."`
+	Items         []listedReply `json:"items" required:"true"`
+	Pagination    pagination    `json:"pagination" required:"true"`
+	Mount         *mountReply   `json:"mount" required:"true"`
+	Folder        *entryReply   `json:"folder" required:"true" description:"Entry of the folder itself; null when the folder is virtual."`
+	CompleteSince int64         `json:"completeSince,omitempty" description:"ms; with at: the earliest time for which everything is known about the folder."`
+}
+
+// listedReply is an entry in a listing.
+type listedReply struct {
+	entryReply
+	State string `json:"state,omitempty" enum:"same,changed,moved,trashed" description:"With at: the entry now, compared with that time."`
 }
 
 func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
@@ -95,6 +104,12 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
 		return listFilesReply{}, err
+	}
+	if in.At != nil {
+		return a.listPast(c, in, path)
+	}
+	if in.FolderID != nil {
+		return listFilesReply{}, fault.InvalidField("folderId", "folderId needs at.")
 	}
 	listing, err := a.Tree.List(c.ctx(), c.actor, in.query(path))
 	if err != nil {
@@ -112,10 +127,10 @@ func (in listFilesInput) query(path vpath.Path) files.ListQuery {
 }
 
 func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
-	reply := listFilesReply{Items: []entryReply{},
+	reply := listFilesReply{Items: []listedReply{},
 		Pagination: paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100))}
 	for _, entry := range listing.Items {
-		reply.Items = append(reply.Items, viewEntry(entry))
+		reply.Items = append(reply.Items, listedReply{entryReply: viewEntry(entry)})
 	}
 	if listing.Mount != nil {
 		reply.Mount = viewMount(*listing.Mount)
@@ -381,6 +396,8 @@ func (a *API) fileDownload(c *call) error {
 		}
 	}
 	switch {
+	case signedIn && c.r.URL.Query().Has("at"):
+		return a.pastDownload(c)
 	case signedIn && isEmbed(c.r):
 		found, err := c.lookUp()
 		if err != nil {
@@ -414,10 +431,10 @@ func (a *API) fileDownload(c *call) error {
 	return fault.New(fault.Unauthorized, "Please sign in.")
 }
 
-// findEmbedded finds the entry that fileDownload serves as bytes, nil unless the request is an
-// embed.
-func (c *call) findEmbedded() (*files.FoundEntry, error) {
-	if !isEmbed(c.r) {
+// findDownload finds the entry that fileDownload serves as bytes, or as it was at an earlier time;
+// nil for other requests.
+func (c *call) findDownload() (*files.FoundEntry, error) {
+	if !isEmbed(c.r) && !c.r.URL.Query().Has("at") {
 		return nil, nil
 	}
 	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))

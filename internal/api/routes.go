@@ -93,8 +93,9 @@ func (a *API) routeTable() []route {
 		del("/api/trash/{id}", jsonRoute(200, a.purgeTrash)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete an entry of the trash for good").
 			withFaults(fault.Forbidden, fault.NotFound).asAddition(),
-		get("/api/files/{id}/download", streamRoute("application/json", a.fileDownload)).withFind((*call).findEmbedded).
-			withReply(envelope[downloadReply]{}).withAuth(optionalAuth).withLimit(transferLimit).
+		get("/api/files/{id}/download", streamRoute("application/json", a.fileDownload)).withFind((*call).findDownload).
+			withInput(fileDownloadInput{}).withReply(envelope[downloadReply]{}).withAuth(optionalAuth).
+			withLimit(transferLimit).
 			withSummary(
 				"A single-use download address; an image or media element gets the bytes, a visitor is redirected to "+
 					"the public address of the file").

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// listPast lists a folder as it was at an earlier time.
+func (a *API) listPast(c *call, in listFilesInput, path vpath.Path) (listFilesReply, error) {
+	if in.Search != nil && *in.Search != "" {
+		return listFilesReply{}, fault.InvalidField("search", "An earlier time cannot be searched.")
+	}
+	q := files.PastQuery{ListQuery: in.query(path), FolderID: valueOr(in.FolderID, ""), At: *in.At}
+	listing, err := a.Tree.ListPast(c.ctx(), c.actor, q)
+	if err != nil {
+		return listFilesReply{}, err
+	}
+	folder := viewEntry(listing.Folder)
+	reply := listFilesReply{Items: []listedReply{}, Mount: viewMount(listing.Mount), Folder: &folder,
+		Pagination:    paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100)),
+		CompleteSince: listing.CompleteSince}
+	for _, entry := range listing.Items {
+		reply.Items = append(reply.Items, listedReply{viewEntry(entry.Entry), string(entry.State)})
+	}
+	return reply, nil
+}
+
+type fileDownloadInput struct {
+	ID string `path:"id" json:"-"`
+	At *int64 `query:"at" json:"-" minimum:"0" description:"ms; the content that the file had at that time."`
+}
+
+// pastDownload is fileDownload, for a session or key, of the content that a file had at an earlier
+// time.
+func (a *API) pastDownload(c *call) error {
+	in, err := bindInput[fileDownloadInput](c)
+	if err != nil {
+		return err
+	}
+	if in.At == nil {
+		return fault.InvalidField("at", "at is a time in milliseconds.")
+	}
+	found, err := c.lookUp()
+	if err != nil {
+		return err
+	}
+	c.auditFound(found)
+	content, until, err := found.ContentAt(c.ctx(), c.actor, *in.At)
+	switch {
+	case err != nil:
+		return err
+	case isEmbed(c.r):
+		return c.serveContent(content, serveOptions{})
+	case c.headOnly():
+		c.answer(http.StatusOK, nil)
+		return nil
+	}
+	var token string
+	var expires time.Time
+	if until == 0 {
+		token, expires, err = a.Downloads.Issue(c.ctx(), c.actor, c.session, in.ID, download.Save)
+	} else {
+		token, expires, err = a.Downloads.IssueVersion(c.ctx(), c.actor, c.session, in.ID, until, download.Save)
+	}
+	if err != nil {
+		return err
+	}
+	c.answer(http.StatusOK, downloadReply{c.url("/api/gateway/download/" + token), expires.UnixMilli()})
+	return nil
+}

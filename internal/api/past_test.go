@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+)
+
+// Addition: earlier times (docs/decisions.md, Earlier times). "I look at a folder as it was last
+// week, and open a picture as it was."
+func TestEarlierTimes(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob, guest := l.User(t, "alice"), l.User(t, "bob"), l.Client(t)
+		begin := l.Clock.Now().UnixMilli()
+		l.Sweep()
+		l.Clock.Advance(time.Minute)
+		cat := alice.Upload("/home/alice/Trip", "cat.png", []byte("meow"))
+		sub := alice.Post("/api/files/folder", M{"path": "/home/alice/Trip", "name": "sub"}).OK(201).Text("file.id")
+		alice.Upload("/home/alice/Trip/sub", "deep.txt", []byte("deep"))
+		l.Clock.Advance(time.Minute)
+		then := l.Clock.Now().UnixMilli()
+		l.Clock.Advance(time.Minute)
+		alice.Upload("/home/alice/Trip", "cat.png", []byte("purr, purr"), M{"conflict": "replace"})
+		alice.Delete("/api/files/" + sub + "?trash=true").OK(200)
+		l.Clock.Advance(time.Minute)
+
+		list := fmt.Sprint("/api/files?path=/home/alice/Trip&at=", then)
+		then1 := alice.Get(list).OK(200)
+		wantJSON(t, "the pages", then1.Value("pagination"), M{"total": 2, "page": 1, "limit": 100, "pages": 1})
+		wantJSON(t, "complete since", then1.Value("completeSince"), begin)
+		for i, want := range []M{
+			{"name": "sub", "path": "/home/alice/Trip", "type": "folder", "state": "trashed", "size": 0},
+			{"name": "cat.png", "path": "/home/alice/Trip", "type": "file", "state": "changed", "size": 4, "id": cat},
+		} {
+			item := then1.Value("items").([]any)[i].(map[string]any)
+			for name, value := range want {
+				wantJSON(t, fmt.Sprint("item ", i, " ", name), item[name], value)
+			}
+			wantJSON(t, "permissions", item["permissions"], []any{"read", "download"})
+		}
+		deep := alice.Get(fmt.Sprint("/api/files?folderId=", sub, "&at=", then)).OK(200)
+		wantJSON(t, "in the trash", deep.Value("items.0.name"), "deep.txt")
+		wantJSON(t, "its path", deep.Value("items.0.path"), "/home/alice/Trip/sub")
+		now := alice.Get("/api/files?path=/home/alice/Trip").OK(200)
+		for _, name := range []string{"completeSince", "items.0.state"} {
+			if value := now.Value(name); value != nil {
+				t.Errorf("a listing of now has %s: %v", name, value)
+			}
+		}
+
+		download := "/api/files/" + cat + "/download?at="
+		saved := alice.Get(fmt.Sprint(download, then)).OK(200).Text("url")
+		wantBody(t, guest.Get(saved).OK(200), "meow")
+		saved = alice.Get(fmt.Sprint(download, l.Clock.Now().UnixMilli())).OK(200).Text("url")
+		wantBody(t, guest.Get(saved).OK(200), "purr, purr")
+		wantBody(t, alice.Get(fmt.Sprint(download, then), "Sec-Fetch-Dest", "image").OK(200), "meow")
+		wantJSON(t, "HEAD", alice.Do(apptest.Request{Method: "HEAD", Path: fmt.Sprint(download, then)}).Status, 200)
+		alice.Get(fmt.Sprint(download, begin)).Fails(404, "NOT_FOUND")
+		alice.Get("/api/files/"+sub+"/download?at=1").Fails(404, "NOT_FOUND")
+		for _, wrong := range []string{"", "x", "-1", "1.5"} {
+			alice.Get(download+wrong).Fails(400, "VALIDATION_ERROR")
+		}
+		bob.Get(fmt.Sprint(download, then)).Fails(403, "FORBIDDEN")
+
+		alice.Get(fmt.Sprint("/api/files?path=/home/alice/Trip&at=", begin-1)).Fails(400, "VALIDATION_ERROR")
+		alice.Get(fmt.Sprint("/api/files?path=/home/alice/Trip&at=", begin)).Fails(404, "NOT_FOUND")
+		alice.Get(fmt.Sprint("/api/files?path=/home/alice&at=", begin)).OK(200)
+		present := l.Clock.Now().UnixMilli()
+		alice.Get(fmt.Sprint("/api/files?path=/home/alice/Trip&at=", present)).OK(200)
+		alice.Get(fmt.Sprint("/api/files?path=/home/alice/Trip&at=", present+1)).Fails(400, "VALIDATION_ERROR")
+		alice.Get(list+"&search=cat").Fails(400, "VALIDATION_ERROR")
+		alice.Get("/api/files?path=/home/alice/Trip&at=x").Fails(400, "VALIDATION_ERROR")
+		alice.Get("/api/files?folderId="+sub).Fails(400, "VALIDATION_ERROR")
+		alice.Get(fmt.Sprint("/api/files?folderId=none&at=", then)).Fails(404, "NOT_FOUND")
+		bob.Get(list).Fails(403, "FORBIDDEN")
+		bob.Get(fmt.Sprint("/api/files?folderId=", sub, "&at=", then)).Fails(404, "NOT_FOUND")
+		guest.Get(list).Fails(401, "UNAUTHORIZED")
+	}, withTrash)
+}
