@@ -73,26 +73,36 @@ func (t *Tree) ListPast(ctx context.Context, a access.Actor, q PastQuery) (PastL
 		return PastListing{}, err
 	}
 	skip := int64(min(q.Page, 1<<31)-1) * int64(q.Limit)
-	for _, kind := range []int{folderKind, fileKind} {
-		if q.Type == "file" && kind == folderKind || q.Type == "folder" && kind == fileKind {
-			continue
+	err = l.each(order, q.Type, func(_ *pastRow, e PastEntry) {
+		if n := int64(listing.Total); n >= skip && n-skip < int64(q.Limit) {
+			listing.Items = append(listing.Items, e)
 		}
-		selection := pastSelection{folder: l.id, kind: kind, at: q.At}
-		err := selection.each(l.q, order, func(r *pastRow) {
-			e, shown := l.view(r)
-			if !shown {
-				return
-			}
-			if n := int64(listing.Total); n >= skip && n-skip < int64(q.Limit) {
-				listing.Items = append(listing.Items, e)
-			}
-			listing.Total++
-		})
-		if err != nil {
-			return PastListing{}, err
-		}
+		listing.Total++
+	})
+	if err != nil {
+		return PastListing{}, err
 	}
 	return listing, nil
+}
+
+// each calls found for the entries of the folder that the actor sees, in order: folders first.
+// onlyType is that of ListQuery.
+func (l *pastLister) each(order sortOrder, onlyType string, found func(r *pastRow, e PastEntry)) error {
+	for _, kind := range []int{folderKind, fileKind} {
+		if onlyType == "file" && kind == folderKind || onlyType == "folder" && kind == fileKind {
+			continue
+		}
+		selection := pastSelection{folder: l.id, kind: kind, at: l.at}
+		err := selection.each(l.q, order, func(r *pastRow) {
+			if e, shown := l.view(r); shown {
+				found(r, e)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pastLister is one call of ListPast.
@@ -100,6 +110,7 @@ type pastLister struct {
 	*entryViewer
 	row           // the folder
 	q             db.Querier
+	at            int64               // ms
 	mount         mount.Mount         // at that time
 	then          access.Target       // of the folder at that time
 	now           *access.Target      // of the folder now; nil in the trash
@@ -115,7 +126,7 @@ type presence struct {
 
 // openPast looks up the folder now and then.
 func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*pastLister, error) {
-	l := &pastLister{q: t.DB.Read(ctx)}
+	l := &pastLister{q: t.DB.Read(ctx), at: q.At}
 	var here presence
 	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		if q.FolderID != "" {
@@ -161,7 +172,7 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	if err := l.authorize(l.then); err != nil {
 		return nil, err
 	}
-	return l, l.findLeft(q.At)
+	return l, l.findLeft()
 }
 
 // authorize decides whether the actor may list the folder. Faults: Forbidden, PasswordRequired.
@@ -198,6 +209,13 @@ func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 		if err != nil {
 			return node{}, err
 		}
+		if found && p.left { // it may be deleted for good, and not collected yet
+			here, _, err := rs.findPresence(q, above)
+			if err != nil {
+				return node{}, err
+			}
+			found = here.node.exists()
+		}
 		if !found {
 			return node{}, noHistory()
 		}
@@ -227,8 +245,8 @@ func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 // findLeft looks up where those entries are now that have left the folder since. It leaves out
 // entries that are deleted for good or in no mount, and those in the trash that the actor does not
 // see there.
-func (l *pastLister) findLeft(at int64) error {
-	ids, err := leftSince(l.q, l.id, at)
+func (l *pastLister) findLeft() error {
+	ids, err := leftSince(l.q, l.id, l.at)
 	if err != nil {
 		return err
 	}

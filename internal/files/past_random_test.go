@@ -97,7 +97,7 @@ func (m *pastModel) change() {
 	name := string(rune('a' + m.random.IntN(6)))
 	folder := m.live[m.pick(isFolder)].path
 	entry, file := m.pick(isInHome), m.pick(isFile)
-	switch action := m.random.IntN(20); {
+	switch action := m.random.IntN(22); {
 	case action < 5:
 		if e, err := m.upload(m.ann, folder+"/"+name, content, files.Fail); m.allowRefusal(err) {
 			m.contents[e.ID] = content
@@ -197,6 +197,44 @@ func (m *pastModel) check(then moment) {
 	}
 }
 
+// rewind brings the home back to a moment.
+func (m *pastModel) rewind(then moment) {
+	m.t.Helper()
+	m.advance(time.Second)
+	home := m.idAtPath("/home/ann")
+	j, err := m.tree.Rewind(m.t.Context(), m.ann, home, then.at.UnixMilli())
+	m.must(err)
+	m.runJobs()
+	if j = m.job(j.ID); j.Status != "completed" {
+		m.t.Fatalf("the rewind is %s: %v", j.Status, *j.ErrorMessage)
+	}
+	m.advance(time.Second)
+	m.readTree()
+	for id, e := range then.live {
+		if m.dead[id] || m.isBelowDead(then, id) {
+			continue
+		}
+		got := m.live[id]
+		if got.path != e.path || got.folder != e.folder {
+			m.t.Errorf("%s is at %q", e.path, got.path)
+		} else if !e.folder {
+			if content, err := m.readPath(m.ann, got.path); content != e.content || err != nil {
+				m.t.Errorf("%s is %q, %v; want %q", e.path, content, err, e.content)
+			}
+		}
+	}
+	for id, e := range m.live {
+		if _, existed := then.live[id]; !existed || m.isBelowDead(then, id) {
+			m.t.Errorf("%s has no place at that time", e.path)
+		}
+	}
+	plan, err := m.tree.PlanRewind(m.t.Context(), m.ann, home, then.at.UnixMilli())
+	m.must(err)
+	if plan.ComeBack.Count+plan.MoveBack.Count+plan.Revert.Count+plan.ToTrash.Count+plan.BlockedCount != 0 {
+		m.t.Errorf("after the rewind there is more to do: %+v", plan)
+	}
+}
+
 // isBelowDead reports whether a folder above an entry of a moment is deleted for good.
 func (m *pastModel) isBelowDead(then moment, id string) bool {
 	for above := then.live[id].parent; above != ""; above = then.live[above].parent {
@@ -228,6 +266,11 @@ func TestPastOfRandomChanges(t *testing.T) {
 		}
 		w.collect()
 		m.check(m.moments[changes/2])
+		w.checkAccounting()
+		last := m.moments[changes-1]
+		m.rewind(m.moments[m.random.IntN(changes)])
+		m.rewind(m.moments[m.random.IntN(changes)])
+		m.rewind(last) // the rewinds are rewound
 		w.checkAccounting()
 	})
 }

@@ -44,7 +44,8 @@ type Deleted struct {
 // deleteOptions say how an entry is deleted.
 type deleteOptions struct {
 	disposal     disposal
-	others       []string // other ids of the batch
+	reason       TrashReason // TrashDeleted for ""
+	others       []string    // other ids of the batch
 	precondition Precondition
 }
 
@@ -58,6 +59,9 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, to Disposa
 		}
 		if how.disposal, err = v.trash.disposalOf(to); err != nil {
 			return err
+		}
+		if how.reason != "" {
+			how.disposal.reason = how.reason
 		}
 		gone, err = t.deleteNode(tx, lock, a, v, &n, how)
 		return err

@@ -132,26 +132,27 @@ type placeThen struct {
 	parent, name    string // parent is "" for a root
 	owner, password string // present ones
 	folder          bool
+	left            bool // it has another place now
 }
 
 // placeAt reads the place that an entry had at a time (ms); none for an entry that did not exist.
 func placeAt(q db.Querier, id string, at int64) (p placeThen, found bool, err error) {
-	var kind int
+	var kind, left int
 	err = q.QueryRow(`
-		SELECT COALESCE(x.parent_id, ''), x.name, e.owner_id,
+		SELECT COALESCE(x.parent_id, ''), x.name, x.gone, e.owner_id,
 			CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.kind
 		FROM (
-			SELECT e.parent_id, e.name FROM entries e WHERE e.id = $1 AND `+placeFrom+` <= $2
+			SELECT e.parent_id, e.name, 0 AS gone FROM entries e WHERE e.id = $1 AND `+placeFrom+` <= $2
 			UNION ALL
-			SELECT p.parent_id, p.name FROM former_places p WHERE p.entry_id = $1 AND p.since <= $2 AND p.until > $2
-		) x JOIN entries e ON e.id = $1`, id, at).Scan(&p.parent, &p.name, &p.owner, &p.password, &kind)
+			SELECT p.parent_id, p.name, 1 FROM former_places p WHERE p.entry_id = $1 AND p.since <= $2 AND p.until > $2
+		) x JOIN entries e ON e.id = $1`, id, at).Scan(&p.parent, &p.name, &left, &p.owner, &p.password, &kind)
 	if errors.Is(err, db.ErrNoRows) {
 		return placeThen{}, false, nil
 	}
 	if err != nil {
 		return placeThen{}, false, fmt.Errorf("read the place of an entry at a time: %w", err)
 	}
-	p.folder = kind == folderKind
+	p.folder, p.left = kind == folderKind, left == 1
 	return p, true, nil
 }
 
@@ -165,6 +166,15 @@ func leftSince(q db.Querier, folder string, at int64) ([]string, error) {
 	return ids, nil
 }
 
+// childrenOf reads the entries of a kind in a folder, by name.
+func childrenOf(q db.Querier, folder string, kind int) (found []row, err error) {
+	var s statement
+	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.parent_id = " + s.arg(folder) + " AND e.kind = " +
+		fmt.Sprint(kind) + " ORDER BY e.name")
+	err = eachRow(q, &s, func(r *row) { found = append(found, *r) })
+	return found, err
+}
+
 // pastSelection is the files or folders that were directly in a folder at a time.
 type pastSelection struct {
 	folder string // id
@@ -176,7 +186,7 @@ type pastSelection struct {
 type pastRow struct {
 	row
 	left    bool  // it has another place now
-	version int64 // past.until of its content, 0 for the present content
+	version int64 // past.until of its content, 0 when it has this content now
 }
 
 // each calls found for the selected entries, in order. A file whose content of that time is gone is
@@ -193,7 +203,7 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 				CASE WHEN v.entry_id IS NULL THEN e.mime_type ELSE v.mime_type END AS mime_type,
 				CASE WHEN v.entry_id IS NULL THEN e.object_id ELSE v.object_id END AS object_id,
 				CASE WHEN v.entry_id IS NULL THEN ` + contentFrom + ` ELSE v.since END AS updated_at,
-				x.gone, COALESCE(v.until, 0) AS version
+				x.gone, CASE WHEN v.object_id <> e.object_id THEN v.until ELSE 0 END AS version
 			FROM (
 				SELECT e.id, e.parent_id, e.name, e.name_fold, e.sort_key, 0 AS gone
 				FROM entries e

@@ -130,6 +130,7 @@ func (f *storesFixture) newJobRunner() *job.Runner {
 	r.Handle(files.CopyJob, f.tree.RunCopy)
 	r.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return f.tree.DropCopy(tx, run.ID) })
 	r.Handle(files.PurgeJob, f.tree.RunPurge)
+	r.Handle(files.RewindJob, f.tree.RunRewind)
 	r.Handle(object.ChecksumJob, f.tree.Objects.RunChecksum)
 	return r
 }

@@ -28,17 +28,31 @@ const (
 
 // movePayload is the payload of a move: the request, and the progress of the job.
 type movePayload struct {
+	jobRequest
 	Entry    string // what is to be moved
 	Folder   string // the target: this folder, as long as it has the path Target
 	Target   string
 	Name     *vpath.Name // nil keeps the name
-	Key      string      // API key of the request, "" for a session
-	IP       string      // address of the request
-	Unlocked []string    // passwords that the request had
-	Locks    []string    // lock tokens of the request
 	Over     bool        // replaces the entry that has the name
 	Moved    bool        // the entry is at the target by now; content that came into it meanwhile is still to be copied
 	Provider string      // of the target, once moved
+}
+
+// jobRequest is the part of a payload that tells who asked for a job.
+type jobRequest struct {
+	Key      string   // API key of the request, "" for a session
+	IP       string   // address of the request
+	Unlocked []string // passwords that the request had
+	Locks    []string // lock tokens of the request
+}
+
+// requestOf describes a request of the actor's, without the passwords.
+func requestOf(a access.Actor) jobRequest {
+	r := jobRequest{IP: a.IP.String(), Locks: a.Locks}
+	if a.Key != nil {
+		r.Key = a.Key.ID
+	}
+	return r
 }
 
 // enqueue queues the job of a move that has been decided. Faults: Unauthorized, Conflict (the name
@@ -76,12 +90,8 @@ func (m *moveOperation) mayQueue() error {
 
 // newPayload returns the payload of a job of the actor's.
 func (m *moveOperation) newPayload(target vpath.Path, newName *vpath.Name) movePayload {
-	o := movePayload{Entry: m.source.id, Folder: m.dest.id, Target: target.String(), Name: newName,
-		IP: m.actor.IP.String(), Locks: m.actor.Locks, Over: m.replace}
-	if m.actor.Key != nil {
-		o.Key = m.actor.Key.ID
-	}
-	return o
+	return movePayload{jobRequest: requestOf(m.actor), Entry: m.source.id, Folder: m.dest.id,
+		Target: target.String(), Name: newName, Over: m.replace}
 }
 
 // queue inserts a job of the actor's.
@@ -233,25 +243,31 @@ func (t *transfer) inAuthorizedTx(ctx context.Context, fn func(m *moveOperation)
 // actor returns the user who asked for the move, with their rights at a config version. Fault:
 // Forbidden.
 func (t *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
+	return t.requester(ctx, t.payload.jobRequest, t.run.OwnerID)
+}
+
+// requester returns the account that asked for a job, with its rights at a config version. Fault:
+// Forbidden.
+func (t *Tree) requester(ctx context.Context, r jobRequest, ownerID string) (a access.Actor, version int64, err error) {
 	version, err = db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {
 		return access.Actor{}, 0, fmt.Errorf("read the config version: %w", err)
 	}
-	a, active, err := t.Owner(ctx, version, t.run.OwnerID)
+	a, active, err := t.Owner(ctx, version, ownerID)
 	if err != nil {
 		return access.Actor{}, 0, err
 	}
 	if !active {
 		return access.Actor{}, 0, fault.New(fault.Forbidden, "The account that started this is no longer active.")
 	}
-	if a.IP, err = netip.ParseAddr(t.payload.IP); err != nil {
+	if a.IP, err = netip.ParseAddr(r.IP); err != nil {
 		a.IP = netip.Addr{} // an address in no prefix
 	}
-	a.Unlocked, a.Locks = t.payload.Unlocked, t.payload.Locks
-	if t.payload.Key == "" {
+	a.Unlocked, a.Locks = r.Unlocked, r.Locks
+	if r.Key == "" {
 		return a, version, nil
 	}
-	key, usable, err := t.Key(ctx, version, t.payload.Key, a.IP)
+	key, usable, err := t.Key(ctx, version, r.Key, a.IP)
 	if err != nil {
 		return access.Actor{}, 0, err
 	}

@@ -44,6 +44,7 @@ type TrashReason string
 const (
 	TrashDeleted  TrashReason = "deleted"
 	TrashReplaced TrashReason = "replaced" // by another entry that was restored, moved or copied there
+	TrashRewound  TrashReason = "rewind"   // its folder was brought back to a time before it
 )
 
 // trashSettings returns the settings of the trash; without Config.Trash it is off.

@@ -1,5 +1,5 @@
 -- oldest: 0013: tables, and columns with defaults, are added. No place is recorded while a replica
--- runs that records none (files.Tree.recordPlace)
+-- runs that records none (files.recordPlace)
 -- The places that entries had, for a folder as it was at an earlier time.
 
 -- ms: the entry has its parent and name, or its content, from then; 0: from created_at
