@@ -48,6 +48,7 @@ var crashPoints = []crashPoint{
 	{"trash.restored", trashRestored, true},
 	{"trash.purged", trashPurged, false},
 	{"version.restored", versionRestored, true},
+	{"rewind.step", rewinding, true},
 	{"move.committed", moveCommitted, false},
 	{"move.noted", moving, false},
 	{"move.copied", moving, true},

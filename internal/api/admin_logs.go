@@ -28,7 +28,7 @@ type listLogsInput struct {
 	Page   *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"200" default:"50"`
 	UserID *string `query:"userId" json:"-" maxLength:"255"`
-	Action *string `query:"action" json:"-" enum:"login,login_failed,register,upload,download,preview,delete,restore,purge,move,rename,folder,share,share_download,key,admin,webdav,free_mode"`
+	Action *string `query:"action" json:"-" enum:"login,login_failed,register,upload,download,preview,delete,restore,purge,rewind,move,rename,folder,share,share_download,key,admin,webdav,free_mode"`
 	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, case-insensitive."`
 	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
 	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`

@@ -5,7 +5,7 @@ import "larder/internal/job"
 // jobReply is a background job (specification: Job).
 type jobReply struct {
 	ID           string  `json:"id" required:"true"`
-	Type         string  `json:"type" required:"true" enum:"move,copy,purge" description:"purge is an addition: the trash is emptied."`
+	Type         string  `json:"type" required:"true" enum:"move,copy,purge,rewind" description:"purge (the trash is emptied) and rewind (a folder is brought back to an earlier time) are additions."`
 	Status       string  `json:"status" required:"true" enum:"pending,running,completed,failed"`
 	Progress     int     `json:"progress" required:"true" minimum:"0" maximum:"100"`
 	ErrorMessage *string `json:"errorMessage" required:"true"`

@@ -12,10 +12,10 @@ type notificationReply struct {
 	CreatedAt int64  `json:"createdAt" required:"true" description:"ms"`
 	Read      bool   `json:"read" required:"true"`
 
-	Path      *string `json:"path,omitempty" description:"Of a job: the target folder. Of an upload: the folder of the file."`
+	Path      *string `json:"path,omitempty" description:"Of a job: the target folder, of a rewind the folder above. Of an upload: the folder of the file."`
 	Name      *string `json:"name,omitempty" description:"Of a job: the name of the entry, empty when it is not known any more. Of a share: its title or the name of the entry. Of an upload: the name of the file."`
 	JobID     *string `json:"jobId,omitempty"`
-	JobType   *string `json:"jobType,omitempty" enum:"move,copy"`
+	JobType   *string `json:"jobType,omitempty" enum:"move,copy,rewind"`
 	Status    *string `json:"status,omitempty" enum:"completed,failed" description:"Of a job."`
 	Jobs      *int64  `json:"jobs,omitempty" description:"Of a job: the number of jobs with the same target that ended shortly after each other, among them jobId."`
 	Error     *string `json:"error,omitempty" description:"Of a failed job: a sentence for a person."`

@@ -80,3 +80,61 @@ func TestEarlierTimes(t *testing.T) {
 		guest.Get(list).Fails(401, "UNAUTHORIZED")
 	}, withTrash)
 }
+
+// Addition: "I bring a folder back to how it was an hour ago."
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		l.Sweep()
+		l.Clock.Advance(time.Minute)
+		trip := alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "Trip"}).OK(201).Text("file.id")
+		cat := alice.Upload("/home/alice/Trip", "cat.png", []byte("meow"))
+		dog := alice.Upload("/home/alice/Trip", "dog.png", []byte("bark"))
+		moved := alice.Upload("/home/alice/Trip", "moved.png", []byte("away"))
+		l.Clock.Advance(time.Minute)
+		then := l.Clock.Now().UnixMilli()
+		l.Clock.Advance(time.Minute)
+		alice.Upload("/home/alice/Trip", "cat.png", []byte("purr, purr"), M{"conflict": "replace"})
+		alice.Delete("/api/files/" + dog + "?trash=true").OK(200)
+		alice.Post("/api/files/"+moved+"/move", M{"targetPath": "/home/alice"}).OK(200)
+		alice.Upload("/home/alice/Trip", "new.png", []byte("new"))
+		l.Clock.Advance(time.Minute)
+
+		rewind := "/api/files/" + trip + "/rewind"
+		step := func(name string) M {
+			return M{"count": 1, "paths": []any{"/home/alice/Trip/" + name}}
+		}
+		plan := alice.Post(rewind, M{"at": then, "dryRun": true}).OK(200)
+		wantJSON(t, "the plan", plan.Object()["data"], M{"jobId": nil, "plan": M{"comeBack": step("dog.png"),
+			"moveBack": step("moved.png"), "revert": step("cat.png"), "toTrash": step("new.png"), "blocked": []any{},
+			"blockedCount": 0}})
+		alice.Get("/api/files/"+dog).Fails(404, "NOT_FOUND")
+		for _, body := range []M{{}, {"at": "x"}, {"at": -1}, {"at": l.Clock.Now().UnixMilli() + 1}, {"at": 1},
+			{"at": then, "dryRun": 1}} {
+			alice.Post(rewind, body).Fails(400, "VALIDATION_ERROR")
+		}
+		bob.Post(rewind, M{"at": then}).Fails(403, "FORBIDDEN")
+		alice.Post("/api/files/"+dog+"/rewind", M{"at": then}).Fails(404, "NOT_FOUND")
+		alice.Post("/api/files/"+cat+"/rewind", M{"at": then}).Fails(404, "NOT_FOUND")
+
+		l.Clock.Advance(time.Second) // after the refused ones in the log
+		done := alice.Post(rewind, M{"at": then}).OK(200)
+		wantJSON(t, "no plan", done.Value("plan"), nil)
+		waitForJob(t, alice, done.Text("jobId"))
+		for _, id := range []string{cat, dog, moved} {
+			file := alice.Get("/api/files/" + id).OK(200)
+			wantJSON(t, "its place", []any{file.Value("file.path"), file.Value("file.size")}, []any{"/home/alice/Trip", 4})
+		}
+		items := trashOf(t, alice, "")
+		if len(items) != 1 || items[0]["name"] != "new.png" || items[0]["reason"] != "rewind" {
+			t.Errorf("the trash has %v", items)
+		}
+		key := alice.Key(M{"permissions": []string{"read", "write"}, "uploadPath": "/home/alice"})
+		key.Post(rewind, M{"at": then, "dryRun": true}).OK(200)
+		key.Post(rewind, M{"at": then}).Fails(403, "FORBIDDEN")
+		l.FlushLog()
+		rows := l.Admin(t).Get("/api/admin/logs?action=rewind").OK(200)
+		wantJSON(t, "the log", rows.Value("logs.0.path"), "/home/alice/Trip")
+	}, withTrash)
+}

@@ -80,6 +80,9 @@ func (a *API) routeTable() []route {
 		del("/api/files/{id}/versions/{until}", jsonRoute(200, a.dropVersion)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete a version of a file for good").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
+		post("/api/files/{id}/rewind", jsonRoute(200, a.rewind)).withAuth(sessionOrKeyAuth).
+			withSummary("Bring a folder back to an earlier time, or say what that would change").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict).asAddition(),
 		get("/api/trash", jsonRoute(200, a.listTrash)).withAuth(sessionOrKeyAuth).
 			withSummary("The entries in the trash that belong to the account or that it deleted").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),

@@ -123,6 +123,10 @@ var matrix = []routeRow{
 	{"DELETE", "/api/files/{id}/versions/{until}", sessionOrKeyAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.versioned + "/versions/" + o.until, nil },
 		"401 200 403 200 403 403 403 200 403 401 401 401 401 401", true},
+	{"POST", "/api/files/{id}/rewind", sessionOrKeyAuth, // no history is as old as that
+		func(o ownedItems) (string, any) {
+			return "/api/files/" + o.folder + "/rewind", M{"at": 1, "dryRun": true}
+		}, "401 400 403 400 403 400 403 403 403 401 401 401 401 401", true},
 	{"GET", "/api/trash", sessionOrKeyAuth, fixedRequest("/api/trash", nil),
 		"401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
 	{"POST", "/api/trash/{id}/restore", sessionOrKeyAuth,
@@ -479,6 +483,7 @@ type ownedItems struct {
 	invite                                             string
 	trashed                                            string // a file in the trash
 	versioned, until                                   string // a file with a version
+	folder                                             string
 	share                                              string // with a password
 	signIn                                             string // another session
 	avatar                                             string
@@ -514,6 +519,10 @@ func (f *matrixFixture) newItems(name string, rows ...routeRow) ownedItems {
 	if needs(markerItems.trashed) {
 		o.trashed = owner.Upload("/home/owner", o.name+" deleted", []byte("x"))
 		owner.Delete("/api/files/" + o.trashed + "?trash=true").OK(200)
+	}
+	if needs(markerItems.folder) {
+		o.folder = owner.Post("/api/files/folder", M{"path": "/home/owner", "name": o.name + " folder"}).OK(201).
+			Text("file.id")
 	}
 	if needs(markerItems.versioned) {
 		o.versioned = owner.Upload("/home/owner", o.name+" versioned", []byte("x"))
@@ -620,7 +629,7 @@ var markerItems = ownedItems{
 	multipart: "marker-multipart", invite: "marker-invite", share: "marker-share", provider: "marker-provider",
 	mount: "marker-mount", user: "marker-user", announcement: "marker-announcement",
 	signIn: "marker-sign-in", avatar: "marker-avatar",
-	trashed: "marker-trashed", versioned: "marker-versioned", until: "marker-until",
+	trashed: "marker-trashed", folder: "marker-folder", versioned: "marker-versioned", until: "marker-until",
 }
 
 func TestEveryRouteIsInTheMatrix(t *testing.T) {

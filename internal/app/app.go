@@ -218,9 +218,11 @@ func (a *App) build() {
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
 	a.Jobs.Handle(files.CopyJob, a.Tree.RunCopy)
 	a.Jobs.Handle(files.PurgeJob, a.Tree.RunPurge)
+	a.Jobs.Handle(files.RewindJob, a.Tree.RunRewind)
 	a.Jobs.OnFailure(files.CopyJob, func(tx *db.Tx, run *job.Run) error { return a.Tree.DropCopy(tx, run.ID) })
 	a.Jobs.OnEnd(files.MoveJob, a.Tree.NotifyEnd)
 	a.Jobs.OnEnd(files.CopyJob, a.Tree.NotifyEnd)
+	a.Jobs.OnEnd(files.RewindJob, a.Tree.NotifyEnd)
 	a.Notices = notice.New(notice.Config{DB: d, IDs: a.ids, Now: now})
 	a.Jobs.Handle(object.ChecksumJob, a.Objects.RunChecksum)
 	a.Uploads = upload.New(upload.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, IDs: a.ids,

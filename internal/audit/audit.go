@@ -46,6 +46,7 @@ const (
 	Delete        Action = "delete"
 	Restore       Action = "restore" // from the trash
 	Purge         Action = "purge"   // of the trash
+	Rewind        Action = "rewind"  // of a folder, to an earlier time
 	Move          Action = "move"
 	Rename        Action = "rename"
 	Folder        Action = "folder"
@@ -59,8 +60,8 @@ const (
 
 // Actions lists all actions.
 var Actions = []Action{
-	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Restore, Purge, Move, Rename, Folder, Share,
-	ShareDownload, Key, Admin, WebDAV, FreeMode,
+	Login, LoginFailed, Register, Upload, Download, Preview, Delete, Restore, Purge, Rewind, Move, Rename, Folder,
+	Share, ShareDownload, Key, Admin, WebDAV, FreeMode,
 }
 
 // Entry is one row of the log.

@@ -14,11 +14,11 @@ import (
 	"larder/internal/vpath"
 )
 
-// A rewind brings a folder, with everything in it, back to an earlier time: it restores entries from
-// the trash, moves entries back, restores versions, and moves to the trash what came later. Each of
-// these is an ordinary change, decided on like one that the actor makes, and part of the history: a
-// rewind can be rewound. The plan is the difference between then and now, so a rewind that was
-// interrupted goes on where it was, and one that is done finds nothing to do.
+// A rewind brings a folder, with everything in it, back to an earlier time: it restores entries
+// from the trash, moves entries back, restores versions, and moves to the trash what came later.
+// Each of these is an ordinary change, decided on like one that the actor makes, and part of the
+// history: a rewind can be rewound. The plan is the difference between then and now, so a rewind
+// that was interrupted goes on where it was, and one that is done finds nothing to do.
 
 // RewindJob is the type of the job that rewinds a folder; RunRewind runs it.
 const RewindJob = "rewind"
@@ -297,7 +297,8 @@ func (w *rewinder) restoreEntries(ctx context.Context, f *pastFolder) error {
 			if w.dry {
 				err = f.allow(w.actor, childTarget(f.target, w.actor, &c.row), access.Write)
 			} else {
-				_, err = w.Restore(ctx, w.actor, c.here.item, RestoreOptions{Target: &f.target.Path, Conflict: RenameNew})
+				how := RestoreOptions{Target: &f.target.Path, Conflict: RenameNew}
+				_, err = w.Restore(ctx, w.actor, c.here.item, how)
 			}
 			w.restored[c.here.item] = err == nil
 			return err

@@ -34,7 +34,9 @@ func (f *storesFixture) rewind(a access.Actor, path string, at time.Time) string
 	return fmt.Sprint(j.Status, ": ", *j.ErrorMessage)
 }
 
-func steps(paths ...string) files.RewindStep { return files.RewindStep{Count: len(paths), Paths: paths} }
+func steps(paths ...string) files.RewindStep {
+	return files.RewindStep{Count: len(paths), Paths: paths}
+}
 
 // A rewind does what its plan says, and the folder is what it was.
 func TestRewind(t *testing.T) {

@@ -18,12 +18,12 @@ func (t *transfer) countFiles(ctx context.Context) error {
 	return err
 }
 
-// NotifyEnd tells the owner of a move or a copy that it has ended. It is for job.Runner.OnEnd. It
-// fails only with the database, since an error keeps the job from ending.
+// NotifyEnd tells the owner of a move, a copy or a rewind that it has ended. It is for
+// job.Runner.OnEnd. It fails only with the database, since an error keeps the job from ending.
 func (t *Tree) NotifyEnd(tx *db.Tx, run *job.Run, failure string) error {
 	params := notice.Params{JobID: run.ID, JobType: run.Type, Failed: failure != "", Message: failure}
 	var payload movePayload
-	if err := json.Unmarshal([]byte(run.Payload), &payload); err == nil { // of a copy as well
+	if err := json.Unmarshal([]byte(run.Payload), &payload); err == nil { // of the others as well
 		params.Path = payload.Target
 		if payload.Name != nil {
 			params.Name = string(*payload.Name)

@@ -52,7 +52,7 @@ type Params struct {
 	Path string // Job: the target folder; Upload: the folder of the file
 	Name string // Job: of the moved or copied entry; Share: title or name; Upload: of the file; may be ""
 
-	JobID, JobType string // Job; the type is move or copy
+	JobID, JobType string // Job; the type is move, copy or rewind
 	Jobs           int64  // Job: number of jobs that the notification is about, see merge; 0 for 1
 	Failed         bool   // Job
 	Message        string // Job: why it failed

@@ -48,15 +48,17 @@ function job(one: Notification): Sentence {
   const name = one.name ? t.notices.named(one.name) : t.notices.item;
   const path = one.path ?? "/";
   const move = one.jobType === "move";
+  const rewind = one.jobType === "rewind";
   const href = folder(one);
   if (one.status === "failed")
     return {
       icon: circleAlert,
       kind: "danger",
-      title: (move ? t.notices.moveFailed : t.notices.copyFailed)(name, path),
+      title: rewind ? t.notices.rewindFailed(name) : (move ? t.notices.moveFailed : t.notices.copyFailed)(name, path),
       text: (locale() === "en-US" && one.error) || t.notices.failed, // the server speaks English
       href,
     };
+  if (rewind) return { icon: circleCheck, kind: "ok", title: t.notices.rewound(name), text: "", href };
   const jobs = one.jobs ?? 1;
   const title =
     jobs > 1

@@ -38,6 +38,7 @@ export const logs: typeof zh = {
     delete: "Deletion",
     restore: "Restored from the trash",
     purge: "Deleted from the trash",
+    rewind: "Folder brought back",
     move: "Move",
     rename: "Rename",
     folder: "New folder",

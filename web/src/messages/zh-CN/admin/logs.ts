@@ -36,6 +36,7 @@ export const logs = {
     delete: "删除",
     restore: "从回收站恢复",
     purge: "从回收站删除",
+    rewind: "还原文件夹",
     move: "移动",
     rename: "重命名",
     folder: "新建文件夹",

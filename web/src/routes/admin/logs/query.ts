@@ -16,6 +16,7 @@ export const actions: readonly Action[] = [
   "delete",
   "restore",
   "purge",
+  "rewind",
   "move",
   "rename",
   "folder",
