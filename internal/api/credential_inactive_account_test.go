@@ -98,7 +98,7 @@ var placeholderItems = ownedItems{
 	name: "n", file: "x", job: "x", session: "x", etag: "x", key: "pk_x", rule: "x", multipart: "x", protected: "x",
 	store: "x", provider: "x", mount: "x", user: "x",
 	invite: "x", share: "x", album: "x", picture: "x", announcement: "x", signIn: "x",
-	trashed: "x", versioned: "x", until: "x",
+	trashed: "x", versioned: "x", until: "x", folder: "x",
 }
 
 // Everything that belongs to an account stops with the account, on every replica and at its next

@@ -45,6 +45,7 @@ import * as layout from './layout.mjs'
 import * as long from './long.mjs'
 import * as notifications from './notifications.mjs'
 import * as panels from './panels.mjs'
+import * as past from './past.mjs'
 import * as phone from './phone.mjs'
 import * as places from './places.mjs'
 import * as register from './register.mjs'
@@ -102,6 +103,7 @@ const suites = {
     guests,
     trash,
     versions,
+    past,
     free,
     keys,
     settings,

@@ -10,6 +10,7 @@ import type { free } from "../messages/zh-CN/free";
 import type { keys } from "../messages/zh-CN/keys";
 import type { notices } from "../messages/zh-CN/notices";
 import type { panels } from "../messages/zh-CN/panels";
+import type { past } from "../messages/zh-CN/past";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
@@ -31,6 +32,7 @@ interface LaterMessages {
   keys: typeof keys;
   notices: typeof notices;
   panels: typeof panels;
+  past: typeof past;
   settings: typeof settings;
   share: typeof share;
   shares: typeof shares;
@@ -58,6 +60,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },
   notices: { "zh-CN": () => import("../messages/zh-CN/notices"), "en-US": () => import("../messages/en-US/notices") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
+  past: { "zh-CN": () => import("../messages/zh-CN/past"), "en-US": () => import("../messages/en-US/past") },
   settings: {
     "zh-CN": () => import("../messages/zh-CN/settings"),
     "en-US": () => import("../messages/en-US/settings"),

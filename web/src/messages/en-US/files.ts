@@ -23,6 +23,7 @@ export const files: typeof zh = {
   chooseNone: "Clear selection",
   chooseAll: "Select all",
   folderDetails: "Details of this folder",
+  earlier: "Earlier times of this folder",
   commands: { title: "Command list", find: "Find an action", none: "No action found", go: "Go to" },
 
   search: "Search",

@@ -21,6 +21,7 @@ export const files = {
   chooseNone: "取消选择",
   chooseAll: "全选",
   folderDetails: "此文件夹的详细信息",
+  earlier: "此文件夹的过去",
   commands: { title: "命令列表", find: "查找操作", none: "没有找到操作", go: "前往" },
 
   search: "搜索",

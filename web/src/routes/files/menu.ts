@@ -11,6 +11,7 @@ import folderInput from "lucide:folder-input";
 import folderOpen from "lucide:folder-open";
 import folderPlus from "lucide:folder-plus";
 import folderUp from "lucide:folder-up";
+import history from "lucide:history";
 import info from "lucide:info";
 import link from "lucide:link";
 import lock from "lucide:lock";
@@ -101,6 +102,15 @@ export function wholeItems(browser: Browser): MenuItem[] {
         browser.details = true;
       },
     },
+    ...(folder && session.me?.trashDays
+      ? [
+          {
+            label: t.files.earlier,
+            icon: history,
+            run: () => go(`/app/past?path=${encodeURIComponent(browser.path)}`),
+          },
+        ]
+      : []),
     ...(folder
       ? [
           {

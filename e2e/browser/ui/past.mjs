@@ -1,0 +1,148 @@
+// Earlier times: "I look at a folder as it was, and bring it back."
+import { api } from './stranger.mjs'
+import { createFolder, enter } from './files.mjs'
+import { bothLanguages, small } from './forms.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { cramped } from './phone.mjs'
+import { png } from './pictures.mjs'
+
+const texts = {
+  'en-US': {
+    earlier: 'Earlier times of this folder',
+    title: (name) => `The past of “${name}”`,
+    time: 'Time',
+    list: 'The folder at that time',
+    states: { same: 'Unchanged', changed: 'Has other content', moved: 'Moved or renamed', trashed: 'In the trash' },
+    open: (name) => `Open ${name}`,
+    show: (name) => `Show ${name} as it was`,
+    shown: (name) => new RegExp(`^“${name}” on `),
+    download: (name) => `Download ${name} as it was`,
+    bring: 'Bring the folder back to this time…',
+    bringTitle: (name) => new RegExp(`^Bring “${name}” back to .*\\?$`),
+    steps: [
+      '1 item restored from the trash',
+      '1 item moved back or renamed back',
+      '1 file gets the content that it had',
+      '1 item that came later moved to the trash',
+    ],
+    bringNow: 'Bring back',
+    brought: (name) => new RegExp(`^“${name}” is as it was on .*\\.$`),
+    nothing: 'The folder is now as it was at that time.',
+    leave: 'Back to the folder',
+  },
+  'zh-CN': {
+    earlier: '此文件夹的过去',
+    title: (name) => `“${name}”的过去`,
+    time: '时间',
+    list: '当时的内容',
+    states: { same: '没有变化', changed: '内容已更改', moved: '已移动或改名', trashed: '在回收站中' },
+    open: (name) => `打开 ${name}`,
+    show: (name) => `查看 ${name} 当时的样子`,
+    shown: (name) => new RegExp(`的“${name}”$`),
+    download: (name) => `下载 ${name} 当时的内容`,
+    bring: '恢复到此时…',
+    bringTitle: (name) => new RegExp(`^将“${name}”恢复到 .*？$`),
+    steps: ['从回收站还原 1 项', '移回或改回 1 项', '恢复 1 个文件的内容', '之后新增的 1 项移到回收站'],
+    bringNow: '恢复',
+    brought: (name) => new RegExp(`^“${name}”已恢复到 .*。$`),
+    nothing: '这个文件夹现在就是当时的样子。',
+    leave: '返回文件夹',
+  },
+}
+
+const [before, after] = [120, 60].map((width) => png(width, 80, 0.1).toString('base64'))
+
+// serverNow returns the time of the server (ms) once a folder can be shown as it is then.
+async function serverNow(page, folder) {
+  let now
+  await until('earlier times', async () => {
+    const answer = await page.request.get(`/api/files?path=${encodeURIComponent(folder)}`)
+    now = (await answer.json()).timestamp
+    return (await page.request.get(`/api/files?path=${encodeURIComponent(folder)}&at=${now}`)).ok()
+  })
+  return now
+}
+
+async function bringsBack(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  const name = `Past ${config.language} ${config.size}`
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, name, [
+    { name: 'cat.png', bytes: before },
+    { name: 'dog.png', bytes: before },
+    { name: 'moved.png', bytes: before },
+    { name: 'same.png', bytes: before },
+  ])
+  await createFolder(page, config, 'album', [{ name: 'deep.png', bytes: before }], folder)
+  const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  const ids = Object.fromEntries(items.map((item) => [item.name, item.id]))
+  const then = await serverNow(page, folder)
+  await page.waitForTimeout(50)
+  await createFolder(page, config, name, [
+    { name: 'cat.png', bytes: after },
+    { name: 'new.png', bytes: after },
+  ])
+  await api(page, 'DELETE', `/api/files/${ids.album}?trash=true`)
+  await api(page, 'POST', `/api/files/${ids['moved.png']}/move`, { targetPath: folder, newName: 'other.png' })
+
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('link', { name: /^cat\.png/ }).waitFor()
+  await page.getByRole('button', { name: say.display, exact: true }).click()
+  await page.getByRole('menuitem', { name: say.earlier }).click()
+  await page.getByRole('heading', { name: say.title(name) }).waitFor()
+  const table = page.getByRole('table', { name: say.list })
+  const row = (file) => table.getByRole('row').filter({ hasText: file })
+  await row('new.png').waitFor()
+  const slider = page.getByRole('slider', { name: say.time })
+  await slider.fill(String(then))
+  await row('moved.png').waitFor()
+  for (const [file, state] of Object.entries({
+    'cat.png': 'changed',
+    'dog.png': 'same',
+    'moved.png': 'moved',
+    'same.png': 'same',
+    album: 'trashed',
+  }))
+    await row(file).getByText(say.states[state]).waitFor()
+  equal('the rows', await table.locator('tbody tr').count(), 5)
+  equal('faults of the page', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot('past')
+
+  await row('cat.png').getByRole('button', { name: say.show('cat.png') }).click()
+  const picture = page.getByRole('dialog', { name: say.shown('cat.png') }).getByAltText('cat.png')
+  await becomes('the width of the picture', () => picture.evaluate((image) => image.naturalWidth), 120)
+  await page.keyboard.press('Escape')
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    row('cat.png').getByRole('button', { name: say.download('cat.png') }).click(),
+  ])
+  equal('the name of the download', download.suggestedFilename(), 'cat.png')
+  await row('album').getByRole('link', { name: say.open('album') }).click()
+  await row('deep.png').waitFor()
+  await page.goBack()
+  await row('dog.png').waitFor()
+
+  await page.getByRole('button', { name: say.bring }).click()
+  const dialog = page.getByRole('dialog', { name: say.bringTitle(name) })
+  for (const step of say.steps) await dialog.getByText(step, { exact: true }).waitFor()
+  equal('faults of the dialog', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot('past-rewind')
+  await dialog.getByRole('button', { name: say.bringNow, exact: true }).click()
+  await page.getByText(say.brought(name)).waitFor()
+  await becomes('the states', () => table.getByText(say.states.same, { exact: true }).count(), 5)
+
+  await page.getByRole('button', { name: say.bring }).click()
+  await dialog.getByText(say.nothing).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: say.leave }).click()
+  for (const file of ['album', 'cat.png', 'dog.png', 'moved.png', 'same.png'])
+    await page.getByRole('link', { name: new RegExp(`^${file}`) }).waitFor()
+  equal('whether what came later is gone', await page.getByRole('link', { name: /^new\.png/ }).count(), 0)
+  const content = await page.request.get(`/api/files/${ids['cat.png']}/download`, { headers: { 'Sec-Fetch-Dest': 'image' } })
+  equal('the content of cat.png', (await content.body()).toString('base64'), before)
+}
+
+export const scenarios = [
+  { name: 'a folder is brought back to an earlier time', forms: (full) => [...bothLanguages(), ...small(full)], run: bringsBack },
+]
