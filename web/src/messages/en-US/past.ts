@@ -23,7 +23,6 @@ export const past: typeof zh = {
   notYet: "There is no earlier time yet",
   notYetText: "Larder records the changes of this folder from now on. Come back later to look at it as it was.",
   absent: "The folder did not exist at that time.",
-  failed: "The folder could not be loaded.",
   more: "Load more",
   open: (name) => `Open ${name}`,
   show: "Show",

@@ -19,7 +19,6 @@ export const past = {
   notYet: "还没有更早的时间",
   notYetText: "Larder 从现在起记录这个文件夹的变化，以后可以回到这里查看。",
   absent: "这个文件夹当时不存在。",
-  failed: "无法加载这个文件夹。",
   more: "加载更多",
   open: (name: string) => `打开 ${name}`,
   show: "查看",
