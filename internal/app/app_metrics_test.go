@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"larder/internal/config"
+	"larder/internal/db"
 )
 
 // The metrics show that rate limits count in this process only while Redis is down.
@@ -31,6 +32,16 @@ func TestMetricsTellOfRedis(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	if err := a.DB.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err = a.DB.Write(t.Context(), func(tx *db.Tx) error {
+		_, err := tx.Exec("INSERT INTO quotas (user_id, max_storage, max_files, kept_storage) VALUES ('u', 1, 1, 7)")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ops := a.opsHandler()
 	tells := func(lines ...string) {
 		t.Helper()
@@ -43,7 +54,7 @@ func TestMetricsTellOfRedis(t *testing.T) {
 		}
 	}
 	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0",
-		"larder_passwords_waiting 0")
+		"larder_passwords_waiting 0", "larder_kept_bytes 7")
 	for range 3 {
 		if _, err := a.counters.Take(t.Context(), "ip", 5, time.Minute, 1); err != nil {
 			t.Fatal(err)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -22,6 +24,7 @@ import (
 	"larder/internal/kv/memory"
 	"larder/internal/kv/postgres"
 	"larder/internal/kv/redis"
+	"larder/internal/quota"
 	"larder/internal/secret"
 )
 
@@ -106,6 +109,9 @@ func (a *App) opsHandler() http.Handler {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "larder_passwords_waiting", Help: "Passwords waiting to be hashed.",
 	}, func() float64 { return float64(a.Accounts.WaitingHashes()) }))
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "larder_kept_bytes", Help: "Bytes in the trash and of versions.",
+	}, a.keptBytes))
 	if shared, ok := a.counters.(*redis.Store); ok {
 		registry.MustRegister(redisMetrics(shared)...)
 	}
@@ -117,6 +123,17 @@ func (a *App) opsHandler() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// keptBytes is the value of larder_kept_bytes, NaN when it cannot be read.
+func (a *App) keptBytes() float64 {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	bytes, err := quota.TotalKept(a.DB.Read(ctx))
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(bytes)
 }
 
 // redisMetrics shows the state of the rate limiter, so that operators notice when replicas count

@@ -70,8 +70,9 @@ var settings = []setting{
 	},
 	{
 		flag: "min-free", def: "256MiB",
-		meaning: "while less space than this is free, Larder refuses uploads; deleting goes on",
-		rule:    size(0, func(c *Config) *int64 { return &c.MinFree }),
+		meaning: "while less space than this is free, Larder refuses uploads; deleting goes on. " +
+			"Below twice as much, the oldest entries of the trash and the oldest versions on the disk are deleted",
+		rule: size(0, func(c *Config) *int64 { return &c.MinFree }),
 	},
 	{
 		flag: "database-url", defaultText: "SQLite in the data directory",

@@ -146,9 +146,16 @@ func versionsOf(q db.Querier, entry string, until *int64) (versions []version, e
 	return versions, rows.Err()
 }
 
+// kept is some of what is kept: entries in the trash by their ids, and versions.
+type kept struct {
+	entries  []string
+	versions []version
+	bytes    int64
+}
+
 // oldestKept lists the oldest entries in the trash and the oldest versions that have bytes of an
 // account: as few as have a number of bytes together, up to a limit.
-func oldestKept(q db.Querier, userID string, bytes int64, limit int) (entries []string, versions []version, err error) {
+func oldestKept(q db.Querier, userID string, bytes int64, limit int) (kept, error) {
 	rows, err := q.Query(`
 		SELECT entry_id, until, size
 		FROM (
@@ -167,23 +174,64 @@ func oldestKept(q db.Querier, userID string, bytes int64, limit int) (entries []
 				LIMIT $2) b) k
 		ORDER BY at
 		LIMIT $2`, userID, limit)
+	return scanKept(rows, err, bytes)
+}
+
+// oldestKeptIn is oldestKept for all accounts, in one provider.
+func oldestKeptIn(q db.Querier, providerID string, bytes int64, limit int) (kept, error) {
+	rows, err := q.Query(`
+		SELECT entry_id, until, size
+		FROM (
+			SELECT * FROM (
+				SELECT entry_id, 0 AS until, deleted_at AS at, size
+				FROM trash
+				WHERE provider_id = $1 AND size > 0
+				ORDER BY deleted_at, entry_id
+				LIMIT $2) a
+			UNION ALL
+			SELECT * FROM (
+				SELECT v.entry_id, v.until, v.until AS at, v.size
+				FROM past v JOIN objects o ON o.id = v.object_id
+				WHERE o.provider_id = $1 AND v.size > 0
+				ORDER BY v.until
+				LIMIT $2) b) k
+		ORDER BY at
+		LIMIT $2`, providerID, limit)
+	return scanKept(rows, err, bytes)
+}
+
+// scanKept scans rows of entry, end of the version (0 for an entry in the trash) and size, as many
+// as have a number of bytes.
+func scanKept(rows *sql.Rows, err error, bytes int64) (k kept, _ error) {
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for the oldest bytes that are kept of an account: %w", err)
+		return kept{}, fmt.Errorf("look for the oldest bytes that are kept: %w", err)
 	}
 	defer rows.Close()
-	for bytes > 0 && rows.Next() {
+	for k.bytes < bytes && rows.Next() {
 		var v version
 		if err := rows.Scan(&v.entry, &v.until, &v.size); err != nil {
-			return nil, nil, fmt.Errorf("look for the oldest bytes that are kept of an account: %w", err)
+			return kept{}, fmt.Errorf("look for the oldest bytes that are kept: %w", err)
 		}
-		bytes -= v.size
+		k.bytes += v.size
 		if v.until == 0 {
-			entries = append(entries, v.entry)
+			k.entries = append(k.entries, v.entry)
 		} else {
-			versions = append(versions, v)
+			k.versions = append(k.versions, v)
 		}
 	}
-	return entries, versions, rows.Err()
+	return k, rows.Err()
+}
+
+// bytesToCome sums the bytes of garbage in a provider, and reports whether every deleted folder has
+// been collected, so that its content is in the sum.
+func bytesToCome(q db.Querier, providerID string) (bytes int64, collected bool, err error) {
+	err = q.QueryRow(`
+		SELECT (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE provider_id = $1),
+			NOT EXISTS (SELECT 1 FROM entries WHERE parent_id = $2)`, providerID, graveyard).Scan(&bytes, &collected)
+	if err != nil {
+		return 0, false, fmt.Errorf("sum the garbage of a provider: %w", err)
+	}
+	return bytes, collected, nil
 }
 
 // versionAt returns the end of the version that a file had at a time (ms), 0 for none.

@@ -194,6 +194,9 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 	if err := t.keepHistory(ctx, settings, ended); err != nil {
 		return err
 	}
+	if err := t.purgeForSpace(ctx); err != nil {
+		return fmt.Errorf("free space on a disk: %w", err)
+	}
 	for after := ""; ; {
 		users, err := quota.AboveMaxKept(t.DB.Read(ctx), after, trashPiece)
 		if err != nil || len(users) == 0 {
@@ -229,18 +232,63 @@ func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 		if err != nil || kept.Max == quota.Unlimited || kept.Storage <= kept.Max {
 			return err
 		}
-		entries, versions, err := oldestKept(t.DB.Read(ctx), user, kept.Storage-kept.Max, trashPiece)
-		if err != nil || len(entries)+len(versions) == 0 {
+		oldest, err := oldestKept(t.DB.Read(ctx), user, kept.Storage-kept.Max, trashPiece)
+		if err != nil || oldest.bytes == 0 {
 			return err
 		}
-		if err := t.purgeEarly(ctx, entries); err != nil {
-			return err
-		}
-		err = t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, versions) })
-		if err != nil {
+		if err := t.purgeKept(ctx, oldest); err != nil {
 			return err
 		}
 	}
+}
+
+// purgeForSpace purges the oldest entries and versions of all accounts on disks that are nearly
+// full.
+func (t *Tree) purgeForSpace(ctx context.Context) error {
+	short, err := t.Providers.Shortages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range short {
+		purged, err := t.FreeKept(ctx, s.Provider.ID, s.Bytes)
+		if err != nil {
+			return err
+		}
+		if purged > 0 {
+			t.Log.Warn("the disk is nearly full: the oldest entries in the trash and the oldest versions are deleted",
+				"provider", s.Provider.Name, "bytes", purged)
+		}
+	}
+	return nil
+}
+
+// FreeKept purges the oldest entries and versions in a provider before their time, until a number
+// of bytes becomes free, and returns the bytes of what it purged. Garbage counts as free, since the
+// collector deletes it; while a deleted folder is not collected yet, nothing is purged.
+func (t *Tree) FreeKept(ctx context.Context, providerID string, bytes int64) (purged int64, err error) {
+	coming, collected, err := bytesToCome(t.DB.Read(ctx), providerID)
+	if err != nil || !collected {
+		return 0, err
+	}
+	for bytes -= coming; purged < bytes; {
+		kept, err := oldestKeptIn(t.DB.Read(ctx), providerID, bytes-purged, trashPiece)
+		if err != nil || kept.bytes == 0 {
+			return purged, err
+		}
+		if err := t.purgeKept(ctx, kept); err != nil {
+			return purged, err
+		}
+		purged += kept.bytes
+	}
+	return purged, nil
+}
+
+// purgeKept purges entries and versions before their time.
+func (t *Tree) purgeKept(ctx context.Context, k kept) error {
+	if err := t.purgeEarly(ctx, k.entries); err != nil {
+		return err
+	}
+	return t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, k.versions) })
 }
 
 // purgeEarly purges entries before their time, which leaves gaps in the history.

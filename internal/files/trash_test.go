@@ -649,3 +649,41 @@ func TestRestoreStaysInItsProvider(t *testing.T) {
 		w.wantRestored("its own", w.ann, id, at("/home/ann"), "/home/ann/f")
 	})
 }
+
+// On a disk that is nearly full the oldest entries and versions go before their time, as many as
+// free what is missing; what is garbage already counts.
+func TestKeptMakesRoom(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		free := func(provider string, bytes, want int64) {
+			t.Helper()
+			if got, err := w.tree.FreeKept(t.Context(), provider, bytes); got != want || err != nil {
+				t.Errorf("%d bytes of %s: freed %d, %v; want %d", bytes, provider, got, err, want)
+			}
+		}
+		w.mustUpload(w.ann, "/home/ann/folder/f", "12345")
+		w.toTrash(w.ann, "/home/ann/folder")
+		w.advance(time.Hour)
+		id := w.mustUpload(w.ann, "/home/ann/v", "123").ID
+		w.replace(w.ann, "/home/ann/v", "1")
+		w.advance(time.Hour)
+		w.mustUpload(w.ann, "/home/ann/g", "1234567")
+		w.toTrash(w.ann, "/home/ann/g")
+		w.mustUpload(w.ann, "/vault/other", "12345678")
+		w.toTrash(w.ann, "/vault/other")
+		w.checkTrash("kept", 1, 5+3+7+8, 0, 0)
+		free("local", 0, 0)
+		free("local", 1, 5)
+		w.checkTrash("the oldest is purged", 1, 3+7+8, 0, 0)
+		free("local", 6, 0) // it is not collected yet
+		w.collect()
+		free("local", 6, 0+3) // 5 bytes are garbage
+		w.wantVersions("the version is gone", w.ann, id)
+		w.checkTrash("two are purged", 1, 7+8, 0, 0)
+		w.advance(2 * grace)
+		w.collect()
+		free("local", 100, 7)
+		w.checkTrash("the other provider keeps", 1, 8, 0, 0)
+		w.wantNoPast("before it", w.ann, pastOf("/home/ann", w.clock().Add(-3*time.Hour)), fault.Invalid)
+		w.checkAccounting()
+	})
+}

@@ -60,6 +60,36 @@ func statusByID(t *testing.T, r *provider.Registry) map[string]error {
 	return by
 }
 
+// A disk is short of what is missing to twice the minimum.
+func TestShortages(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r, dir := newRegistry(t, d)
+		if err := r.Prepare("default", "marker-1"); err != nil {
+			t.Fatal(err)
+		}
+		insert(t, d, r, provider.Provider{ID: "p1", Name: "disk", Type: provider.BuiltIn, Bucket: "default",
+			Marker: "marker-1"})
+		list, err := r.StoreStatuses(t.Context(), provider.StatusTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := list[0].Free
+		change := free / 8 // other tests write meanwhile
+		for minimum, want := range map[int64]int64{0: 0, free/2 - change: 0, free/2 + change: 2 * change,
+			1 << 60: 1<<61 - free} {
+			short, err := provider.New(provider.Config{DB: d, ObjectDir: dir, MinFree: minimum, Now: time.Now}).
+				Shortages(t.Context())
+			var got int64
+			if len(short) == 1 {
+				got = short[0].Bytes
+			}
+			if err != nil || (got == 0) != (want == 0) || max(got-want, want-got) > change {
+				t.Errorf("with a minimum of %d of %d bytes: %+v, %v; want %d", minimum, free, short, err, want)
+			}
+		}
+	})
+}
+
 // check returns the errors of all stores that cannot be used.
 func check(t *testing.T, r *provider.Registry) error {
 	t.Helper()

@@ -182,6 +182,29 @@ func (r *Registry) free(p Provider) int64 {
 	return int64(disk.Bavail) * int64(disk.Bsize)
 }
 
+// Shortage is the space that a disk lacks.
+type Shortage struct {
+	Provider Provider
+	Bytes    int64 // missing to twice the free space below which uploads are refused
+}
+
+// Shortages returns the built-in providers whose disk has less than twice MinFree left.
+func (r *Registry) Shortages(ctx context.Context) (short []Shortage, err error) {
+	all, err := r.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.Type != BuiltIn {
+			continue
+		}
+		if free := r.free(p); free >= 0 && free-r.cfg.MinFree < r.cfg.MinFree {
+			short = append(short, Shortage{p, r.cfg.MinFree - (free - r.cfg.MinFree)})
+		}
+	}
+	return short, nil
+}
+
 // dropRemoved drops the checks and stores of removed providers.
 func (r *Registry) dropRemoved(all []Provider) {
 	there := make(map[string]bool, len(all))

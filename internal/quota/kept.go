@@ -48,6 +48,9 @@ func SetMaxKept(tx *db.Tx, userID string, most *int64) error {
 	return setMaxKept(tx, userID, most)
 }
 
+// TotalKept sums what is kept of all accounts, in bytes.
+func TotalKept(q db.Querier) (int64, error) { return totalKept(q) }
+
 // AboveMaxKept lists accounts that keep more than their bound, in the order of ids after an id.
 func AboveMaxKept(q db.Querier, after string, limit int) ([]string, error) {
 	return aboveMaxKept(q, after, limit)

@@ -68,6 +68,14 @@ func setMaxKept(tx *db.Tx, userID string, most *int64) error {
 	return nil
 }
 
+func totalKept(q db.Querier) (bytes int64, err error) {
+	err = q.QueryRow("SELECT CAST(COALESCE(SUM(kept_storage), 0) AS BIGINT) FROM quotas").Scan(&bytes)
+	if err != nil {
+		return 0, fmt.Errorf("sum what is kept: %w", err)
+	}
+	return bytes, nil
+}
+
 func aboveMaxKept(q db.Querier, after string, limit int) (users []string, err error) {
 	rows, err := q.Query(`
 		SELECT user_id
