@@ -142,6 +142,11 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	if l.entryViewer, err = t.viewerOf(ctx, v, a); err != nil {
 		return nil, err
 	}
+	if q.FolderID == "" && here.node.mounted() { // before it is told whether there is such a folder
+		if err := l.authorize(here.node.target(a)); err != nil {
+			return nil, err
+		}
+	}
 	l.row = here.node.row
 	switch {
 	case !here.node.exists() || !here.node.folder:

@@ -162,7 +162,7 @@ func TestPathOfAnEarlierTime(t *testing.T) {
 		w.wantNoPast("before it was made", w.ann, pastOfID(id, before.Add(-time.Hour-time.Second)), fault.NotFound)
 		w.wantNoPast("a file", w.ann, pastOf("/home/ann/b/f", before), fault.NotFound)
 		w.wantNoPast("an unknown id", w.ann, pastOfID("none", before), fault.NotFound)
-		w.wantNoPast("a virtual folder", w.ann, pastOf("/nowhere", before), fault.NotFound)
+		w.wantNoPast("an absent folder", w.ann, pastOf("/home/ann/none", before), fault.NotFound)
 	})
 }
 
@@ -194,6 +194,7 @@ func TestThePastIsNotMorePublic(t *testing.T) {
 			t.Errorf("bob reads the secret: %v", err)
 		}
 		w.wantNoPast("a folder that was private", w.bob, pastOf("/team/other", before), fault.Forbidden)
+		w.wantNoPast("an absent folder in somebody's home", w.bob, pastOf("/home/ann/none", before), fault.Forbidden)
 		w.wantNoPast("a folder in somebody's trash", w.bob, pastOfID(w.toTrash(w.ann, "/team/other"), before),
 			fault.NotFound)
 		listing, err := w.tree.ListPast(t.Context(), w.ann, pastOf("/team/box", before))

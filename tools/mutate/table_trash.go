@@ -75,6 +75,8 @@ var trashGuards = []mutation{
 		`if now == nil {`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
 	{"past-trash", "an entry in the trash is shown to those who see it there", files + "/past_list.go",
 		`_, err = trashedFor(l.q, l.Actor, here.item)`, `err = nil`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
+	{"past-absent", "whether a folder exists is told to those who may list it", files + "/past_list.go",
+		`l.authorize(here.node.target(a))`, `error(nil)`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
 	{"past-folder", "a folder in the trash is shown to those who see it there", files + "/past_list.go",
 		`_, err = trashedFor(l.q, a, here.item)`, `err = nil`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
 	{"past-listing", "a folder is decided on at its former path", files + "/past_list.go",
