@@ -72,6 +72,7 @@ func BenchmarkPast(b *testing.B) {
 				_, err = tx.Exec("INSERT INTO history (id, since) VALUES (1, $1)", now-8000)
 				return err
 			})
+			h.exec("UPDATE entries SET created_at = 0 WHERE kind = 0")
 			h.setTrash(files.TrashSettings{Days: 30})
 			if !d.Dialect().SingleWriter() {
 				h.exec("ANALYZE")

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"larder/internal/access"
@@ -249,27 +250,59 @@ func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 
 // findLeft looks up where those entries are now that have left the folder since. It leaves out
 // entries that are deleted for good or in no mount, and those in the trash that the actor does not
-// see there.
+// see there. Entries in one folder share the query for its path.
 func (l *pastLister) findLeft() error {
 	ids, err := leftSince(l.q, l.id, l.at)
 	if err != nil {
 		return err
 	}
+	rows, err := entriesByID(l.q, ids)
+	if err != nil {
+		return err
+	}
 	l.left = make(map[string]presence, len(ids))
-	for _, id := range ids {
-		here, _, err := l.findPresence(l.q, id)
-		if err == nil && here.item != "" {
-			_, err = trashedFor(l.q, l.Actor, here.item)
+	folders := map[string]presence{}
+	var items []string
+	for id, r := range rows {
+		folder, known := folders[r.parent]
+		if !known && r.parent != trashRoot {
+			if folder, _, err = l.findPresence(l.q, r.parent); err != nil {
+				return err
+			}
+			folders[r.parent] = folder
 		}
-		switch {
-		case fault.Is(err, fault.NotFound):
-		case err != nil:
-			return err
-		case here.node.exists():
+		here := l.presenceIn(&folder, r)
+		if here.item != "" {
+			items = append(items, here.item)
+		}
+		if here.node.exists() {
 			l.left[id] = here
 		}
 	}
-	return nil
+	seen := map[string]bool{"": true}
+	err = trashedAmong(l.q, items, func(i *trashed) { seen[i.id] = i.seenBy(l.Actor) })
+	maps.DeleteFunc(l.left, func(_ string, here presence) bool { return !seen[here.item] })
+	return err
+}
+
+// presenceIn returns where an entry is whose folder is there; an entry directly in the trash has
+// none.
+func (rs *ruleset) presenceIn(folder *presence, r row) presence {
+	if r.parent == trashRoot {
+		return presence{node: node{row: r}, item: r.id}
+	}
+	switch {
+	case !folder.node.exists():
+		return presence{}
+	case folder.item != "":
+		return presence{node: node{row: r}, item: folder.item}
+	}
+	n := node{row: r, mount: folder.node.mount, path: folder.node.path.Child(vpath.Name(r.name))}
+	n.trail = append(slices.Clip(folder.node.trail), trailEntry{id: r.id, owner: r.owner, password: r.password})
+	if over, _ := rs.mounts.Resolve(n.path); over.ID != n.mount.ID {
+		return presence{}
+	}
+	return presence{node: n}
 }
 
 // view returns an entry as the actor sees it, and whether the actor sees it.

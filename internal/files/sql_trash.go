@@ -86,6 +86,31 @@ func trashedEntry(q db.Querier, id string) (trashed, error) {
 	return i, nil
 }
 
+// trashedAmong calls found for those of the ids that are entries in the trash, with their owner,
+// the account that deleted them, and their path.
+func trashedAmong(q db.Querier, ids []string, found func(i *trashed)) error {
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := q.Query("SELECT entry_id, owner_id, deleted_by, path FROM trash WHERE entry_id "+db.InChunk,
+			args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var i trashed
+			if err := rows.Scan(&i.id, &i.owner, &i.deletedBy, &i.path); err != nil {
+				return err
+			}
+			found(&i)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("look for entries in the trash: %w", err)
+	}
+	return nil
+}
+
 // trashQuery is a page of the trash of an account, newest first.
 type trashQuery struct {
 	userID     string // owner of the entries, or who deleted them

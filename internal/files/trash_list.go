@@ -118,20 +118,25 @@ func parseTrashCursor(cursor string) (deletedAt int64, id string, err error) {
 // its deletion. Fault: NotFound for everybody else.
 func trashedFor(q db.Querier, a access.Actor, id string) (trashed, error) {
 	i, err := trashedEntry(q, id)
+	if err == nil && (i.id == "" || !i.seenBy(a)) {
+		err = noTrashed()
+	}
 	if err != nil {
 		return trashed{}, err
 	}
-	mine := a.UserID != "" && (a.UserID == i.owner || a.UserID == i.deletedBy || a.Role == access.Admin)
-	if i.id == "" || !mine {
-		return trashed{}, noTrashed()
-	}
-	if a.Key != nil {
-		path, err := i.formerPath()
-		if err != nil || !path.Within(a.Key.Root) {
-			return trashed{}, noTrashed()
-		}
-	}
 	return i, nil
+}
+
+// seenBy reports whether the actor finds the entry in the trash.
+func (i *trashed) seenBy(a access.Actor) bool {
+	if a.UserID == "" || a.UserID != i.owner && a.UserID != i.deletedBy && a.Role != access.Admin {
+		return false
+	}
+	if a.Key == nil {
+		return true
+	}
+	path, err := i.formerPath()
+	return err == nil && path.Within(a.Key.Root)
 }
 
 func noTrashed() error { return fault.New(fault.NotFound, "There is no such entry in the trash.") }
