@@ -160,9 +160,6 @@ func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
 	if err := t.releaseFiles(tx, fileIDs, files); err != nil {
 		return 0, err
 	}
-	if err := deletePlacesOf(tx, gone); err != nil {
-		return 0, err
-	}
 	gone = append(gone, fileIDs...)
 	return len(gone), forgetTrashed(tx, gone)
 }

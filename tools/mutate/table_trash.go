@@ -84,7 +84,7 @@ var trashGuards = []mutation{
 		`l.mount, l.then = then.mount, then.existingTarget(a)
 	if err := l.authorize(l.then); err != nil {`, `l.mount, l.then = then.mount, then.existingTarget(a)
 	if err != nil {`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
-	{"past-good", "a deletion for good deletes the former places", files + "/trash_purge.go",
-		`if err := deletePlacesOf(tx, gone); err != nil {`, `if err := deletePlacesOf(tx, nil); err != nil {`, files,
+	{"past-good", "the collector deletes the former places of a folder", files + "/collect.go",
+		`if err := deletePlacesOf(tx, found); err != nil {`, `if err := deletePlacesOf(tx, nil); err != nil {`, files,
 		"^TestDeletedForGoodAtAllTimes$/^sqlite$"},
 }
