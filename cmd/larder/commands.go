@@ -16,6 +16,7 @@ import (
 	"larder/internal/api"
 	"larder/internal/app"
 	"larder/internal/config"
+	"larder/internal/fault"
 	"larder/internal/lifecycle"
 	"larder/internal/site"
 )
@@ -92,6 +93,15 @@ func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet
 		return nil, nil, err
 	}
 	return a, words, nil
+}
+
+// accountNamed returns the account with a user name.
+func accountNamed(ctx context.Context, a *app.App, username string) (account.User, error) {
+	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
+	if fault.Is(err, fault.NotFound) {
+		err = fmt.Errorf("there is no account %q", username)
+	}
+	return user, err
 }
 
 func adminCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {

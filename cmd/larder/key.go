@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"larder/internal/apikey"
-	"larder/internal/fault"
 )
 
 // preset holds the values of a key for a kind of client.
@@ -48,10 +47,7 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 		return fmt.Errorf("larder: the port is chosen at start: give the address that clients use with --base-url: %w",
 			errUsage)
 	}
-	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
-	if fault.Is(err, fault.NotFound) {
-		return fmt.Errorf("there is no account %q", username)
-	}
+	user, err := accountNamed(ctx, a, username)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/app"
-	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
@@ -26,7 +25,7 @@ func trashList(ctx context.Context, args, environ []string, out, errs io.Writer)
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	actor, err := accountNamed(ctx, a, username)
+	actor, err := actorNamed(ctx, a, username)
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func trashRestore(ctx context.Context, args, environ []string, out, errs io.Writ
 		}
 		options.Target = &target
 	}
-	actor, err := accountNamed(ctx, a, words[0])
+	actor, err := actorNamed(ctx, a, words[0])
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func trashEmpty(ctx context.Context, args, environ []string, out, errs io.Writer
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	actor, err := accountNamed(ctx, a, username)
+	actor, err := actorNamed(ctx, a, username)
 	if err != nil {
 		return err
 	}
@@ -110,11 +109,8 @@ func trashEmpty(ctx context.Context, args, environ []string, out, errs io.Writer
 	return err
 }
 
-// accountNamed returns an account as an actor.
-func accountNamed(ctx context.Context, a *app.App, username string) (access.Actor, error) {
-	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
-	if fault.Is(err, fault.NotFound) {
-		return access.Actor{}, fmt.Errorf("there is no account %q", username)
-	}
+// actorNamed returns an account as an actor.
+func actorNamed(ctx context.Context, a *app.App, username string) (access.Actor, error) {
+	user, err := accountNamed(ctx, a, username)
 	return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, err
 }

@@ -98,6 +98,11 @@ func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := t.forgetHistoryOf(tx, ids); err != nil {
 		return err
 	}
+	return t.releaseContents(tx, gone)
+}
+
+// releaseContents releases the objects of rows.
+func (t *Tree) releaseContents(tx *db.Tx, gone []row) error {
 	counts := map[string]int64{}
 	for _, f := range gone {
 		counts[f.object]++

@@ -52,16 +52,24 @@ func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
 	if l.shared && outcome == access.Allowed && l.NeedsPasswordToDownload(f.target.Password) {
 		outcome = access.NeedsPassword
 	}
-	switch outcome {
-	case access.NeedsPassword:
-		return listedFolder{}, fault.New(fault.PasswordRequired, "A password is required.")
-	case access.Denied:
-		return listedFolder{}, forbidden()
+	if err := listingFault(outcome); err != nil {
+		return listedFolder{}, err
 	}
 	if !virtual && !n.isFolder() {
 		return listedFolder{}, noFolder()
 	}
 	return f, nil
+}
+
+// listingFault returns the fault of a decision about listing a folder, nil when it is allowed.
+func listingFault(outcome access.Outcome) error {
+	switch outcome {
+	case access.Allowed:
+		return nil
+	case access.NeedsPassword:
+		return fault.New(fault.PasswordRequired, "A password is required.")
+	}
+	return forbidden()
 }
 
 func noFolder() error { return fault.New(fault.NotFound, "There is no such folder.") }

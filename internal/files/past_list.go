@@ -183,13 +183,7 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 
 // authorize decides whether the actor may list the folder. Faults: Forbidden, PasswordRequired.
 func (l *pastLister) authorize(folder access.Target) error {
-	switch l.DecideListing(folder) {
-	case access.Allowed:
-		return nil
-	case access.NeedsPassword:
-		return fault.New(fault.PasswordRequired, "A password is required.")
-	}
-	return forbidden()
+	return listingFault(l.DecideListing(folder))
 }
 
 // findPresence looks up where an entry is now.

@@ -266,6 +266,24 @@ func TestHistoryIsComplete(t *testing.T) {
 	})
 }
 
+// Content that was replaced while the trash was off is not shown as that of an earlier time.
+func TestContentReplacedWithoutATrash(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		id := w.mustUpload(w.ann, "/home/ann/box/f", "1").ID
+		w.advance(time.Hour)
+		before := w.clock()
+		w.advance(time.Hour)
+		w.setTrash(files.TrashSettings{})
+		w.replace(w.ann, "/home/ann/box/f", "22")
+		w.setTrash(files.TrashSettings{Days: 30}) // before the next sweep
+		w.wantPast("before", w.ann, pastOf("/home/ann/box", before))
+		w.wantPast("now", w.ann, pastOf("/home/ann/box", w.clock()), "/home/ann/box/f 2 same")
+		if _, err := w.readAt(w.ann, id, before); !fault.Is(err, fault.NotFound) {
+			t.Errorf("the former content: %v", err)
+		}
+	})
+}
+
 // Entries that are deleted for good are gone at all times, with their rows.
 func TestDeletedForGoodAtAllTimes(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {

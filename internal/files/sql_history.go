@@ -69,6 +69,11 @@ func addGapsOf(tx *db.Tx, ids []string) error {
 	if err != nil {
 		return fmt.Errorf("look up the folders of entries in the trash: %w", err)
 	}
+	return addGaps(tx, gaps)
+}
+
+// addGaps records gaps by folder, in an order that all transactions keep.
+func addGaps(tx *db.Tx, gaps map[string]int64) error {
 	for _, folder := range slices.Sorted(maps.Keys(gaps)) {
 		if err := addGap(tx, folder, gaps[folder]); err != nil {
 			return err

@@ -124,22 +124,30 @@ func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err er
 	for i := range found {
 		ids[i] = found[i].id
 	}
-	_, err = t.purgePiece(ctx, ids)
+	err = t.purgePiece(ctx, ids, false)
 	return len(found) == trashPiece, err
 }
 
 // firstID comes before every id.
 const firstID = " "
 
-func (t *Tree) purgePiece(ctx context.Context, ids []string) (n int, err error) {
-	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
-		n, err = t.purge(tx, ids)
+// purgePiece purges entries in a transaction. early says that they go before their time, which
+// leaves gaps in the history.
+func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
+	purged := 0
+	err := t.writeLocked(ctx, false, func(tx *db.Tx) (err error) {
+		if early {
+			if err := addGapsOf(tx, ids); err != nil {
+				return err
+			}
+		}
+		purged, err = t.purge(tx, ids)
 		return err
 	})
-	if err == nil && n > 0 {
+	if err == nil && purged > 0 {
 		crash.Point("trash.purged")
 	}
-	return n, err
+	return err
 }
 
 // purge deletes entries of the trash for good, and returns their number. Those that are not there
@@ -215,7 +223,7 @@ func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if _, err := t.purgePiece(ctx, ids); err != nil {
+		if err := t.purgePiece(ctx, ids, false); err != nil {
 			return err
 		}
 	}
@@ -282,25 +290,10 @@ func (t *Tree) FreeKept(ctx context.Context, providerID string, bytes int64) (pu
 
 // purgeKept purges entries and versions before their time.
 func (t *Tree) purgeKept(ctx context.Context, k kept) error {
-	if err := t.purgeEarly(ctx, k.entries); err != nil {
+	if err := t.purgePiece(ctx, k.entries, true); err != nil {
 		return err
 	}
 	return t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, k.versions) })
-}
-
-// purgeEarly purges entries before their time, which leaves gaps in the history.
-func (t *Tree) purgeEarly(ctx context.Context, ids []string) error {
-	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
-		if err := addGapsOf(tx, ids); err != nil {
-			return err
-		}
-		_, err := t.purge(tx, ids)
-		return err
-	})
-	if err == nil && len(ids) > 0 {
-		crash.Point("trash.purged")
-	}
-	return err
 }
 
 // RecordTrashed records an entry in the trash that has no record, so that it can be restored to

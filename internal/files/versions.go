@@ -40,16 +40,15 @@ type Version struct {
 // it reports false. The former content becomes a version, or is released. It sets the time from
 // which the file has its content, which never goes back, even when the clock does.
 func (t *Tree) changeContent(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) (changed bool, err error) {
-	keep := v.trash.Days > 0
+	keep, same := v.trash.Days > 0, false
 	if keep {
-		same, err := sameContent(tx, before.object, after.object)
-		if err != nil {
+		if same, err = sameContent(tx, before.object, after.object); err != nil {
 			return false, err
 		}
 		keep = !same
 	}
 	after.contentSince = before.contentSince
-	if keep {
+	if !same {
 		after.contentSince = max(t.nowMs(), before.contentFrom()+1)
 	}
 	if changed, err = updateContent(tx, after, before); err != nil || !changed {
@@ -119,13 +118,15 @@ func CheckVersions(d *db.DB, tx *db.Tx) error {
 // dropped releases the objects of versions that were deleted, and subtracts their bytes.
 func (t *Tree) dropped(tx *db.Tx, gone []version) error {
 	freed := map[string]int64{}
-	for _, v := range gone {
-		if err := t.Objects.Release(tx, v.object, v.owner); err != nil {
-			return err
-		}
+	contents := make([]row, len(gone))
+	for i, v := range gone {
+		contents[i] = row{object: v.object, owner: v.owner}
 		if v.size > 0 {
 			freed[v.owner] += v.size
 		}
+	}
+	if err := t.releaseContents(tx, contents); err != nil {
+		return err
 	}
 	return subtractKept(tx, freed)
 }
@@ -150,26 +151,27 @@ func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 // droppedEarly is dropped for versions that end before their time, which leaves gaps in the
 // history.
 func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
+	gaps := map[string]int64{}
 	for _, v := range gone {
-		if err := addGap(tx, v.parent, v.until); err != nil {
-			return err
-		}
+		gaps[v.parent] = max(gaps[v.parent], v.until)
+	}
+	if err := addGaps(tx, gaps); err != nil {
+		return err
 	}
 	return t.dropped(tx, gone)
 }
 
 // dropVersions deletes versions before their time; those that do not exist any more are left out.
 func (t *Tree) dropVersions(tx *db.Tx, versions []version) error {
+	var all []version
 	for _, v := range versions {
 		gone, err := deleteVersion(tx, v.entry, v.until)
 		if err != nil {
 			return err
 		}
-		if err := t.droppedEarly(tx, gone); err != nil {
-			return err
-		}
+		all = append(all, gone...)
 	}
-	return nil
+	return t.droppedEarly(tx, all)
 }
 
 // DropVersionsOf deletes all versions of a file that does not exist. For fsck.
@@ -326,7 +328,7 @@ func (t *Tree) restoreVersion(tx *db.Tx, v *ruleset, a access.Actor, n *node, ol
 }
 
 // DropVersion deletes a version of a file, for the owner of the file and for administrators, who
-// need the permission to delete it. Faults: NotFound, Forbidden, PasswordRequired, Locked.
+// need the permission to delete it. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) DropVersion(ctx context.Context, a access.Actor, id string, until int64) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		var n node
