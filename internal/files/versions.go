@@ -256,16 +256,9 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 		if err := t.checkActive(tx, a); err != nil {
 			return err
 		}
-		var n node
-		v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
-			n, version, err = v.findID(tx, id)
-			return version, err
-		})
+		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
-		}
-		if !n.exists() {
-			return noEntry()
 		}
 		target := n.existingTarget(a)
 		if err := v.allow(a, target, access.Update); err != nil {
@@ -331,16 +324,9 @@ func (t *Tree) restoreVersion(tx *db.Tx, v *ruleset, a access.Actor, n *node, ol
 // need the permission to delete it. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) DropVersion(ctx context.Context, a access.Actor, id string, until int64) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
-		var n node
-		v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
-			n, version, err = v.findID(tx, id)
-			return version, err
-		})
+		n, v, err := t.lookUpTx(tx, id)
 		if err != nil {
 			return err
-		}
-		if !n.exists() {
-			return noEntry()
 		}
 		if err := v.allow(a, n.existingTarget(a), access.Delete); err != nil {
 			return err
