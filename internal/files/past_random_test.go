@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,6 +11,12 @@ import (
 
 	"larder/internal/fault"
 	"larder/internal/files"
+)
+
+var (
+	pastChanges = flag.Int("past.changes", 400, "random changes of TestPastOfRandomChanges on each engine")
+	pastMoments = flag.Int("past.moments", 50, "moments at which TestPastOfRandomChanges compares every folder")
+	pastSeed    = flag.Uint64("past.seed", 0, "seed of TestPastOfRandomChanges; 0 takes the time")
 )
 
 // pastModel is what the tree below /home/ann was after each of a sequence of random changes.
@@ -247,29 +254,38 @@ func (m *pastModel) isBelowDead(then moment, id string) bool {
 
 // After random changes, any folder at any time is what it was, less what is deleted for good.
 func TestPastOfRandomChanges(t *testing.T) {
-	const changes, moments = 400, 50
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
-		seed := uint64(time.Now().UnixNano())
+		seed := *pastSeed
+		if seed == 0 {
+			seed = uint64(time.Now().UnixNano())
+		}
 		t.Log("seed", seed)
 		m := &pastModel{storesFixture: w, random: rand.New(rand.NewPCG(seed, 0)), trashed: map[string][]string{},
 			dead: map[string]bool{}, contents: map[string]string{}}
 		w.createFolder(w.ann, "/home/ann/first")
 		m.readTree()
-		for range changes {
+		// the moments are chosen before, since the trees of all of them would take too much memory
+		chosen := map[int]bool{*pastChanges - 1: true}
+		for len(chosen) < min(*pastMoments, *pastChanges) {
+			chosen[m.random.IntN(*pastChanges)] = true
+		}
+		for i := range *pastChanges {
 			m.change()
 			m.readTree()
-			m.moments = append(m.moments, moment{w.clock(), m.live})
+			if chosen[i] {
+				m.moments = append(m.moments, moment{w.clock(), m.live})
+			}
 			w.advance(time.Duration(1+m.random.IntN(1000)) * time.Millisecond)
 		}
-		for range moments {
-			m.check(m.moments[m.random.IntN(len(m.moments))])
+		for _, then := range m.moments {
+			m.check(then)
 		}
 		w.collect()
-		m.check(m.moments[changes/2])
+		m.check(m.moments[len(m.moments)/2])
 		w.checkAccounting()
-		last := m.moments[changes-1]
-		m.rewind(m.moments[m.random.IntN(changes)])
-		m.rewind(m.moments[m.random.IntN(changes)])
+		last := m.moments[len(m.moments)-1]
+		m.rewind(m.moments[m.random.IntN(len(m.moments))])
+		m.rewind(m.moments[m.random.IntN(len(m.moments))])
 		m.rewind(last) // the rewinds are rewound
 		w.checkAccounting()
 	})

@@ -33,12 +33,16 @@ func insertTrashed(tx *db.Tx, i *trashed, sums []ownerTotals) error {
 	if err != nil {
 		return fmt.Errorf("describe the folders of an entry: %w", err)
 	}
+	totals, err := encodeTotals(sums)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(`
 		INSERT INTO trash (entry_id, owner_id, deleted_by, deleted_by_key, deleted_at, reason, name, name_fold, parent_id,
-			parents, mount_id, provider_id, path, files, folders, size)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+			parents, mount_id, provider_id, path, files, folders, size, totals)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		i.id, i.owner, i.deletedBy, nullable(i.deletedByKey), i.deletedAt, string(i.reason), i.name,
-		vpath.Fold(i.name), i.parent, string(parents), i.mount, i.provider, i.path, i.files, i.folders, i.size)
+		vpath.Fold(i.name), i.parent, string(parents), i.mount, i.provider, i.path, i.files, i.folders, i.size, totals)
 	if err != nil {
 		return fmt.Errorf("record an entry in the trash: %w", err)
 	}
@@ -290,14 +294,61 @@ func handOverTrash(tx *db.Tx, from, to string) (kept int64, err error) {
 	return kept, nil
 }
 
-// countLinksBelow counts the permanent links to a file, or to the files in a folder.
-func countLinksBelow(q db.Querier, id string) (n int64, err error) {
+// countLinksBelow counts the permanent links to a file, or to the files in a folder; files is the
+// number of these. SQLite joins tables in the order that is written: it begins with the folder, or
+// with all links where they are fewer.
+func countLinksBelow(q db.Querier, id string, files int64) (n int64, err error) {
+	var links int64
+	err = q.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM links LIMIT $1) l", files).Scan(&links)
+	if err != nil {
+		return 0, fmt.Errorf("count permanent links: %w", err)
+	}
+	inFolders := "FROM sub s CROSS JOIN entries e CROSS JOIN links l"
+	if links < files {
+		inFolders = "FROM links l CROSS JOIN entries e CROSS JOIN sub s"
+	}
 	err = q.QueryRow(foldersBelow+`
 		SELECT (SELECT COUNT(*) FROM links WHERE entry_id = $1)
-			+ (SELECT COUNT(*) FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1 JOIN links l ON l.entry_id = e.id)`,
-		id).Scan(&n)
+			+ (SELECT COUNT(*) `+inFolders+` WHERE e.parent_id = s.id AND e.kind = 1 AND l.entry_id = e.id)`, id).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count permanent links: %w", err)
 	}
 	return n, nil
+}
+
+// recordedTotals is ownerTotals in JSON.
+type recordedTotals struct {
+	Owner                 string
+	Folders, Files, Bytes int64
+}
+
+func encodeTotals(sums []ownerTotals) (string, error) {
+	recorded := make([]recordedTotals, len(sums))
+	for i, s := range sums {
+		recorded[i] = recordedTotals{s.owner, s.folders, s.files, s.bytes}
+	}
+	text, err := json.Marshal(recorded)
+	if err != nil {
+		return "", fmt.Errorf("describe the owners of an entry: %w", err)
+	}
+	return string(text), nil
+}
+
+// totalsOf reads what each account had in an entry when it went to the trash; nothing when an older
+// replica recorded it.
+func totalsOf(q db.Querier, id string) ([]ownerTotals, error) {
+	var text *string
+	var recorded []recordedTotals
+	err := q.QueryRow("SELECT totals FROM trash WHERE entry_id = $1", id).Scan(&text)
+	if err == nil && text != nil {
+		err = json.Unmarshal([]byte(*text), &recorded)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the owners of an entry in the trash: %w", err)
+	}
+	sums := make([]ownerTotals, len(recorded))
+	for i, r := range recorded {
+		sums[i] = ownerTotals{r.Owner, r.Folders, r.Files, r.Bytes}
+	}
+	return sums, nil
 }

@@ -36,17 +36,19 @@ type Restored struct {
 // Locked.
 func (t *Tree) Restore(ctx context.Context, a access.Actor, id string, how RestoreOptions) (Restored, error) {
 	var back Restored
+	var files int64
 	err := t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
 		r := restoreOperation{Tree: t, tx: tx, lock: lock, actor: a, how: how}
 		var err error
 		back.Entry, err = r.run(id)
+		files = r.item.files
 		return err
 	})
 	if err != nil {
 		return Restored{}, err
 	}
 	crash.Point("trash.restored")
-	back.Links, err = countLinksBelow(t.DB.Read(ctx), id)
+	back.Links, err = countLinksBelow(t.DB.Read(ctx), id, files)
 	return back, err
 }
 
@@ -251,12 +253,9 @@ func (r *restoreOperation) putBack() (Entry, error) {
 // chargeOwners charges every owner for what they have in the entry. Faults: QuotaExceeded, Conflict
 // while the entries of a deleted account are handed over.
 func (r *restoreOperation) chargeOwners() error {
-	sums := []ownerTotals{{owner: r.row.owner, files: 1, bytes: r.row.size}}
-	if r.row.folder {
-		var err error
-		if _, sums, err = sumBelow(r.tx, r.row.id); err != nil {
-			return err
-		}
+	sums, err := r.totals()
+	if err != nil {
+		return err
 	}
 	for _, s := range sums {
 		heir, err := r.successorOf(r.tx, s.owner)
@@ -279,6 +278,32 @@ func (r *restoreOperation) chargeOwners() error {
 		}
 	}
 	return nil
+}
+
+// totals returns what each account has in the entry. Nothing changes the entries of a folder in the
+// trash but the handover of a deleted account. So what was recorded at the deletion is true while
+// every account in it exists; afterwards the entries are summed.
+func (r *restoreOperation) totals() ([]ownerTotals, error) {
+	if !r.row.folder {
+		return []ownerTotals{{owner: r.row.owner, files: 1, bytes: r.row.size}}, nil
+	}
+	recorded, err := totalsOf(r.tx, r.row.id)
+	if err != nil {
+		return nil, err
+	}
+	known := len(recorded) > 0
+	for _, s := range recorded {
+		if _, err := quota.Get(r.tx, s.owner); fault.Is(err, fault.NotFound) {
+			known = false
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if known {
+		return recorded, nil
+	}
+	_, sums, err := sumBelow(r.tx, r.row.id)
+	return sums, err
 }
 
 // makeMissing makes the missing folders. They belong to the owner of the entry.

@@ -609,11 +609,58 @@ func TestTrashIsHandedOver(t *testing.T) {
 			return err
 		})
 		w.checkTrash("handed over", 0, 0, 0, 9)
+		w.write(func(tx *db.Tx) error { return quota.Delete(tx, "ann") }) // the end of every handover
 		w.wantRestored("by the successor", w.bob, own, at("/home/bob"), "/home/bob/own")
 		w.wantRestored("by who deleted it", w.admin, shared, files.RestoreOptions{}, "/team/box")
-		w.checkTrash("restored", 0, 0, 9, 0)
+		if used, count := w.usage("bob"); used != 9 || count != 3 || w.kept("bob") != 0 {
+			t.Errorf("restored: the successor uses %d bytes in %d files and keeps %d", used, count, w.kept("bob"))
+		}
 		w.checkObjects()
 		w.checkFolderCounts()
+	})
+}
+
+// A restore charges the same when a server of the version before recorded the deletion.
+func TestRestoreOfAnOlderRecord(t *testing.T) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.allowAllUsers("/team")
+		w.createFolder(w.admin, "/team/box")
+		w.mustUpload(w.ann, "/team/box/a", "12345")
+		w.mustUpload(w.bob, "/team/box/sub/b", "123")
+		id := w.toTrash(w.admin, "/team/box")
+		w.exec("UPDATE trash SET totals = NULL")
+		w.wantRestored("without totals", w.admin, id, files.RestoreOptions{}, "/team/box")
+		w.checkTrash("restored", 5, 0, 3, 0)
+		w.checkFolderCounts()
+	})
+}
+
+// A restore of a folder counts the links to files in it and below it, and no other.
+func TestRestoreCountsLinks(t *testing.T) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		link := func(path, content string) {
+			_, err := w.tree.Link(t.Context(), w.ann, w.mustUpload(w.ann, path, content).ID)
+			w.must(err)
+		}
+		link("/home/ann/box/a", "1")
+		link("/home/ann/box/sub/deep/b", "2")
+		w.mustUpload(w.ann, "/home/ann/box/c", "3")
+		w.mustUpload(w.ann, "/home/ann/box/d", "4")
+		want := func(what string) {
+			t.Helper()
+			back, err := w.tree.Restore(t.Context(), w.ann, w.toTrash(w.ann, "/home/ann/box"), files.RestoreOptions{})
+			if err != nil || back.Links != 2 {
+				t.Errorf("%s: %d links, %v", what, back.Links, err)
+			}
+		}
+		want("fewer links than files")
+		link("/home/ann/e", "5")
+		link("/home/ann/f", "6")
+		want("as many links as files")
+		back, err := w.tree.Restore(t.Context(), w.ann, w.toTrash(w.ann, "/home/ann/e"), files.RestoreOptions{})
+		if err != nil || back.Links != 1 {
+			t.Errorf("a file: %d links, %v", back.Links, err)
+		}
 	})
 }
 
