@@ -94,7 +94,7 @@ type listFilesReply struct {
 // listedReply is an entry in a listing.
 type listedReply struct {
 	entryReply
-	State string `json:"state,omitempty" enum:"same,changed,moved,trashed" description:"With at: the entry now, compared with that time."`
+	State string `json:"state,omitempty" enum:"same,changed,lost,moved,trashed" description:"With at: the entry now, compared with that time. lost: where it was, and the content of that time is not kept any more."`
 }
 
 func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {

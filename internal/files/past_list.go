@@ -26,6 +26,7 @@ type PastState string
 const (
 	PastSame    PastState = "same"    // where it was, with the content that it had
 	PastChanged PastState = "changed" // where it was, with other content
+	PastLost    PastState = "lost"    // where it was; the content that it had is not kept any more
 	PastMoved   PastState = "moved"   // it has another name, or is in another folder
 	PastTrashed PastState = "trashed" // in the trash
 )
@@ -50,7 +51,8 @@ const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
 
 // ListPast returns the entries that were in a folder at an earlier time, those in the trash now
 // included; entries that were deleted for good are left out. Names, paths and content are those of
-// that time, everything else is as it is now. The actor has to be allowed to read an entry at the
+// that time, everything else is as it is now. A file whose content of that time was deleted before
+// its time is listed with its present size. The actor has to be allowed to read an entry at the
 // path that it had, by the present rules and passwords, and to see it where it is now: at its
 // present path, or in the trash. Nothing can be changed in an earlier time, so the permissions of
 // the entries are to read and to download at most.
@@ -327,10 +329,16 @@ func (l *pastLister) view(r *pastRow) (PastEntry, bool) {
 			now = &target
 		}
 	}
-	if state == PastSame && r.version != 0 {
+	switch {
+	case state == PastSame && r.lost:
+		state = PastLost
+	case state == PastSame && r.version != 0:
 		state = PastChanged
 	}
 	e := PastEntry{Entry: l.pastEntry(&r.row, then), State: state}
+	if r.lost {
+		e.Permissions &^= access.Set(access.Download)
+	}
 	if now != nil {
 		if !l.Shows(*now, r.folder) {
 			return PastEntry{}, false

@@ -210,7 +210,7 @@ func TestThePastIsNotMorePublic(t *testing.T) {
 }
 
 // A time is refused where something may be missing: before places were recorded, before the
-// retention, and before something ended early.
+// retention, and before an entry of the trash ended early.
 func TestHistoryIsComplete(t *testing.T) {
 	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
 		w.mustUpload(w.ann, "/home/ann/box/f", "12345")
@@ -242,10 +242,6 @@ func TestHistoryIsComplete(t *testing.T) {
 		w.must(w.tree.SweepTrash(t.Context()))
 		since(ended)
 
-		w.mustUpload(w.ann, "/home/ann/box/v", "12345")
-		w.advance(time.Hour)
-		w.replace(w.ann, "/home/ann/box/v", "1")
-		since(w.clock())
 		w.advance(31 * trashDay)
 		w.must(w.tree.SweepTrash(t.Context()))
 		since(w.clock().Add(-30 * trashDay))
@@ -263,6 +259,66 @@ func TestHistoryIsComplete(t *testing.T) {
 		w.addReplica(21)
 		w.must(w.tree.SweepTrash(t.Context()))
 		w.wantNoPast("beside an older replica", w.ann, q(w.clock()), fault.Invalid)
+	})
+}
+
+// A file whose content of a time ended early is listed as such, and its folder can be asked for all
+// the same: beyond 100 versions, above the bound, and when versions made room.
+func TestContentThatIsLost(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.mustUpload(w.ann, "/home/ann/box/other", "1")
+		often := w.mustUpload(w.ann, "/home/ann/box/often", "0").ID
+		large := w.mustUpload(w.ann, "/home/ann/box/large", "12345").ID
+		swept := w.mustUpload(w.ann, "/home/ann/box/swept", "123").ID
+		dropped := w.mustUpload(w.ann, "/home/ann/box/dropped", "12").ID
+		w.advance(time.Hour)
+		first := w.clock()
+		for n := range 100 {
+			w.advance(time.Second)
+			w.replace(w.ann, "/home/ann/box/often", fmt.Sprint(n+1))
+		}
+		w.wantPast("100 versions", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/dropped 2 same",
+			"/home/ann/box/large 5 same", "/home/ann/box/often 1 changed", "/home/ann/box/other 1 same",
+			"/home/ann/box/swept 3 same")
+		second := w.clock().Add(-99 * time.Second) // often has its first new content
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/box/often", "0123456789")
+		w.replace(w.ann, "/home/ann/box/swept", "1")
+		w.replace(w.ann, "/home/ann/box/dropped", "1")
+		w.must(w.tree.DropVersion(t.Context(), w.ann, dropped, w.versions(w.ann, dropped)[0].Until))
+		w.exec("UPDATE quotas SET max_kept = 4 WHERE user_id = 'ann'")
+		w.replace(w.ann, "/home/ann/box/large", "1")
+		w.wantPast("101 versions, and one above the bound", w.ann, pastOf("/home/ann/box", first),
+			"/home/ann/box/large 1 lost", "/home/ann/box/often 10 lost", "/home/ann/box/other 1 same",
+			"/home/ann/box/swept 3 changed")
+		w.wantPast("the second content", w.ann, pastOf("/home/ann/box", second), "/home/ann/box/large 1 lost",
+			"/home/ann/box/often 1 changed", "/home/ann/box/other 1 same", "/home/ann/box/swept 3 changed")
+		w.exec("UPDATE quotas SET max_kept = 0 WHERE user_id = 'ann'")
+		w.must(w.tree.SweepTrash(t.Context()))
+		w.wantPast("no versions", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/large 1 lost",
+			"/home/ann/box/often 10 lost", "/home/ann/box/other 1 same", "/home/ann/box/swept 1 lost")
+
+		listing, err := w.tree.ListPast(t.Context(), w.ann, pastOf("/home/ann/box", first))
+		w.must(err)
+		for _, e := range listing.Items {
+			if got := e.Permissions.Has(access.Download); got != (e.Name == "other") {
+				t.Errorf("%s can be downloaded: %v", e.Name, got)
+			}
+		}
+		for _, id := range []string{often, large, swept} {
+			_, err := w.readAt(w.ann, id, first)
+			w.wantFault("the content of a lost file", err, fault.NotFound)
+		}
+		const want = `failed: 3 entries could not be brought back. The first is "/home/ann/box/large": ` +
+			"The content that this file had is not kept any more."
+		if got := w.rewind(w.ann, "/home/ann/box", first); got != want {
+			t.Errorf("a rewind is %q, want %q", got, want)
+		}
+		w.exec("UPDATE quotas SET max_kept = 100 WHERE user_id = 'ann'")
+		w.toTrash(w.ann, "/home/ann/box/often")
+		w.wantPast("one in the trash", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/large 1 lost",
+			"/home/ann/box/often 10 trashed", "/home/ann/box/other 1 same", "/home/ann/box/swept 1 lost")
+		w.checkAccounting()
 	})
 }
 

@@ -327,6 +327,9 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 				continue
 			}
 		}
+		if c.lost {
+			w.plan.block(path, fault.New(fault.Conflict, "The content that this file had is not kept any more."))
+		}
 		if c.version == 0 {
 			continue
 		}

@@ -34,15 +34,16 @@ func recordPlace(tx *db.Tx, id string, now int64) error {
 	return nil
 }
 
-// addGap records that something that ended at a time (ms) is not known any more of a folder.
-func addGap(tx *db.Tx, folder string, until int64) error {
+// addGap records that something that ended at a time (ms) is not known any more: an entry of a
+// folder, or the content of a file. Id is that of the folder or file.
+func addGap(tx *db.Tx, id string, until int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO history_gaps (folder_id, until)
 		VALUES ($1, $2)
 		ON CONFLICT (folder_id) DO UPDATE SET until = CASE WHEN excluded.until > history_gaps.until THEN excluded.until ELSE history_gaps.until END`,
-		folder, until)
+		id, until)
 	if err != nil {
-		return fmt.Errorf("record a gap in the history of a folder: %w", err)
+		return fmt.Errorf("record a gap in the history of an entry: %w", err)
 	}
 	return nil
 }
@@ -72,10 +73,10 @@ func addGapsOf(tx *db.Tx, ids []string) error {
 	return addGaps(tx, gaps)
 }
 
-// addGaps records gaps by folder, in an order that all transactions keep.
+// addGaps records gaps by id, in an order that all transactions keep.
 func addGaps(tx *db.Tx, gaps map[string]int64) error {
-	for _, folder := range slices.Sorted(maps.Keys(gaps)) {
-		if err := addGap(tx, folder, gaps[folder]); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(gaps)) {
+		if err := addGap(tx, id, gaps[id]); err != nil {
 			return err
 		}
 	}
@@ -192,15 +193,16 @@ type pastRow struct {
 	row
 	left    bool  // it has another place now
 	version int64 // past.until of its content, 0 when it has this content now
+	lost    bool  // that content is not kept any more; the row has the present one
 }
 
 // each calls found for the selected entries, in order. A file whose content of that time is gone is
-// left out. The rows have the name, the size, the object and the type of that time; updated is the
-// time from which they had that content.
+// left out, unless that content ended before its time. The rows have the name, the size, the object
+// and the type of that time; updated is the time from which they had that content.
 func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)) error {
 	var s statement
 	folder, kind, at := s.arg(sel.folder), fmt.Sprint(sel.kind), s.arg(sel.at)
-	s.WriteString("SELECT " + listColumns + `, e.gone, e.version
+	s.WriteString("SELECT " + listColumns + `, e.gone, e.version, e.lost
 		FROM (
 			SELECT e.id, x.parent_id, x.name, x.name_fold, x.sort_key, e.kind, e.owner_id, e.password_hash, e.password_id,
 				e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.content_since,
@@ -208,7 +210,8 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 				CASE WHEN v.entry_id IS NULL THEN e.mime_type ELSE v.mime_type END AS mime_type,
 				CASE WHEN v.entry_id IS NULL THEN e.object_id ELSE v.object_id END AS object_id,
 				CASE WHEN v.entry_id IS NULL THEN ` + contentFrom + ` ELSE v.since END AS updated_at,
-				x.gone, CASE WHEN v.object_id <> e.object_id THEN v.until ELSE 0 END AS version
+				x.gone, CASE WHEN v.object_id <> e.object_id THEN v.until ELSE 0 END AS version,
+				CASE WHEN e.kind = 1 AND v.entry_id IS NULL AND ` + contentFrom + " > " + at + ` THEN 1 ELSE 0 END AS lost
 			FROM (
 				SELECT e.id, e.parent_id, e.name, e.name_fold, e.sort_key, 0 AS gone
 				FROM entries e
@@ -221,6 +224,7 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 				JOIN entries e ON e.id = x.id
 				LEFT JOIN past v ON v.entry_id = e.id AND v.since <= ` + at + " AND v.until > " + at + `
 			WHERE e.kind = 0 OR v.entry_id IS NOT NULL OR ` + contentFrom + ` <= ` + at + `
+				OR EXISTS (SELECT 1 FROM history_gaps g WHERE g.folder_id = e.id AND g.until > ` + at + `)
 		) e
 		ORDER BY ` + o.orderBy(false))
 	rows, err := q.Query(s.String(), s.args...)
@@ -231,11 +235,11 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 	for rows.Next() {
 		var scan rowScan
 		var r pastRow
-		var gone int
-		if err := rows.Scan(append(scan.columns(), &scan.sortKey, &gone, &r.version)...); err != nil {
+		var gone, lost int
+		if err := rows.Scan(append(scan.columns(), &scan.sortKey, &gone, &r.version, &lost)...); err != nil {
 			return fmt.Errorf("list a folder as it was: %w", err)
 		}
-		r.row, r.left = scan.done(), gone == 1
+		r.row, r.left, r.lost = scan.done(), gone == 1, lost == 1
 		found(&r)
 	}
 	return rows.Err()

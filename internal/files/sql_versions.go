@@ -12,9 +12,8 @@ import (
 // version is content that a file had: a row of the table past.
 type version struct {
 	entry        string
-	parent       string // folder at its end; only of a deleted version
-	since, until int64  // ms
-	size         int64  // bytes
+	since, until int64 // ms
+	size         int64 // bytes
 	mimeType     string
 	owner        string
 	object       string
@@ -53,7 +52,7 @@ func insertVersion(tx *db.Tx, r *row, until int64, byUser, byKey string) error {
 }
 
 // droppedColumns are the columns of a version that is deleted, in the order of scanDropped.
-const droppedColumns = " RETURNING object_id, owner_id, size, parent_id, until"
+const droppedColumns = " RETURNING entry_id, until, object_id, owner_id, size"
 
 func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
 	if err != nil {
@@ -62,7 +61,7 @@ func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
 	defer rows.Close()
 	for rows.Next() {
 		var v version
-		if err := rows.Scan(&v.object, &v.owner, &v.size, &v.parent, &v.until); err != nil {
+		if err := rows.Scan(&v.entry, &v.until, &v.object, &v.owner, &v.size); err != nil {
 			return nil, err
 		}
 		gone = append(gone, v)

@@ -87,7 +87,7 @@ func (t *Tree) keepVersion(tx *db.Tx, a access.Actor, before *row, until int64) 
 		return false, err
 	}
 	if bound.Max != quota.Unlimited && before.size > bound.Max {
-		return false, addGap(tx, before.parent, until)
+		return false, addGap(tx, before.id, until)
 	}
 	oldest, err := deleteVersionsBeyond(tx, before.id, maxVersions-1)
 	if err != nil {
@@ -148,12 +148,12 @@ func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 	return t.dropped(tx, gone)
 }
 
-// droppedEarly is dropped for versions that end before their time, which leaves gaps in the
-// history.
+// droppedEarly is dropped for versions that end before their time, which leaves gaps in the history
+// of their files.
 func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
 	gaps := map[string]int64{}
 	for _, v := range gone {
-		gaps[v.parent] = max(gaps[v.parent], v.until)
+		gaps[v.entry] = max(gaps[v.entry], v.until)
 	}
 	if err := addGaps(tx, gaps); err != nil {
 		return err

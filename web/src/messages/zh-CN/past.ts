@@ -13,7 +13,7 @@ export const past = {
   size: "大小",
   changed: "内容写入时间",
   state: "现在",
-  states: { same: "没有变化", changed: "内容已更改", moved: "已移动或改名", trashed: "在回收站中" },
+  states: { same: "没有变化", changed: "内容已更改", lost: "内容未保留", moved: "已移动或改名", trashed: "在回收站中" },
   empty: "当时这个文件夹是空的",
   unknown: "无法得知这个文件夹当时的样子。",
   notYet: "还没有更早的时间",
