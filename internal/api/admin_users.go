@@ -95,19 +95,19 @@ func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
 }
 
 type updateUserInput struct {
-	ID          string  `path:"id" json:"-"`
-	Role        *string `json:"role" enum:"admin,user,guest"`
-	Status      *string `json:"status" enum:"active,disabled,banned"`
-	DefaultPath *string `json:"defaultPath" minLength:"1" description:"Becomes the home, unless it is the root or shared with another account's home; then it is only the folder that opens first."`
-	MaxStorage  *int64  `json:"maxStorage" minimum:"-1" description:"Bytes; -1 for unlimited."`
-	MaxFiles    *int64  `json:"maxFiles" minimum:"-1" description:"-1 for unlimited."`
-	MaxKept     *int64  `json:"maxKept" minimum:"-1" description:"An addition. Bytes that the trash may keep; -1 for unlimited."`
+	ID          string          `path:"id" json:"-"`
+	Role        *string         `json:"role" enum:"admin,user,guest"`
+	Status      *string         `json:"status" enum:"active,disabled,banned"`
+	DefaultPath *string         `json:"defaultPath" minLength:"1" description:"Becomes the home, unless it is the root or shared with another account's home; then it is only the folder that opens first."`
+	MaxStorage  *int64          `json:"maxStorage" minimum:"-1" description:"Bytes; -1 for unlimited."`
+	MaxFiles    *int64          `json:"maxFiles" minimum:"-1" description:"-1 for unlimited."`
+	MaxKept     nullable[int64] `json:"maxKept" minimum:"-1" description:"An addition. Bytes that the trash may keep; -1 for unlimited, null for the default: half of maxStorage, 100 GiB without a limit."`
 }
 
 func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	change := lifecycle.UserUpdate{
 		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage,
-		MaxFiles: in.MaxFiles, MaxKept: in.MaxKept,
+		MaxFiles: in.MaxFiles, MaxKept: in.MaxKept.value, DefaultMaxKept: in.MaxKept.isSet && in.MaxKept.value == nil,
 	}
 	if in.DefaultPath != nil {
 		path, err := vpath.Parse(*in.DefaultPath)

@@ -101,6 +101,7 @@ type UserUpdate struct {
 	DefaultPath          *vpath.Path // becomes the home, see setDefaultPath
 	MaxStorage, MaxFiles *int64      // bytes and files, -1 for unlimited
 	MaxKept              *int64      // bytes that the trash may keep, -1 for unlimited
+	DefaultMaxKept       bool        // MaxKept becomes the default
 }
 
 // UpdateUser changes an account for an administrator. Another role ends its sessions, and so does
@@ -120,7 +121,7 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 		if err := quota.SetLimits(tx, id, c.MaxStorage, c.MaxFiles); err != nil {
 			return err
 		}
-		if c.MaxKept != nil {
+		if c.MaxKept != nil || c.DefaultMaxKept {
 			if err := quota.SetMaxKept(tx, id, c.MaxKept); err != nil {
 				return err
 			}

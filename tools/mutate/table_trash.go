@@ -24,6 +24,8 @@ var trashGuards = []mutation{
 	{"trash-bound", "an item above the bound of its owner is refused", files + "/trash.go",
 		`if kept.Max != quota.Unlimited && s.bytes > kept.Max {`, `if kept.Max != quota.Unlimited && s.bytes < 0 {`,
 		files, "^TestTrashIsBounded$/^sqlite$"},
+	{"trash-default-bound", "null sets the default bound of an account again", lifecycleP + "/users.go",
+		`if c.MaxKept != nil || c.DefaultMaxKept {`, `if c.MaxKept != nil {`, api, "^TestTrashOfOthers$/^sqlite$"},
 	{"trash-oldest", "the oldest items of an account above its bound go", files + "/trash_purge.go",
 		`kept.Max == quota.Unlimited || kept.Storage <= kept.Max {`, `kept.Storage >= 0 {`, files,
 		"^TestTrashIsBounded$/^sqlite$"},
