@@ -54,5 +54,8 @@ func (t *Tree) BlockUsage() (release func()) {
 	return func() { <-t.usageCache.counting }
 }
 
+// SetRewindLimit sets the largest number of entries that a rewind goes through.
+func (t *Tree) SetRewindLimit(n int64) { t.rewindLimit = n }
+
 // SetSampleSize sets the largest number of deleted files that Usage reads.
 func (t *Tree) SetSampleSize(n int64) { t.sampleSize = n }

@@ -67,6 +67,9 @@ func (t *Tree) ListPast(ctx context.Context, a access.Actor, q PastQuery) (PastL
 	if err != nil {
 		return PastListing{}, err
 	}
+	if err := l.findLeft(); err != nil {
+		return PastListing{}, err
+	}
 	listing := PastListing{Mount: l.mount, Folder: l.pastEntry(&l.row, l.then), CompleteSince: l.completeSince}
 	order := sortOrder{key: q.Sort, desc: q.Order == "desc"}
 	if q.Sort == "" {
@@ -127,7 +130,7 @@ type presence struct {
 	item string // id of the entry in the trash that it is, or is in; "" outside of the trash
 }
 
-// openPast looks up the folder now and then.
+// openPast looks up the folder now and then; view needs findLeft besides.
 func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*pastLister, error) {
 	l := &pastLister{q: t.DB.Read(ctx), at: q.At}
 	var here presence
@@ -180,7 +183,7 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	if err := l.authorize(l.then); err != nil {
 		return nil, err
 	}
-	return l, l.findLeft()
+	return l, nil
 }
 
 // authorize decides whether the actor may list the folder. Faults: Forbidden, PasswordRequired.

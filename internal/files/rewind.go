@@ -74,10 +74,15 @@ func sentenceOf(err error) string {
 
 // PlanRewind returns what a rewind of a folder to a time (ms) would change, as far as that is known
 // before: a quota, a lock or another change may still stop a part of it. The actor needs what
-// ListPast needs, for the folder and each folder in it. Faults: those of ListPast.
+// ListPast needs, for the folder and each folder in it. Faults: those of ListPast; Conflict when
+// the rewind is refused as a whole, because it would go through more than 100,000 entries or would
+// move more bytes to the trash than the trash of an owner may have.
 func (t *Tree) PlanRewind(ctx context.Context, a access.Actor, folderID string, at int64) (RewindPlan, error) {
 	w := rewinder{Tree: t, actor: a, at: at, root: folderID, dry: true}
 	err := w.run(ctx)
+	if err == nil {
+		err = w.checkKept(ctx)
+	}
 	return w.plan, err
 }
 
@@ -127,14 +132,23 @@ func (p rewindPayload) encode() string {
 	return string(text)
 }
 
-// RunRewind rewinds a folder. It continues after a crash at any line. Faults: those of ListPast;
-// Conflict, with the first path and its reason, when a part of the folder is left as it is.
+// RunRewind rewinds a folder. It continues after a crash at any line. Before the first change it
+// makes the plan, which may refuse the rewind. Faults: those of PlanRewind; Conflict, with the
+// first path and its reason, when a part of the folder is left as it is.
 func (t *Tree) RunRewind(ctx context.Context, run *job.Run) error {
 	var p rewindPayload
 	if err := json.Unmarshal([]byte(run.Payload), &p); err != nil {
 		return fmt.Errorf("read the payload of a rewind: %w", err)
 	}
-	w := rewinder{Tree: t, root: p.Folder, at: p.At, job: run, request: p.jobRequest}
+	planned := rewinder{Tree: t, root: p.Folder, at: p.At, job: run, request: p.jobRequest, dry: true}
+	w := planned
+	w.dry = false
+	if err := planned.run(ctx); err != nil {
+		return err
+	}
+	if err := planned.checkKept(ctx); err != nil {
+		return err
+	}
 	if err := w.run(ctx); err != nil {
 		return err
 	}
@@ -157,8 +171,17 @@ type rewinder struct {
 
 	restored map[string]bool // ids of the entries of the trash that come back
 	blocked  map[string]bool // ids of the folders that are left as they are
-	job      *job.Run        // nil for a plan
+	inside   map[string]bool // of former folders: whether they were in the rewound folder
+	job      *job.Run        // nil for PlanRewind
 	request  jobRequest
+
+	// only of a plan
+	counting bool             // in this pass
+	seen     int64            // entries that the rewind goes through
+	moved    []movedEntry     // that leave their folders
+	kept     map[string]int64 // bytes by account that go to the trash or become versions
+
+	leaving map[string]map[string]int64 // see leavingBytes
 }
 
 // run goes through the folders of the earlier time three times, from the top down: it restores what
@@ -166,8 +189,10 @@ type rewinder struct {
 // order matters, since what is restored and what came later may contain entries that have to be
 // moved back.
 func (w *rewinder) run(ctx context.Context) error {
-	w.restored, w.blocked = map[string]bool{}, map[string]bool{}
-	for _, visit := range []func(context.Context, *pastFolder) error{w.restoreEntries, w.putBack, w.removeLater} {
+	w.restored, w.blocked, w.inside = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	w.kept = map[string]int64{}
+	for pass, visit := range []func(context.Context, *pastFolder) error{w.restoreEntries, w.putBack, w.removeLater} {
+		w.counting = w.dry && pass == 0
 		for open := []string{w.root}; len(open) > 0; open = open[1:] {
 			f, err := w.open(ctx, open[0])
 			if err != nil {
@@ -241,6 +266,14 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 		return nil, noFolder()
 	case !w.dry: // it could not be restored, which is in the plan
 		return nil, nil
+	}
+	if w.counting {
+		if err := w.countFolder(l); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.findLeft(); err != nil {
+		return nil, err
 	}
 	err = l.each(sortOrder{names: folded}, "", func(r *pastRow, e PastEntry) {
 		f.entries = append(f.entries, pastChild{*r, e.State, l.left[r.id]})
@@ -326,6 +359,7 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 			if w.plan.BlockedCount > blocked {
 				continue
 			}
+			w.recordMoved(c)
 		}
 		if c.lost {
 			w.plan.block(path, fault.New(fault.Conflict, "The content that this file had is not kept any more."))
@@ -335,6 +369,7 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 		}
 		err := w.do(&w.plan.Revert, path, func() error {
 			if w.dry {
+				w.kept[c.owner] += c.sizeNow
 				return f.allow(w.actor, childTarget(f.target, w.actor, &c.row), access.Update)
 			}
 			_, err := w.RestoreVersion(ctx, w.actor, c.id, c.version)
@@ -381,11 +416,11 @@ func (w *rewinder) moveBack(ctx context.Context, f *pastFolder, c *pastChild) er
 // makeWay takes the name from an entry. A file that came later goes to the trash; any other gets
 // another name until it is its turn, since a folder may contain what has to be moved back.
 func (w *rewinder) makeWay(ctx context.Context, f *pastFolder, there *row) error {
-	belongs, err := w.belongs(f, there.id)
+	belonging, err := w.belonging(f, []string{there.id})
 	if err != nil {
 		return err
 	}
-	if !belongs && !there.folder {
+	if !belonging[there.id] && !there.folder {
 		return w.toTrash(ctx, there.id)
 	}
 	aside, err := vpath.ParseName(fmt.Sprintf("%s (%s)", there.name, w.IDs.Hex(4)))
@@ -396,55 +431,8 @@ func (w *rewinder) makeWay(ctx context.Context, f *pastFolder, there *row) error
 	return err
 }
 
-// belongs reports whether an entry was somewhere in the rewound folder.
-func (w *rewinder) belongs(f *pastFolder, id string) (bool, error) {
-	then, err := f.findAt(f.q, id, w.at)
-	if fault.Is(err, fault.NotFound) {
-		return false, nil
-	}
-	return then.within(w.root), err
-}
-
 // toTrash moves an entry to the trash.
 func (w *rewinder) toTrash(ctx context.Context, id string) error {
 	_, err := w.delete(ctx, w.actor, id, ToTrash, deleteOptions{reason: TrashRewound})
 	return err
-}
-
-// removeLater moves the entries of a folder to the trash that came later.
-func (w *rewinder) removeLater(ctx context.Context, f *pastFolder) error {
-	had := make(map[string]bool, len(f.entries))
-	for i := range f.entries {
-		had[f.entries[i].id] = true
-	}
-	for _, kind := range []int{folderKind, fileKind} {
-		there, err := childrenOf(f.q, f.id, kind)
-		if err != nil {
-			return err
-		}
-		for i := range there {
-			r := &there[i]
-			target := childTarget(f.target, w.actor, r)
-			if had[r.id] || f.now != nil && !f.Shows(target, r.folder) {
-				continue
-			}
-			belongs, err := w.belongs(f, r.id)
-			if err != nil {
-				return err
-			}
-			if belongs {
-				continue
-			}
-			err = w.do(&w.plan.ToTrash, target.Path, func() error {
-				if w.dry {
-					return f.allow(w.actor, target, access.Delete)
-				}
-				return w.toTrash(ctx, r.id)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

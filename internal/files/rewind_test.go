@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
@@ -177,5 +178,154 @@ func TestRewindIsDecided(t *testing.T) {
 		w.wantFault("a folder in the trash", rewind(w.ann, f, w.clock()), fault.NotFound)
 		id := w.idAtPath("/team/box/free")
 		w.wantFault("a file", rewind(w.ann, id, then), fault.NotFound)
+	})
+}
+
+// A rewind goes through a number of entries at most: those that the folder had at any depth, and
+// those that came later.
+func TestRewindHasABound(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.mustUpload(w.ann, "/home/ann/trip/a", "1")
+		w.mustUpload(w.ann, "/home/ann/trip/sub/b", "1")
+		w.mustUpload(w.ann, "/home/ann/trip/sub/moved", "1")
+		w.advance(time.Hour)
+		then := w.clock()
+		w.advance(time.Hour)
+		w.must(w.moveTo(w.ann, "/home/ann/trip/sub/moved", "/home/ann/moved", false))
+		w.mustUpload(w.ann, "/home/ann/trip/later", "1")
+		w.mustUpload(w.ann, "/home/ann/trip/folder/1", "1") // the file does not count
+		plan := func() error {
+			_, err := w.tree.PlanRewind(t.Context(), w.ann, w.idAtPath("/home/ann/trip"), then.UnixMilli())
+			return err
+		}
+		for most, refused := range map[int64]bool{3: true, 5: true, 6: false} {
+			w.tree.SetRewindLimit(most)
+			if err := plan(); refused && !fault.Is(err, fault.Conflict) || !refused && err != nil {
+				t.Errorf("a plan of 6 entries, where %d are the most: %v", most, err)
+			}
+		}
+		w.tree.SetRewindLimit(5)
+		const want = "failed: A rewind goes through at most 5 entries, and this folder has more. " +
+			"Rewind the folders in it one by one."
+		if got := w.rewind(w.ann, "/home/ann/trip", then); got != want {
+			t.Errorf("the job is %q, want %q", got, want)
+		}
+		for _, path := range []string{"/home/ann/moved", "/home/ann/trip/later", "/home/ann/trip/folder/1"} {
+			if _, err := w.readPath(w.ann, path); err != nil {
+				t.Errorf("%s after a rewind that was refused: %v", path, err)
+			}
+		}
+		_, err := w.tree.PlanRewind(t.Context(), w.bob, w.idAtPath("/home/ann/trip"), then.UnixMilli())
+		w.wantFault("a large folder in somebody's home", err, fault.Forbidden)
+		w.tree.SetRewindLimit(6)
+		if got := w.rewind(w.ann, "/home/ann/trip", then); got != "completed" {
+			t.Error(got)
+		}
+	})
+}
+
+// The bound is 100,000 entries, and they are read in pages.
+func TestRewindOfManyEntries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		box := w.createFolder(w.ann, "/home/ann/box").ID
+		w.createFolder(w.ann, "/home/ann/box/sub")
+		moved := w.mustUpload(w.ann, "/home/ann/box/sub/moved", "1")
+		w.advance(time.Hour)
+		then := w.clock()
+		w.advance(time.Hour)
+		w.must(w.moveTo(w.ann, "/home/ann/box/sub/moved", "/home/ann/box/photo 5000", false))
+		insert := func(from, to int) {
+			w.write(func(tx *db.Tx) error {
+				_, err := tx.Exec(`
+					INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at,
+						updated_at, sort_key)
+					WITH RECURSIVE n (i) AS (SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2)
+					SELECT 'f' || n.i, $3, 'photo ' || (100000 + n.i), 'photo ' || (100000 + n.i), 1, 1, '', 'ann',
+						e.object_id, CAST($4 AS BIGINT), 0, 'photo'
+					FROM n CROSS JOIN entries e
+					WHERE e.id = $5`, from, to, box, w.clock().UnixMilli(), moved.ID)
+				return err
+			})
+		}
+		insert(1, 99_998) // with sub and moved: 100,000
+		plan := w.plan(w.ann, "/home/ann/box", then)
+		if plan.ToTrash.Count != 99_998 || plan.MoveBack.Count != 1 || plan.BlockedCount != 0 {
+			t.Errorf("the plan has %d later entries, %d to move, %d blocked", plan.ToTrash.Count, plan.MoveBack.Count,
+				plan.BlockedCount)
+		}
+		insert(99_999, 99_999)
+		_, err := w.tree.PlanRewind(t.Context(), w.ann, box, then.UnixMilli())
+		w.wantFault("one more", err, fault.Conflict)
+		w.exec("DELETE FROM entries WHERE parent_id = $1 AND name LIKE 'photo 1_____' AND name > 'photo 101111'", box)
+		w.exec("UPDATE objects SET refs = refs + 1111 WHERE id = (SELECT object_id FROM entries WHERE id = $1)",
+			moved.ID)
+		w.exec(`UPDATE quotas SET used_files = used_files + 1111, used_storage = used_storage + 1111
+			WHERE user_id = 'ann'`)
+		if got := w.rewind(w.ann, "/home/ann/box", then); got != "completed" {
+			t.Fatal(got)
+		}
+		if n := w.countRows("trash"); n != 1_111 {
+			t.Errorf("%d entries are in the trash", n)
+		}
+		if got := w.listFolder(w.ann, "/home/ann/box"); !slices.Equal(got, []string{"sub/"}) {
+			t.Errorf("the folder has %q", got)
+		}
+		w.checkAccounting()
+	})
+}
+
+// A rewind whose trash is larger than that of an owner may be is refused before its first change,
+// and its plan says so. What a later folder has from the folder itself does not go to the trash.
+func TestRewindFitsTheTrash(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.allowAllUsers("/team")
+		w.createFolder(w.admin, "/team/box")
+		w.mustUpload(w.ann, "/team/box/replaced", "1")
+		w.mustUpload(w.ann, "/team/box/moved", "a long content")
+		w.mustUpload(w.ann, "/team/box/folder/in", "another long content")
+		w.advance(time.Hour)
+		then := w.clock()
+		w.advance(time.Hour)
+		w.replace(w.ann, "/team/box/replaced", "333") // 3 become a version
+		w.mustUpload(w.ann, "/team/box/later", "55555")
+		w.mustUpload(w.ann, "/team/box/new/deep/later", "4444")
+		w.mustUpload(w.bob, "/team/box/new/deep/his", "22")
+		w.must(w.moveTo(w.ann, "/team/box/folder", "/team/box/new/deep/folder", false))
+		w.must(w.moveTo(w.ann, "/team/box/moved", "/team/box/new/deep/folder/moved", false))
+		w.must(w.moveTo(w.ann, "/team/box/new/deep/folder/in", "/team/box/new/deep/in", false))
+		w.mustUpload(w.ann, "/team/box/new/deep/folder/too", "1") // goes to the trash out of folder
+		refused := func(what string) {
+			t.Helper()
+			_, err := w.tree.PlanRewind(t.Context(), w.admin, w.idAtPath("/team/box"), then.UnixMilli())
+			w.wantFault("a plan "+what, err, fault.Conflict)
+			const want = "failed: This would move more to the trash than the trash of an owner may have. " +
+				"Delete for good what came later, or rewind the folders in it one by one."
+			if got := w.rewind(w.admin, "/team/box", then); got != want {
+				t.Errorf("%s: the job is %q, want %q", what, got, want)
+			}
+			for path, content := range map[string]string{"replaced": "333", "later": "55555", "new/deep/later": "4444",
+				"new/deep/his": "22", "new/deep/folder/moved": "a long content"} {
+				if got, err := w.readPath(w.admin, "/team/box/"+path); got != content || err != nil {
+					t.Errorf("%s: %s is %q, %v", what, path, got, err)
+				}
+			}
+		}
+		w.exec("UPDATE quotas SET max_kept = 12 WHERE user_id = 'ann'") // 13 are 3 + 5 + 4 + 1
+		w.exec("UPDATE quotas SET max_kept = 2 WHERE user_id = 'bob'")
+		refused("above the bound of ann")
+		w.exec("UPDATE quotas SET max_kept = 13 WHERE user_id = 'ann'")
+		w.exec("UPDATE quotas SET max_kept = 1 WHERE user_id = 'bob'")
+		refused("above the bound of bob")
+		w.exec("UPDATE quotas SET max_kept = 2 WHERE user_id = 'bob'")
+		if got := w.rewind(w.admin, "/team/box", then); got != "completed" {
+			t.Fatal(got)
+		}
+		if ann, bob := w.kept("ann"), w.kept("bob"); ann != 13+1 || bob != 2 { // with the version that was restored
+			t.Errorf("kept: %d and %d bytes", ann, bob)
+		}
+		w.checkAccounting()
 	})
 }

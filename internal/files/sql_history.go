@@ -172,13 +172,64 @@ func leftSince(q db.Querier, folder string, at int64) ([]string, error) {
 	return ids, nil
 }
 
-// childrenOf reads the entries of a kind in a folder, by name.
-func childrenOf(q db.Querier, folder string, kind int) (found []row, err error) {
+// parentsAt reads the folders that entries were in at a time (ms), by the id of the entry; those
+// that did not exist then are left out.
+func parentsAt(q db.Querier, ids []string, at int64) (map[string]string, error) {
+	parents := map[string]string{}
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := q.Query(`
+			SELECT id, parent_id
+			FROM entries
+			WHERE id `+db.InChunk+" AND parent_id IS NOT NULL AND "+placeFrom+" <= "+db.AfterChunk+`
+			UNION ALL
+			SELECT entry_id, parent_id
+			FROM former_places
+			WHERE entry_id `+db.InChunk+" AND since <= "+db.AfterChunk+" AND until > "+db.AfterChunk, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id, parent string
+			if err := rows.Scan(&id, &parent); err != nil {
+				return err
+			}
+			parents[id] = parent
+		}
+		return rows.Err()
+	}, at)
+	if err != nil {
+		return nil, fmt.Errorf("read the places of entries at a time: %w", err)
+	}
+	return parents, nil
+}
+
+// childrenAfter reads the next entries of a kind in a folder, in the order folded.
+func childrenAfter(q db.Querier, dialect db.Dialect, folder string, kind int, after namePosition, limit int) (
+	found []row, err error,
+) {
 	var s statement
-	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE e.parent_id = " + s.arg(folder) + " AND e.kind = " +
-		fmt.Sprint(kind) + " ORDER BY e.name")
+	fmt.Fprintf(&s, "SELECT %s FROM entries e WHERE e.parent_id = %s AND e.kind = %d AND ", listColumns, s.arg(folder),
+		kind)
+	s.WriteString(folded.after(dialect, s.arg(after.key), s.arg(after.name)) + " ORDER BY " + folded.orderBy("") +
+		" LIMIT " + s.arg(limit))
 	err = eachRow(q, &s, func(r *row) { found = append(found, *r) })
 	return found, err
+}
+
+// countPast counts the entries that were directly in a folder at a time (ms), up to a limit.
+func countPast(q db.Querier, folder string, at, limit int64) (n int64, err error) {
+	err = q.QueryRow(`
+		SELECT COUNT(*)
+		FROM (
+			SELECT id FROM entries WHERE parent_id = $1 AND `+placeFrom+` <= $2
+			UNION ALL
+			SELECT entry_id FROM former_places WHERE parent_id = $1 AND since <= $2 AND until > $2
+			LIMIT $3) e`, folder, at, limit).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count the entries that a folder had: %w", err)
+	}
+	return n, nil
 }
 
 // pastSelection is the files or folders that were directly in a folder at a time.
@@ -192,6 +243,7 @@ type pastSelection struct {
 type pastRow struct {
 	row
 	left    bool  // it has another place now
+	sizeNow int64 // bytes of its present content
 	version int64 // past.until of its content, 0 when it has this content now
 	lost    bool  // that content is not kept any more; the row has the present one
 }
@@ -202,7 +254,7 @@ type pastRow struct {
 func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)) error {
 	var s statement
 	folder, kind, at := s.arg(sel.folder), fmt.Sprint(sel.kind), s.arg(sel.at)
-	s.WriteString("SELECT " + listColumns + `, e.gone, e.version, e.lost
+	s.WriteString("SELECT " + listColumns + `, e.gone, e.size_now, e.version, e.lost
 		FROM (
 			SELECT e.id, x.parent_id, x.name, x.name_fold, x.sort_key, e.kind, e.owner_id, e.password_hash, e.password_id,
 				e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.content_since,
@@ -210,7 +262,7 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 				CASE WHEN v.entry_id IS NULL THEN e.mime_type ELSE v.mime_type END AS mime_type,
 				CASE WHEN v.entry_id IS NULL THEN e.object_id ELSE v.object_id END AS object_id,
 				CASE WHEN v.entry_id IS NULL THEN ` + contentFrom + ` ELSE v.since END AS updated_at,
-				x.gone, CASE WHEN v.object_id <> e.object_id THEN v.until ELSE 0 END AS version,
+				x.gone, e.size AS size_now, CASE WHEN v.object_id <> e.object_id THEN v.until ELSE 0 END AS version,
 				CASE WHEN e.kind = 1 AND v.entry_id IS NULL AND ` + contentFrom + " > " + at + ` THEN 1 ELSE 0 END AS lost
 			FROM (
 				SELECT e.id, e.parent_id, e.name, e.name_fold, e.sort_key, 0 AS gone
@@ -236,7 +288,8 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 		var scan rowScan
 		var r pastRow
 		var gone, lost int
-		if err := rows.Scan(append(scan.columns(), &scan.sortKey, &gone, &r.version, &lost)...); err != nil {
+		err := rows.Scan(append(scan.columns(), &scan.sortKey, &gone, &r.sizeNow, &r.version, &lost)...)
+		if err != nil {
 			return fmt.Errorf("list a folder as it was: %w", err)
 		}
 		r.row, r.left, r.lost = scan.done(), gone == 1, lost == 1

@@ -76,11 +76,12 @@ type Tree struct {
 	copyBatchSize int // maximal number of entries that one transaction copies
 	usageCache    usageCache
 	sampleSize    int64 // number of deleted files that Usage looks at
+	rewindLimit   int64 // see rewindLimit
 }
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
-	t := &Tree{Config: cfg, copyBatchSize: entriesPerPiece, sampleSize: sampleSize}
+	t := &Tree{Config: cfg, copyBatchSize: entriesPerPiece, sampleSize: sampleSize, rewindLimit: rewindLimit}
 	t.usageCache.counting = make(chan struct{}, 1)
 	return t
 }

@@ -1,0 +1,221 @@
+package files
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/quota"
+)
+
+// rewindLimit is the largest number of entries that a rewind goes through: those that were in the
+// folder, at any depth, and those that came later. What is in a folder that came later does not
+// count.
+const rewindLimit = 100_000
+
+// laterPage is the number of entries of a folder that removeLater reads at a time.
+const laterPage = 1000
+
+// countFolder counts the entries that a folder had, before they are read. Fault: Conflict for too
+// many.
+func (w *rewinder) countFolder(l *pastLister) error {
+	n, err := countPast(l.q, l.id, w.at, w.rewindLimit-w.seen+1)
+	if err != nil {
+		return err
+	}
+	return w.countMore(n)
+}
+
+func (w *rewinder) countMore(n int64) error {
+	if w.seen += n; w.dry && w.seen > w.rewindLimit {
+		return fault.Newf(fault.Conflict,
+			"A rewind goes through at most %d entries, and this folder has more. Rewind the folders in it one by one.",
+			w.rewindLimit)
+	}
+	return nil
+}
+
+// removeLater moves the entries of a folder to the trash that came later.
+func (w *rewinder) removeLater(ctx context.Context, f *pastFolder) error {
+	had := make(map[string]bool, len(f.entries))
+	for i := range f.entries {
+		had[f.entries[i].id] = true
+	}
+	for _, kind := range []int{folderKind, fileKind} {
+		for after, more := (namePosition{}), true; more; {
+			page, err := childrenAfter(f.q, w.DB.Dialect(), f.id, kind, after, laterPage)
+			if err != nil {
+				return err
+			}
+			if more = len(page) == laterPage; more {
+				last := &page[len(page)-1]
+				after = namePosition{folded.storedKey(last), last.name}
+			}
+			page = slices.DeleteFunc(page, func(r row) bool {
+				return had[r.id] || f.now != nil && !f.Shows(childTarget(f.target, w.actor, &r), r.folder)
+			})
+			if err := w.removePage(ctx, f, page); err != nil {
+				return err
+			}
+			if err := w.extend(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removePage is removeLater for some entries that were not in the folder. One that was elsewhere in
+// the rewound folder stays, since it could not be moved back.
+func (w *rewinder) removePage(ctx context.Context, f *pastFolder, page []row) error {
+	ids := make([]string, len(page))
+	for i := range page {
+		ids[i] = page[i].id
+	}
+	belonging, err := w.belonging(f, ids)
+	if err != nil {
+		return err
+	}
+	for i := range page {
+		r := &page[i]
+		if belonging[r.id] {
+			continue
+		}
+		if err := w.countMore(1); err != nil {
+			return err
+		}
+		target := childTarget(f.target, w.actor, r)
+		err := w.do(&w.plan.ToTrash, target.Path, func() error {
+			if !w.dry {
+				return w.toTrash(ctx, r.id)
+			}
+			if err := f.allow(w.actor, target, access.Delete); err != nil {
+				return err
+			}
+			return w.addKept(f, r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// belonging returns those of some entries that were somewhere in the rewound folder.
+func (w *rewinder) belonging(f *pastFolder, ids []string) (map[string]bool, error) {
+	parents, err := parentsAt(f.q, ids, w.at)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for id, parent := range parents {
+		inside, known := w.inside[parent]
+		if !known {
+			then, err := f.findAt(f.q, parent, w.at)
+			if err != nil && !fault.Is(err, fault.NotFound) {
+				return nil, err
+			}
+			inside = err == nil && then.within(w.root)
+			w.inside[parent] = inside
+		}
+		if inside {
+			found[id] = true
+		}
+	}
+	return found, nil
+}
+
+// movedEntry is an entry that the plan moves back.
+type movedEntry struct {
+	row
+	above []string // ids of the folders that it is in now, from the top down
+}
+
+// recordMoved records for a plan that an entry leaves the folders that it is in now.
+func (w *rewinder) recordMoved(c *pastChild) {
+	if here := &c.here.node; w.dry && c.here.item == "" && here.within(w.root) {
+		above := trailIDs(here.trail[:len(here.trail)-1])
+		w.moved = append(w.moved, movedEntry{here.row, above[slices.Index(above, w.root)+1:]})
+	}
+}
+
+// addKept adds the bytes of an entry that goes to the trash. What is in a folder and is moved back
+// before does not go there.
+func (w *rewinder) addKept(f *pastFolder, r *row) error {
+	if !r.folder {
+		w.kept[r.owner] += r.size
+		return nil
+	}
+	_, sums, err := sumBelow(f.q, r.id)
+	if err != nil {
+		return err
+	}
+	for _, s := range sums {
+		w.kept[s.owner] += s.bytes
+	}
+	leaving, err := w.leavingBytes(f.q)
+	if err != nil {
+		return err
+	}
+	for owner, bytes := range leaving[r.id] {
+		w.kept[owner] -= bytes
+	}
+	return nil
+}
+
+// leavingBytes sums by folder and account the bytes of what is moved back out of the folder. What
+// leaves with a folder counts only up to that one.
+func (w *rewinder) leavingBytes(q db.Querier) (map[string]map[string]int64, error) {
+	if w.leaving != nil {
+		return w.leaving, nil
+	}
+	leaves := map[string]bool{}
+	for i := range w.moved {
+		leaves[w.moved[i].id] = true
+	}
+	w.leaving = map[string]map[string]int64{}
+	for i := range w.moved {
+		m := &w.moved[i]
+		sums := []ownerTotals{{owner: m.owner, bytes: m.size}}
+		if m.folder {
+			var err error
+			if _, sums, err = sumBelow(q, m.id); err != nil {
+				return nil, err
+			}
+		}
+		for _, folder := range slices.Backward(m.above) {
+			if leaves[folder] {
+				break
+			}
+			by := w.leaving[folder]
+			if by == nil {
+				by = map[string]int64{}
+				w.leaving[folder] = by
+			}
+			for _, s := range sums {
+				by[s.owner] += s.bytes
+			}
+		}
+	}
+	return w.leaving, nil
+}
+
+// checkKept refuses a rewind that would move more bytes of an account to the trash than its trash
+// may have: the sweep would delete a part of them at once, and the rewind could not be rewound.
+// Fault: Conflict.
+func (w *rewinder) checkKept(ctx context.Context) error {
+	for _, owner := range slices.Sorted(maps.Keys(w.kept)) {
+		bound, err := quota.KeptOf(w.DB.Read(ctx), owner)
+		if err != nil {
+			return err
+		}
+		if bound.Max != quota.Unlimited && w.kept[owner] > bound.Max {
+			return fault.New(fault.Conflict, "This would move more to the trash than the trash of an owner may have. "+
+				"Delete for good what came later, or rewind the folders in it one by one.")
+		}
+	}
+	return nil
+}
