@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,9 @@ import (
 	"larder/internal/db/dbtest"
 	"larder/internal/files"
 )
+
+var trashMost = flag.Duration("trash.most", 0,
+	"BenchmarkTrashMillion fails when the shortest deletion or restore takes longer; 0 for no bound")
 
 // BenchmarkTrashMillion measures how long a folder of a million files takes to go to the trash and
 // to come back, with all files in one folder and in a thousand.
@@ -49,7 +53,11 @@ func benchmarkTrash(b *testing.B, h *fixture, id string) {
 			sum += d
 		}
 		b.ReportMetric(float64(sum.Milliseconds())/float64(len(took)), "ms/"+unit)
-		b.ReportMetric(float64(slices.Min(took).Microseconds())/1000, "least-ms/"+unit)
+		least := slices.Min(took)
+		b.ReportMetric(float64(least.Microseconds())/1000, "least-ms/"+unit)
+		if *trashMost > 0 && least > *trashMost {
+			b.Errorf("the shortest %s takes %v, more than %v", unit, least, *trashMost)
+		}
 	}
 }
 
