@@ -369,8 +369,11 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 		}
 		err := w.do(&w.plan.Revert, path, func() error {
 			if w.dry {
-				w.kept[c.owner] += c.sizeNow
-				return f.allow(w.actor, childTarget(f.target, w.actor, &c.row), access.Update)
+				err := f.allow(w.actor, childTarget(f.target, w.actor, &c.row), access.Update)
+				if err == nil {
+					w.kept[c.owner] += c.sizeNow
+				}
+				return err
 			}
 			_, err := w.RestoreVersion(ctx, w.actor, c.id, c.version)
 			return err
