@@ -23,6 +23,8 @@ export const words = {
     useDisk: "Use the server's disk",
     choose: 'Choose a picture',
     stored: '“first light.png” is stored',
+    asked: 'Upload a picture. It gets a link that anyone can open.',
+    uploadDone: 'The first upload is done. Next, go to your files to upload more and to share.',
     open: 'Anyone with the link can open it.',
     link: 'Link',
     copyLink: 'Copy: Link',
@@ -52,6 +54,8 @@ export const words = {
     useDisk: '使用服务器磁盘',
     choose: '选择图片',
     stored: '“first light.png”已保存',
+    asked: '上传一张图片，它会得到一个任何人都能打开的链接。',
+    uploadDone: '第一次上传已完成。接下来可以进入文件，继续上传和分享。',
     open: '任何人都可以打开此链接。',
     link: '链接',
     copyLink: '复制: 链接',
@@ -117,11 +121,14 @@ async function goesThrough(page, config) {
 
   await atStep(page, config, 3)
   await look(page, config, 'welcome-3')
+  await page.getByText(word.asked).waitFor()
   const picture = png(640, 400, 0.4)
   const file = { name: 'first light.png', mimeType: 'image/png', buffer: picture }
   await give(page, () => button(word.choose).click(), file)
   await page.getByRole('heading', { name: word.stored }).waitFor()
   await page.getByText(word.open).waitFor()
+  await page.getByText(word.uploadDone).waitFor()
+  await becomes('requests to upload a picture', () => page.getByText(word.asked).count(), 0)
   const link = await page.getByRole('textbox', { name: word.link, exact: true }).inputValue()
   equal('the link', /^\/api\/i\/[A-Za-z0-9]{22}\.png$/.test(link.replace(config.base, '')), true)
   await until('the picture', () =>

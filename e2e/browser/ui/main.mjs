@@ -44,6 +44,7 @@ import * as kit from './kit.mjs'
 import * as layout from './layout.mjs'
 import * as long from './long.mjs'
 import * as notifications from './notifications.mjs'
+import * as ownfiles from './ownfiles.mjs'
 import * as panels from './panels.mjs'
 import * as past from './past.mjs'
 import * as phone from './phone.mjs'
@@ -81,6 +82,7 @@ const suites = {
     files,
     commands,
     places,
+    ownfiles,
     arrivals,
     interruptions,
     shown,

@@ -5,10 +5,13 @@ import share from "lucide:share-2";
 import shield from "lucide:shield-check";
 import trash from "lucide:trash-2";
 import { t } from "./i18n.svelte";
+import { address } from "./router.svelte";
 import { session } from "./session.svelte";
 
 interface Screen {
   href: string;
+  /** Where the addresses of the screen begin, if `href` is one of many. */
+  below?: string;
   label: string;
   /** The part of the label that the narrow bar of phones has room for. */
   short: string;
@@ -17,9 +20,14 @@ interface Screen {
   mark?: string;
 }
 
+/** The address of the opening folder of the account; that of the root for a visitor. */
+export function ownFiles(): string {
+  return address("/app/files", session.me?.profile.defaultPath ?? "");
+}
+
 export function screens(): Screen[] {
   return [
-    { href: "/app/files", label: t.shell.files, short: t.shell.files, icon: folder },
+    { href: ownFiles(), below: "/app/files", label: t.shell.files, short: t.shell.files, icon: folder },
     { href: "/app/shares", label: t.shell.shares, short: t.shell.sharesShort, icon: share },
     ...(session.me && session.me.trashDays > 0
       ? [{ href: "/app/trash", label: t.shell.trash, short: t.shell.trash, icon: trash }]

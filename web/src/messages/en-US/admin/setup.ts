@@ -12,6 +12,7 @@ export const setup: typeof zh = {
     storage: "Where shall files be kept? The server's disk is ready. A bucket of an S3 service works as well.",
     upload: "Upload a picture. It gets a link that anyone can open.",
   },
+  uploaded: "The first upload is done. Next, go to your files to upload more and to share.",
   name: "Name of the site",
   language: "Your language",
   onDisk: (directory) => `On the server, “${directory}” in the directory of objects`,

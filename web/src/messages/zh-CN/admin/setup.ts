@@ -10,6 +10,7 @@ export const setup = {
     storage: "文件存放在哪里？服务器的磁盘已经就绪，也可以连接 S3 兼容的存储桶。",
     upload: "上传一张图片，它会得到一个任何人都能打开的链接。",
   },
+  uploaded: "第一次上传已完成。接下来可以进入文件，继续上传和分享。",
   name: "站点名称",
   language: "您的语言",
   onDisk: (directory: string) => `在服务器上，对象目录中的“${directory}”`,
