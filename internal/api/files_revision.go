@@ -1,6 +1,13 @@
 package api
 
-import "larder/internal/vpath"
+import (
+	"context"
+
+	"larder/internal/access"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
 
 type folderRevisionInput struct {
 	Path *string `query:"path" json:"-" default:"/"`
@@ -15,10 +22,52 @@ func (a *API) folderRevision(c *call, in folderRevisionInput) (folderRevisionRep
 	if err := c.requirePermission("read"); err != nil {
 		return folderRevisionReply{}, err
 	}
+	return c.revision(in, a.Tree.Revision)
+}
+
+// publicFolderRevision is folderRevision of what listPublicFiles lists.
+func (a *API) publicFolderRevision(c *call, in folderRevisionInput) (folderRevisionReply, error) {
+	return c.revision(in, a.Tree.RevisionPublic)
+}
+
+// revision reads the state of the folder that a request names.
+func (c *call) revision(in folderRevisionInput,
+	read func(context.Context, access.Actor, vpath.Path) (files.Revision, error)) (folderRevisionReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
 		return folderRevisionReply{}, err
 	}
-	revision, err := a.Tree.Revision(c.ctx(), c.actor, path)
+	revision, err := read(c.ctx(), c.actor, path)
 	return folderRevisionReply{Revision: revision.ID, Total: revision.Total}, err
+}
+
+type shareRevisionInput struct {
+	ID   string  `path:"id" json:"-"`
+	Path *string `query:"path" json:"-" default:"/" description:"Path of the folder, relative to the shared folder; / for a shared file."`
+}
+
+type shareRevisionReply struct {
+	Revision string `json:"revision" required:"true" description:"Changes with each change that visitors can see in the listing; empty for a shared file."`
+	Total    int    `json:"total" required:"true" description:"Number of entries in the listing; 1 for a shared file."`
+}
+
+// shareRevision tells an open page of a share whether the share still works and whether a folder in
+// it has changed. It counts no view: a share whose views are used up works on for the pages that
+// show it.
+func (a *API) shareRevision(c *call, in shareRevisionInput) (shareRevisionReply, error) {
+	inside, err := vpath.Parse(valueOr(in.Path, "/"))
+	if err != nil {
+		return shareRevisionReply{}, err
+	}
+	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
+	switch {
+	case err != nil:
+		return shareRevisionReply{}, err
+	case !visit.Authorized:
+		return shareRevisionReply{}, fault.New(fault.InvalidPassword, "Enter the password first.")
+	case !visit.Entry.Folder && inside.IsRoot():
+		return shareRevisionReply{Total: 1}, nil
+	}
+	revision, err := a.Tree.RevisionShared(c.ctx(), visit.Creator, visit.EntryID, inside)
+	return shareRevisionReply{Revision: revision.ID, Total: revision.Total}, err
 }

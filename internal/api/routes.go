@@ -209,6 +209,9 @@ func (a *API) routeTable() []route {
 		get("/api/shares/{id}/files", jsonRoute(200, a.listShare)).withAuth(noAuth).
 			withSummary("List a shared folder or a folder below it").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.InvalidPassword).asAddition(),
+		get("/api/shares/{id}/revision", jsonRoute(200, a.shareRevision)).withAuth(noAuth).withLimit(transferLimit).
+			withSummary("State of a share and of a folder in it, to notice changes; counts as no view").
+			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.InvalidPassword).asAddition(),
 		get("/api/shares/{id}/size", jsonRoute(200, a.shareSize)).withAuth(noAuth).
 			withSummary("Number and size of the files that a download of the whole share contains").
 			withFaults(fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.Forbidden, fault.InvalidPassword,
@@ -387,6 +390,9 @@ func (a *API) routeTable() []route {
 			withFaults(fault.InvalidPassword, fault.PasswordRequired, fault.Forbidden).asAddition(),
 		get("/api/public/files", jsonRoute(200, a.listPublicFiles)).withAuth(noAuth).withCompression().
 			withSummary("List or search a folder as a visitor without an account").
+			withFaults(fault.Unauthorized, fault.PasswordRequired, fault.NotFound).asAddition(),
+		get("/api/public/files/revision", jsonRoute(200, a.publicFolderRevision)).withAuth(noAuth).
+			withLimit(transferLimit).withSummary("State of a folder's listing for visitors, to notice changes").
 			withFaults(fault.Unauthorized, fault.PasswordRequired, fault.NotFound).asAddition(),
 		get("/api/public/avatars/{id}", streamRoute("image/*", a.avatar)).withInput(avatarInput{}).withAuth(noAuth).
 			withLimit(transferLimit).withSummary("The picture of an account").withFaults(fault.NotFound).asAddition(),

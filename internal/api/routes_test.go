@@ -372,6 +372,8 @@ var matrix = []routeRow{
 	{"GET", "/api/shares/{id}/files", noAuth,
 		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/files?path=/", nil }, statusesForAll,
 		true},
+	{"GET", "/api/shares/{id}/revision", noAuth,
+		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/revision", nil }, statusesForAll, true},
 	{"GET", "/api/shares/{id}/size", noAuth,
 		func(o ownedItems) (string, any) { return "/api/shares/" + o.album + "/size", nil }, statusesForAll, true},
 	{"GET", "/api/public/oembed", noAuth, func(o ownedItems) (string, any) {
@@ -410,6 +412,8 @@ var matrix = []routeRow{
 		fixedRequest("/api/public/unlock", M{"path": "/public/locked.txt", "password": "open sesame"}),
 		"200 200 200 200 200 403 403 403 403 401 401 401 200 200", true},
 	{"GET", "/api/public/files", noAuth, fixedRequest("/api/public/files?path=/public", nil), statusesForAll, true},
+	{"GET", "/api/public/files/revision", noAuth, fixedRequest("/api/public/files/revision?path=/public", nil),
+		statusesForAll, true},
 	{"GET", "/api/public/health", noAuth, fixedRequest("/api/public/health", nil), statusesForAll, false},
 	{"GET", "/api/public/health/live", noAuth, fixedRequest("/api/public/health/live", nil), statusesForAll, false},
 	{"GET", "/api/public/health/ready", noAuth, fixedRequest("/api/public/health/ready", nil), statusesForAll, false},

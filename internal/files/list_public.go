@@ -5,6 +5,7 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/fault"
+	"larder/internal/vpath"
 )
 
 // ListPublic is List as a visitor: of a only the address and the given passwords count. Faults:
@@ -12,18 +13,31 @@ import (
 // Unauthorized for everything that visitors may not see, whether or not it exists, and for
 // everything while guest access is off.
 func (t *Tree) ListPublic(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
+	return asVisitor(ctx, t, a, func(visitor access.Actor) (Listing, error) { return t.List(ctx, visitor, q) })
+}
+
+// RevisionPublic is Revision of what ListPublic lists. Faults: those of ListPublic.
+func (t *Tree) RevisionPublic(ctx context.Context, a access.Actor, path vpath.Path) (Revision, error) {
+	return asVisitor(ctx, t, a, func(visitor access.Actor) (Revision, error) { return t.Revision(ctx, visitor, path) })
+}
+
+// asVisitor calls read with a as a visitor. Faults: those of read, with Unauthorized in place of
+// Forbidden; Unauthorized while guest access is off.
+func asVisitor[Result any](ctx context.Context, t *Tree, a access.Actor,
+	read func(visitor access.Actor) (Result, error)) (Result, error) {
+	var nothing Result
 	v, err := t.currentRules(ctx)
 	if err != nil {
-		return Listing{}, err
+		return nothing, err
 	}
 	if !v.policy.GuestAccess() {
-		return Listing{}, signIn()
+		return nothing, signIn()
 	}
-	listing, err := t.List(ctx, access.Actor{Role: access.Guest, IP: a.IP, Unlocked: a.Unlocked}, q)
+	result, err := read(access.Actor{Role: access.Guest, IP: a.IP, Unlocked: a.Unlocked})
 	if fault.Is(err, fault.Forbidden) {
-		return Listing{}, signIn()
+		return nothing, signIn()
 	}
-	return listing, err
+	return result, err
 }
 
 func signIn() error { return fault.New(fault.Unauthorized, "Sign in to see this.") }

@@ -39,30 +39,54 @@ func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path,
 	q ListQuery) (Listing, error) {
 	q.sharedFolderID = folder
+	listing, err := atSharedPath(ctx, t, folder, inside, func(path vpath.Path) (Listing, error) {
+		q.Path = path
+		return t.List(ctx, a, q)
+	})
+	if err != nil {
+		return Listing{}, err
+	}
+	for i, e := range listing.Items {
+		if e.MountID == "" {
+			listing.Items[i].ID = virtualID(inside.Child(vpath.Name(e.Name)))
+		}
+	}
+	return listing, nil
+}
+
+// RevisionShared is Revision of what ListShared lists. Faults: NotFound, as in ListShared.
+func (t *Tree) RevisionShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path) (Revision, error) {
+	return atSharedPath(ctx, t, folder, inside, func(path vpath.Path) (Revision, error) {
+		return t.revision(ctx, a, path, folder)
+	})
+}
+
+// atSharedPath calls read with the path of a folder inside a shared folder, also if the shared
+// folder is moved meanwhile. Faults: those of read, with NotFound in place of Forbidden and
+// PasswordRequired; NotFound without the shared folder.
+func atSharedPath[Result any](ctx context.Context, t *Tree, folder string, inside vpath.Path,
+	read func(path vpath.Path) (Result, error)) (Result, error) {
+	var nothing Result
 	for range db.MaxTries {
 		n, _, err := t.lookUp(ctx, folder)
 		if err != nil {
-			return Listing{}, err
+			return nothing, err
 		}
-		if q.Path, err = n.path.Append(inside.Names()...); err != nil { // too deep for any entry
-			return Listing{}, noFolder()
+		path, err := n.path.Append(inside.Names()...)
+		if err != nil { // too deep for any entry
+			return nothing, noFolder()
 		}
-		listing, err := t.List(ctx, a, q)
+		result, err := read(path)
 		switch {
 		case fault.Is(err, fault.Forbidden), fault.Is(err, fault.PasswordRequired), fault.Is(err, fault.NotFound):
 			if at, err := t.PathOf(ctx, folder); err != nil || at != n.path { // it was moved meanwhile
 				continue
 			}
-			return Listing{}, noFolder()
+			return nothing, noFolder()
 		case err != nil:
-			return Listing{}, err
+			return nothing, err
 		}
-		for i, e := range listing.Items {
-			if e.MountID == "" {
-				listing.Items[i].ID = virtualID(inside.Child(vpath.Name(e.Name)))
-			}
-		}
-		return listing, nil
+		return result, nil
 	}
-	return Listing{}, noFolder()
+	return nothing, noFolder()
 }

@@ -22,7 +22,12 @@ type Revision struct {
 // of the sizes and that of the times of all entries as they were are not noticed. Faults: those of
 // List.
 func (t *Tree) Revision(ctx context.Context, a access.Actor, path vpath.Path) (Revision, error) {
-	l, n, f, err := t.openFolder(ctx, a, path, "")
+	return t.revision(ctx, a, path, "")
+}
+
+// revision is Revision, of what visitors of a share see in it if sharedFolderID names the folder.
+func (t *Tree) revision(ctx context.Context, a access.Actor, path vpath.Path, sharedFolderID string) (Revision, error) {
+	l, n, f, err := t.openFolder(ctx, a, path, sharedFolderID)
 	if err != nil {
 		return Revision{}, err
 	}

@@ -90,6 +90,10 @@ var features = []mutation{
 		"^TestShareTokensEndWithShare$/^sqlite$"},
 	{"share-head", "HEAD does not issue a download address (C44)", api + "/sharebytes.go",
 		`if c.headOnly() {`, `if c.headOnly() && entry == "" {`, api, "^TestReadsChangeNothing$/^sqlite$"},
+	{"share-revision", "the state of a share needs its password", api + "/files_revision.go",
+		"case !visit.Authorized:", "case !visit.Authorized && false:", api, "^TestShareRevision$/^sqlite$"},
+	{"public-revision", "visitors learn nothing while guest access is off", files + "/list_public.go",
+		"if !v.policy.GuestAccess() {", "if false {", api, "^TestPublicFolderRevision$/^sqlite$"},
 	{"zip-places", "visitors leave some places for zips of accounts", api + "/zip.go",
 		`Name: "visitors", Max: maxVisitorZips`, `Name: "visitors", Max: zipsInAll`, api, "^TestZipLimitForVisitors$"},
 

@@ -113,6 +113,14 @@ test.each([
   expect(markdown.target(href, undefined)).toBe(to);
 });
 
+test("the pictures of a Markdown file without an address are those of its tree, by their paths", () => {
+  const text =
+    "![a](b.png) ![b](../c%20d.png 'title') ![c](</e/f g.png>) ![d](../../../../up.png) ![e](%2e%2e/x%2Fy.png) " +
+    "![f](https://example.com/a.png) ![g](javascript:alert(1)) ![h](%ff.png) ![i](//example.com/b.png) ![j](#k)";
+  const paths = ["/n/b.png", "/c d.png", "/e/f g.png", "/up.png", "/x/y.png"];
+  expect(markdown.picturesIn(text, "/n/read.md")).toEqual(paths);
+});
+
 const plain = { width: 0, linked: false } as const;
 const small = { width: 640, linked: true } as const;
 

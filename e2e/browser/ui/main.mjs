@@ -52,6 +52,7 @@ import * as places from './places.mjs'
 import * as register from './register.mjs'
 import * as settings from './settings.mjs'
 import * as share from './share.mjs'
+import * as sharechanges from './sharechanges.mjs'
 import * as sharefiles from './sharefiles.mjs'
 import * as sharelocks from './sharelocks.mjs'
 import * as shares from './shares.mjs'
@@ -99,6 +100,7 @@ const suites = {
     register,
     accounts,
     share,
+    sharechanges,
     sharefiles,
     sharelocks,
     shares,

@@ -2,9 +2,9 @@
 // video and a PDF.
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
-import { equal, until } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { film, paper } from './media.mjs'
-import { done, look, saved, share, stranger } from './stranger.mjs'
+import { done, look, pictures, saved, share, stranger } from './stranger.mjs'
 
 const base64 = (text) => Buffer.from(text).toString('base64')
 const odd = 9 // files in /public/odd
@@ -124,7 +124,69 @@ async function shows(page, config) {
   await done(guest)
 }
 
+// Pictures beside a Markdown file, and in a folder below it, are shown; one outside of the share is
+// not asked for.
+async function showsBeside(page, config) {
+  await enter(page, config, '')
+  const story = `# The lake
+
+![beside](lake%201.png) ![below](<below/lake 2.png>) ![drawn](./drawing.svg)
+![outside](../lake%203.png) ![outside too](/home/${config.username}/Beside/lake%203.png) ![missing](none.png)
+![text](story.md) [a file](lake%201.png) ![abroad](https://example.org/a.png)
+`
+  const outside = await createFolder(page, config, 'Beside', pictures.slice(2, 3))
+  const inside = await createFolder(
+    page,
+    config,
+    'Story',
+    [
+      pictures[0],
+      { name: 'drawing.svg', bytes: base64(drawing) },
+      { name: 'story.md', bytes: base64(story) },
+    ],
+    outside,
+  )
+  await createFolder(page, config, 'below', pictures.slice(1, 2), inside)
+  const id = await share(page, inside)
+  const guest = await stranger(page, config)
+  const alerts = suspect(guest)
+  await guest.goto(`/share/${id}`)
+  await guest.getByRole('link', { name: /^story\.md/ }).click()
+  const article = guest.locator('dialog[open] article')
+  const shown = () =>
+    article
+      .locator('img')
+      .evaluateAll((all) => all.map((one) => [one.alt, one.complete && one.naturalWidth > 0]))
+  await becomes('the pictures', shown, [
+    ['beside', true],
+    ['below', true],
+    ['drawn', true],
+  ])
+  const addresses = await article.locator('img').evaluateAll((all) => all.map((one) => one.getAttribute('src')))
+  const begin = `/api/shares/${id}/`
+  equal(
+    'the addresses',
+    addresses.map((one) => one.replace(/(file|changed)=[^&]+&/g, '').replace(begin, '')),
+    ['thumbnail?size=1280', 'thumbnail?size=1280', 'preview?sandbox=true'],
+  )
+  const words = await article.innerText()
+  for (const one of ['outside', 'outside too', 'missing', 'text', 'a file'])
+    equal(`whether the words "${one}" are shown`, words.includes(one), true)
+  await becomes('the links', () => article.getByRole('link').evaluateAll((all) => all.map((one) => one.href)), [
+    'https://example.org/a.png',
+  ])
+  await look(guest, config, 'share-markdown-pictures')
+
+  // alone, the file has nothing beside it
+  await guest.goto(`/share/${await share(page, `${inside}/story.md`)}`)
+  await guest.getByRole('heading', { name: 'The lake' }).waitFor()
+  await becomes('pictures', () => guest.locator('article img').count(), 0)
+  equal('the scripts that ran', alerts, [])
+  await done(guest)
+}
+
 export const scenarios = [
+  { name: 'a shared Markdown file shows the pictures beside it', forms: once, run: showsBeside },
   { name: 'a share runs no script of its files', forms: once, run: runsNothing },
   { name: 'a share shows a video and a PDF', forms: once, run: shows },
 ]

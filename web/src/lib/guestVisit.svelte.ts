@@ -24,6 +24,7 @@ export class GuestVisit implements Visit {
   readonly previews = true;
   readonly left = undefined;
   readonly downloadable = true;
+  readonly ends = ["NOT_FOUND", "UNAUTHORIZED", "PASSWORD_REQUIRED"];
   /** The password that the page asks for. */
   question = $state.raw<Question>();
   private settle: ((url: string | undefined) => void) | undefined;
@@ -52,6 +53,10 @@ export class GuestVisit implements Visit {
 
   checkPicture(url: string, entry: Entry): void {
     this.checking ??= this.check(url, entry).then(() => (this.checking = undefined));
+  }
+
+  end(): boolean {
+    return false; // the folder says why
   }
 
   async renew(entry: Entry): Promise<boolean> {

@@ -12,8 +12,34 @@ const tags =
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr img li ol p pre strong table tbody td th thead tr ul".split(" ");
 const attributes = "align alt class href rel src start target title".split(" ");
 
-/** HTML of a Markdown text from the file at `path`, undefined for a file without an address. */
-export function markdown(text: string, path: string | undefined): string {
+/** A picture in the file at `path`: its path, if it is a file of the same tree. */
+function pictureAt(href: string, path: string): string | undefined {
+  const encoded = fileAt(href, path);
+  try {
+    return encoded?.split("/").map(decodeURIComponent).join("/");
+  } catch {
+    return undefined; // no UTF-8
+  }
+}
+
+/** The paths of the pictures in a Markdown text from the file at `path`, each once. */
+export function picturesIn(text: string, path: string): string[] {
+  const found = new Set<string>();
+  const marked = new Marked({ gfm: true, async: false });
+  marked.walkTokens(marked.lexer(text), (token) => {
+    if (token.type !== "image") return;
+    const at = pictureAt((token as Tokens.Image).href, path);
+    if (at !== undefined) found.add(at);
+  });
+  return [...found];
+}
+
+/**
+ * HTML of a Markdown text from the file at `path`. Its files are linked by their paths, or, where
+ * these are no addresses, not at all: `pictures` has the addresses of its pictures then, by path.
+ */
+export function markdown(text: string, path: string, pictures?: ReadonlyMap<string, string>): string {
+  const from = pictures ? undefined : path;
   const marked = new Marked({
     gfm: true,
     async: false,
@@ -21,14 +47,14 @@ export function markdown(text: string, path: string | undefined): string {
       html: ({ text, block }: Tokens.HTML | Tokens.Tag) => (block ? `<p>${escape(text)}</p>` : escape(text)),
       checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
       link({ href, title, tokens }: Tokens.Link) {
-        const to = target(href, path);
+        const to = target(href, from);
         const words = this.parser.parseInline(tokens);
         if (!to) return words;
         const hint = title ? ` title="${escape(title)}"` : "";
         return `<a href="${escape(to)}"${hint} target="_blank" rel="noopener noreferrer">${words}</a>`;
       },
       image({ href, text }: Tokens.Image) {
-        const to = target(href, path);
+        const to = pictures?.get(pictureAt(href, path) ?? "") ?? target(href, from);
         if (!to) return escape(text);
         if (to.startsWith("/")) return `<img src="${escape(to)}" alt="${escape(text)}">`;
         return `<a href="${escape(to)}" target="_blank" rel="noopener noreferrer">${escape(text || to)}</a>`;
@@ -51,11 +77,24 @@ export function markdown(text: string, path: string | undefined): string {
  * this file has one. Undefined for everything else.
  */
 export function target(href: string, path: string | undefined): string | undefined {
+  const to = resolve(href, path ?? "/");
+  if (to === undefined) return undefined;
+  if (to.host === here) return path === undefined || reserved.test(to.pathname) ? undefined : to.pathname;
+  return /^(https?|mailto):$/.test(to.protocol) ? to.href : undefined;
+}
+
+/** The encoded path of a link to a file of the same tree, in the file at `path`. */
+function fileAt(href: string, path: string): string | undefined {
+  const to = resolve(href, path);
+  return to?.host === here ? to.pathname : undefined;
+}
+
+const here = "files.invalid";
+
+function resolve(href: string, path: string): URL | undefined {
   if (href.startsWith("#")) return undefined; // headings have no ids here
   try {
-    const to = new URL(href, new URL(address("", parentOf(path ?? "/")) + "/", "http://files.invalid"));
-    if (to.host === "files.invalid") return path === undefined || reserved.test(to.pathname) ? undefined : to.pathname;
-    return /^(https?|mailto):$/.test(to.protocol) ? to.href : undefined;
+    return new URL(href, new URL(address("", parentOf(path)) + "/", `http://${here}`));
   } catch {
     return undefined;
   }

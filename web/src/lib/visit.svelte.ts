@@ -33,6 +33,13 @@ export interface Visit {
    */
   check(address: string, entry: Entry): Promise<{ code: string; renewed: boolean }>;
   checkPicture(address: string, entry: Entry): void;
+  /** The codes that say that a folder cannot be listed any more. */
+  readonly ends: readonly string[];
+  /**
+   * Notes that a folder cannot be listed any more. Returns whether the page shows something else
+   * than the folder then.
+   */
+  end(code: string, path: string): boolean;
   /** Asks for the password again. Resolves to whether it was given. */
   renew(entry: Entry): Promise<boolean>;
 }
@@ -44,6 +51,7 @@ export interface Visit {
  */
 export class ShareVisit implements Visit {
   readonly top = "/";
+  readonly ends = [...endings, "NOT_FOUND"];
   /** The share, undefined until it has arrived. */
   share = $state.raw<Share>();
   /** The code of the reason why the share cannot be opened, "" while it can. */
@@ -140,6 +148,12 @@ export class ShareVisit implements Visit {
   /** As check, once at a time: many pictures of a page fail together. */
   checkPicture(address: string): void {
     this.checking ??= this.check(address).then(() => (this.checking = undefined));
+  }
+
+  end(code: string, path: string): boolean {
+    if (!endings.includes(code) && path !== this.top) return false; // only the folder is gone
+    this.ended = code;
+    return true;
   }
 
   renew(): Promise<boolean> {

@@ -17,6 +17,7 @@ export const account: Source = {
   thumbnail,
   content: (entry) => address("", pathOf(entry)),
   download: async ({ id }) => (await take(client.GET("/api/files/{id}/download", { params: { path: { id } } }))).url,
+  state: (path) => `/api/files/revision?path=${encodeURIComponent(path)}`,
   watch: onFolderChange,
 };
 
@@ -26,6 +27,7 @@ export const guests: Source = {
   can: { search: true, sort: true, paths: true, edit: false },
   read: (wanted) => tree(wanted, "/api/public/files", false),
   download: async (entry) => address("", pathOf(entry)),
+  state: (path) => `/api/public/files/revision?path=${encodeURIComponent(path)}`,
 };
 
 function tree(wanted: Wanted, at: "/api/files" | "/api/public/files", split: boolean): Reader {

@@ -13,6 +13,7 @@ export const bucket: Source = {
   thumbnail: () => "",
   content: bytes,
   download: async (entry) => bytes(entry),
+  state: () => "",
   watch: onFolderChange,
 };
 

@@ -24,6 +24,9 @@ export function shared(visit: Visit): Source {
   const { id, allowPreview } = visit;
   const share = encodeURIComponent(id);
   const permissions = permissionsOf(visit);
+  // the server ignores `changed`, which makes the page load a file again after a change
+  const query = ({ id, updatedAt }: Entry) =>
+    `file=${encodeURIComponent(id)}${updatedAt === null ? "" : `&changed=${updatedAt}`}`;
   return {
     can: { search: false, sort: true, paths: false, edit: false },
     most: 1000,
@@ -37,12 +40,10 @@ export function shared(visit: Visit): Source {
       },
     }),
     thumbnail: (entry, size) =>
-      allowPreview && isImage(entry)
-        ? `/api/shares/${share}/thumbnail?file=${encodeURIComponent(entry.id)}&size=${size}`
-        : "",
+      allowPreview && isImage(entry) ? `/api/shares/${share}/thumbnail?${query(entry)}&size=${size}` : "",
     content(entry) {
       if (!allowPreview) return "";
-      const address = `/api/shares/${share}/preview?file=${encodeURIComponent(entry.id)}`;
+      const address = `/api/shares/${share}/preview?${query(entry)}`;
       return boxed(entry) ? `${address}&sandbox=true` : address;
     },
     async download(entry) {
@@ -53,6 +54,7 @@ export function shared(visit: Visit): Source {
       const params = { path: { id }, query: { files: entries.map((entry) => entry.id).join(",") } };
       return (await take(client.GET("/api/shares/{id}/download", { params }))).url;
     },
+    state: (path) => `/api/shares/${share}/revision?path=${encodeURIComponent(path)}`,
     watch: () => () => undefined, // the visitor changes nothing
   };
 }

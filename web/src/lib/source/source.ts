@@ -76,6 +76,11 @@ export interface Source {
    */
   archive?(entries: readonly Entry[]): Promise<string>;
   /**
+   * The address of the state of a folder's listing, which changes with it; "" if there is none. A
+   * request for it is cheap.
+   */
+  state(path: string): string;
+  /**
    * Calls the listener with the path of each folder that has changed in the background. Returns a
    * function that removes the listener.
    */

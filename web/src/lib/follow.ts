@@ -1,7 +1,6 @@
 /** Notices changes of the open folder by other people and programs. */
-import { accountHeaders, checkAccount, type Schemas } from "../../lib/api";
-import { session } from "../../lib/session.svelte";
-import { gone } from "./browser.svelte";
+import { accountHeaders, checkAccount, type Schemas } from "./api";
+import { session } from "./session.svelte";
 
 type Answer = { data?: Schemas["ApiFolderRevisionReply"]; error?: { code: string } };
 
@@ -13,20 +12,27 @@ const pause = 3500;
 const share = 20;
 
 /**
- * Calls `changed` after each change in a folder, while the page is visible. `total` is the number
- * of entries that the page shows, or of those it knows. Returns a function that ends this.
+ * Calls `changed` after each change in a folder, while the page is visible: with "", or with the
+ * code of an error, of those in `ends`, when the folder cannot be listed any more. `address` is
+ * that of the state of the folder, see Source; `total` is the number of entries that the page
+ * shows, or of those it knows. Returns a function that ends this.
  */
-export function follow(path: string, total: () => number, changed: () => void): () => void {
+export function follow(
+  address: string,
+  total: () => number,
+  ends: readonly string[],
+  changed: (code: string) => void,
+): () => void {
   const stop = new AbortController();
   let known: string | undefined;
 
   async function ask(): Promise<void> {
     const begun = performance.now();
     if (!document.hidden && !session.offline) {
-      const state = await stateOf(path, stop.signal);
+      const state = await stateOf(address, ends, stop.signal);
       if (stop.signal.aborted) return;
       if (state) {
-        if (known === undefined ? state.total !== total() : state.id !== known) changed();
+        if (known === undefined ? state.total !== total() : state.id !== known) changed(state.code);
         known = state.id;
       }
     }
@@ -44,16 +50,17 @@ export function follow(path: string, total: () => number, changed: () => void): 
  * tell it. The request is not one of the user's: its failures are not reported, and a session that
  * has ended is left to the next action. Another account in this browser is reported.
  */
-async function stateOf(path: string, signal: AbortSignal): Promise<{ id: string; total: number } | undefined> {
+async function stateOf(
+  address: string,
+  ends: readonly string[],
+  signal: AbortSignal,
+): Promise<{ id: string; total: number; code: string } | undefined> {
   try {
-    const answer = await fetch(`/api/files/revision?path=${encodeURIComponent(path)}`, {
-      headers: accountHeaders(),
-      signal,
-    });
+    const answer = await fetch(address, { headers: accountHeaders(), signal });
     await checkAccount(answer.headers);
     const { data, error } = (await answer.json()) as Answer;
-    if (data) return { id: data.revision, total: data.total };
-    return error && gone.includes(error.code) ? { id: error.code, total: -1 } : undefined;
+    if (data) return { id: data.revision, total: data.total, code: "" };
+    return error && ends.includes(error.code) ? { id: error.code, total: -1, code: error.code } : undefined;
   } catch {
     return undefined;
   }

@@ -1,0 +1,128 @@
+// Pages of strangers that are open while the owner changes what they show: public folders and
+// shares follow within 5 s, without counting a view, and say when a share has ended.
+import { createFolder, enter } from './files.mjs'
+import { becomes, equal } from './harness.mjs'
+import { api, arrived, done, idOf, lock, look, notes, phones, pictures, share, stranger } from './stranger.mjs'
+
+const texts = {
+  'en-US': {
+    unlock: 'Password needed',
+    expired: 'This share has expired',
+    revoked: 'This share no longer works',
+  },
+  'zh-CN': {
+    unlock: '需要访问密码',
+    expired: '分享已过期',
+    revoked: '分享已失效',
+  },
+}
+
+// Changes show within 5 s; on a busy machine, where requests take long, the pauses are longer.
+const soon = 20_000 // ms
+
+// mark marks the first picture, which stays while the folder is read again, and scrolls.
+const mark = (guest) =>
+  guest.evaluate(() => {
+    document.querySelector('main img').dataset.kept = 'yes'
+    scrollTo(0, 40)
+    return scrollY
+  })
+const kept = (guest) =>
+  guest.evaluate(() => [document.querySelector('main img').dataset.kept ?? 'another element', scrollY])
+
+// follows changes the folder that a guest's page shows: a file appears, another one goes.
+async function follows(page, config, guest, folder) {
+  const text = (name) => guest.getByRole('link', { name: new RegExp(`^${name}`) })
+  await text('notes\\.txt').waitFor()
+  const scrolled = await mark(guest)
+  const [, parent, name] = /^(.*)\/([^/]+)$/.exec(folder)
+  await createFolder(page, config, name, [{ name: 'late.txt', bytes: btoa('late') }], parent)
+  await text('late\\.txt').waitFor({ timeout: soon })
+  equal('the first picture and the scroll position', await kept(guest), ['yes', scrolled])
+  await api(page, 'DELETE', `/api/files/${await idOf(page, `${folder}/${notes.name}`)}`)
+  await text('notes\\.txt').waitFor({ state: 'detached', timeout: soon })
+}
+
+async function publicFolder(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const name = `changing ${config.language}`
+  const folder = await createFolder(page, config, name, [...pictures, notes], '/public')
+  const guest = await stranger(page, config)
+  await guest.goto(`${encodeURI(folder)}/`)
+  await arrived(guest, 3)
+  await follows(page, config, guest, folder)
+  await look(guest, config, 'guest-changed')
+  equal('requests for the account', guest.asked.filter((one) => /\/api\/(files|shares)/.test(one) && !one.includes('thumbnail')), [])
+
+  // a hidden page asks for nothing
+  const asked = () => guest.asked.filter((one) => one.includes('/revision')).length
+  const hide = (hidden) =>
+    guest.evaluate((hidden) => Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden }), hidden)
+  await guest.clock.install()
+  await guest.goto(`${encodeURI(folder)}/`)
+  await arrived(guest, 3)
+  await guest.clock.fastForward(1000)
+  await becomes('whether a visible page asks', () => asked() > 1, true)
+  await hide(true)
+  await guest.clock.fastForward(4000)
+  const before = asked()
+  await guest.clock.fastForward(60_000)
+  await guest.evaluate(() => fetch('/api/public/settings')) // after all requests so far
+  equal('requests of a hidden page', asked() - before, 0)
+  await hide(false)
+  await guest.clock.fastForward(4000)
+  await becomes('requests of the visible page', () => asked() - before, 1)
+
+  // a folder that gets a password asks for it
+  await lock(page, folder)
+  await guest.clock.fastForward(4000)
+  await guest.getByRole('dialog', { name: say.unlock }).waitFor()
+  await done(guest)
+}
+
+async function sharedFolder(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Changing ${config.language}`, [...pictures, notes])
+  const id = await share(page, folder, { maxViews: 1 })
+  const guest = await stranger(page, config)
+  await guest.goto(`/share/${id}`)
+  await arrived(guest, 3)
+  await follows(page, config, guest, folder)
+  equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
+  const { items } = await api(page, 'GET', '/api/shares/?limit=100')
+  equal('the views', items.find((one) => one.id === id).viewCount, 1)
+
+  // the share is revoked while its viewer is open
+  await guest.getByRole('link', { name: 'lake 1.png' }).click()
+  await guest.locator('dialog[open]').getByRole('heading', { name: 'lake 1.png' }).waitFor()
+  await api(page, 'DELETE', `/api/shares/${id}`)
+  await guest.getByRole('heading', { level: 1, name: say.revoked }).waitFor({ timeout: soon })
+  await becomes('open viewers', () => guest.locator('dialog[open]').count(), 0)
+  await look(guest, config, 'share-revoked-meanwhile')
+  const asked = guest.asked.length
+  await guest.clock.install()
+  await guest.clock.fastForward(30_000)
+  equal('requests after the end', guest.asked.length - asked, 0)
+  await done(guest)
+}
+
+async function sharedFile(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Ending ${config.language}`, [notes])
+  const id = await share(page, `${folder}/notes.txt`, { expiresIn: 60 })
+  const guest = await stranger(page, config)
+  await guest.goto(`/share/${id}`)
+  await guest.getByText('a few words for a friend').waitFor()
+  await config.ask('expireShare', { id })
+  await guest.getByRole('heading', { level: 1, name: say.expired }).waitFor({ timeout: soon })
+  await done(guest)
+}
+
+export const scenarios = [
+  { name: 'an open public folder follows changes', forms: phones, run: publicFolder },
+  { name: 'an open share follows changes', forms: phones, run: sharedFolder },
+  { name: 'an open share says that it has expired', forms: phones, run: sharedFile },
+]
