@@ -240,8 +240,9 @@ func (s *uiFixture) expire(t *testing.T) {
 }
 
 // stores creates folders with direct uploads to a bucket: /open, which allows the site's origin;
-// /shut, which does not; /mute, which hides the headers of its answers from pages. The tests'
-// server always exposes its ETag, so a proxy does that.
+// /shut, which does not; /mute, which hides the headers of its answers from pages; /auto, as /open,
+// with the mode that a form proposes. The tests' server always exposes its ETag, so a proxy does
+// that.
 func (s *uiFixture) stores(t *testing.T) {
 	t.Helper()
 	if s.storesCreated {
@@ -249,12 +250,15 @@ func (s *uiFixture) stores(t *testing.T) {
 	}
 	s.storesCreated = true
 	admin, site := s.faultSite.admin(t), s.faultSite.site.env["LARDER_BASE_URL"]
-	for _, name := range []string{"open", "shut", "mute"} {
+	for _, name := range []string{"open", "shut", "mute", "auto"} {
 		bucket := s3test.New(t)
 		if name != "shut" {
 			allowPages(t, bucket, site)
 		}
 		provider := bucketProvider(bucket, object{"name": name, "uploadMode": "presigned"})
+		if name == "auto" {
+			provider["uploadMode"] = "auto"
+		}
 		if name == "mute" {
 			provider["uploadDomain"] = mute(t, bucket.Endpoint)
 		}

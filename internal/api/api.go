@@ -73,8 +73,8 @@ type Config struct {
 
 	UI fs.FS // the web UI, see web.Dist; nil for none
 	// StoreAddresses returns the web addresses of stores that browsers may be redirected to or may
-	// upload to. Some may be empty.
-	StoreAddresses func(context.Context) ([]string, error)
+	// upload to, for a site that is reached by https or not. Some may be empty.
+	StoreAddresses func(ctx context.Context, https bool) ([]string, error)
 
 	BaseURL         string // scheme, host, port; no trailing slash
 	TrustedProxies  []netip.Prefix

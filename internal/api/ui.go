@@ -206,7 +206,7 @@ var captchaOrigins = map[string]string{
 // risen. It returns none when they can't be read.
 func (c *call) httpOrigins(settings site.Settings) []string {
 	origins, err := c.a.ui.httpOrigins.Get(c.version, func() ([]string, error) {
-		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()))
+		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()), c.a.secure)
 		return httpOriginsOf(append(addresses, settings.SiteLogo)), err
 	})
 	if err != nil {

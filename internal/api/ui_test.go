@@ -124,7 +124,7 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 			"secretAccessKey": "b"}.With(more)
 		admin.Post("/api/admin/storage/providers", body).OK(201)
 	}
-	provider("inner", nil) // only the service connects to it
+	provider("inner", M{"uploadMode": "worker", "endpoint": "http://127.0.0.1:8"}) // only the service connects to it
 	provider("sealed", M{"uploadDomain": "https://up.example.org"})
 	wantJSON(t, "without a plain store", policy()["connect-src"], "'self' https:")
 	provider("domain", M{"uploadDomain": "http://up.example.org:9000", "publicDomain": "http://cdn.example.org/files"})
@@ -134,4 +134,21 @@ func TestShellPolicyAllowsOnlyNeededOrigins(t *testing.T) {
 	wantJSON(t, "pictures from plain stores", policy()["img-src"], "'self' blob: data: https:"+plain)
 	wantJSON(t, "media from plain stores", policy()["media-src"], "'self' blob: https:"+plain)
 	wantJSON(t, "scripts from plain stores", policy()["script-src"], "")
+}
+
+// The page's policy names a store by http with the upload mode auto exactly where the service signs
+// addresses of it for uploads: on a site by http.
+func TestShellPolicyAgreesWithAutomaticUploads(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"http://larder.test":  "'self' https: http://127.0.0.1:9",
+		"https://larder.test": "'self' https:",
+	} {
+		l := apptest.Start(t, "sqlite", apptest.ReachLoopback, apptest.TrustLoopback,
+			func(cfg *config.Config) { cfg.BaseURL = base })
+		l.Admin(t).Post("/api/admin/storage/providers", M{"name": "plain", "type": "store_b", "bucket": "plain",
+			"endpoint": "http://127.0.0.1:9", "accessKeyId": "a", "secretAccessKey": "b"}).OK(201)
+		directives, _ := shellPolicy(t, l.Client(t).Get("/app/login").OK(200))
+		wantJSON(t, base, directives["connect-src"], want)
+	}
 }

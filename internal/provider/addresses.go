@@ -22,13 +22,14 @@ func (p Provider) PublicAddress(key blob.Key) string {
 }
 
 // BrowserAddresses returns the addresses of all stores that browsers may be redirected to or upload
-// to, as far as they are known without network access.
-func (r *Registry) BrowserAddresses(ctx context.Context) ([]string, error) {
+// to, as far as they are known without network access. https tells whether the site is reached by
+// https: with the upload mode auto, browsers then upload to no store by http.
+func (r *Registry) BrowserAddresses(ctx context.Context, https bool) ([]string, error) {
 	all, err := r.All(ctx)
 	var addresses []string
 	for _, p := range all {
 		addresses = append(addresses, p.PublicDomain, p.UploadDomain)
-		if p.UploadDomain == "" && (p.Redirect || p.UploadMode == "presigned") {
+		if p.UploadDomain == "" && (p.Redirect || p.UploadMode == "presigned" || p.UploadMode == "auto" && !https) {
 			addresses = append(addresses, p.origin())
 		}
 	}

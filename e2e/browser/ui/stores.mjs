@@ -12,10 +12,10 @@ function puts(page, config) {
 }
 
 // The bytes go to the store only, 1 MiB in one piece and 20 MiB in parts.
-async function straight(page, config) {
+async function straight(page, config, folder = '/open') {
   const files = [await written(config, 'one.bin', MiB), await written(config, 'parts.bin', 20 * MiB)]
   await config.ask('createStores')
-  await enter(page, config, '/open')
+  await enter(page, config, folder)
   const count = puts(page, config)
   await choose(
     page,
@@ -24,8 +24,11 @@ async function straight(page, config) {
   )
   await finished(page, config, 2)
   equal('the requests', count, { store: 4, service: 0 })
-  await whole(config, files, '/open')
+  await whole(config, files, folder)
 }
+
+// So they do with the automatic mode: at a site without TLS, the policy of the page names the store.
+const automatic = (page, config) => straight(page, config, '/auto')
 
 // If the page cannot reach the store, or cannot read its response, the same upload goes through the
 // service. The page then avoids the store, also after a reload.
@@ -70,6 +73,7 @@ const mute = (page, config) => around(page, config, '/mute')
 
 export const scenarios = onLan([
   { name: 'sends bytes straight to a store', run: straight },
+  { name: 'sends bytes straight to a store by itself', run: automatic },
   { name: 'goes around a store that shuts pages out', run: shut },
   { name: 'goes around a store that hides what it answers', run: mute },
 ])
