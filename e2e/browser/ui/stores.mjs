@@ -27,7 +27,7 @@ async function straight(page, config, folder = '/open') {
   await whole(config, files, folder)
 }
 
-// So they do with the automatic mode: at a site without TLS, the policy of the page names the store.
+// So they do with the automatic mode: without TLS, the policy of the page names the store.
 const automatic = (page, config) => straight(page, config, '/auto')
 
 // If the page cannot reach the store, or cannot read its response, the same upload goes through the
