@@ -34,13 +34,17 @@ const kept = (guest) =>
 async function follows(page, config, guest, folder) {
   const text = (name) => guest.getByRole('link', { name: new RegExp(`^${name}`) })
   await text('notes\\.txt').waitFor()
+  const size = guest.viewportSize()
+  await guest.setViewportSize({ ...size, height: 400 }) // so that the page is longer than the screen
   const scrolled = await mark(guest)
+  equal('the scroll position', scrolled, 40)
   const [, parent, name] = /^(.*)\/([^/]+)$/.exec(folder)
   await createFolder(page, config, name, [{ name: 'late.txt', bytes: btoa('late') }], parent)
   await text('late\\.txt').waitFor({ timeout: soon })
   equal('the first picture and the scroll position', await kept(guest), ['yes', scrolled])
   await api(page, 'DELETE', `/api/files/${await idOf(page, `${folder}/${notes.name}`)}`)
   await text('notes\\.txt').waitFor({ state: 'detached', timeout: soon })
+  await guest.setViewportSize(size)
 }
 
 async function publicFolder(page, config) {
