@@ -283,8 +283,11 @@ var features = []mutation{
 		"^TestShellPolicyAllowsOnlyNeededOrigins$"},
 	{"ui-inner-stores", "the policy does not name stores in the service's own network",
 		"internal/provider/addresses.go",
-		`if p.UploadDomain == "" && (p.Redirect || p.UploadMode == "presigned") {`, `if p.UploadDomain == "" {`, api,
-		"^TestShellPolicyAllowsOnlyNeededOrigins$"},
+		`p.UploadDomain == "" && (p.Redirect || p.UploadMode == "presigned" || p.UploadMode == "auto" && !https)`,
+		`p.UploadDomain == ""`, api, "^TestShellPolicyAllowsOnlyNeededOrigins$"},
+	{"ui-auto-stores", "the policy of an https site names no store by http", "internal/provider/addresses.go",
+		`p.UploadMode == "auto" && !https`, `p.UploadMode == "auto"`, api,
+		"^TestShellPolicyAllowsOnlyNeededOrigins$|^TestShellPolicyAgreesWithAutomaticUploads$"},
 	{"ui-refused", "the page of a refusal is not cached for others (C77)", api + "/ui.go",
 		`cache = "private, no-store"`, `cache = "public"`, api, "^TestRefusalPagesAreNotCached$"},
 	// compressed answers (C133)
