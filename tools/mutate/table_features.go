@@ -93,7 +93,7 @@ var features = []mutation{
 	{"share-revision", "the state of a share needs its password", api + "/files_revision.go",
 		"case !visit.Authorized:", "case !visit.Authorized && false:", api, "^TestShareRevision$/^sqlite$"},
 	{"public-revision", "visitors learn nothing while guest access is off", files + "/list_public.go",
-		"if !v.policy.GuestAccess() {", "if false {", api, "^TestPublicFolderRevision$/^sqlite$"},
+		"if !v.policy.GuestAccess() {", "if !v.policy.GuestAccess() && false {", api, "^TestPublicFolderRevision$/^sqlite$"},
 	{"zip-places", "visitors leave some places for zips of accounts", api + "/zip.go",
 		`Name: "visitors", Max: maxVisitorZips`, `Name: "visitors", Max: zipsInAll`, api, "^TestZipLimitForVisitors$"},
 
