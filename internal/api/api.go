@@ -16,7 +16,6 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"larder/internal/access"
@@ -110,16 +109,13 @@ type Config struct {
 // API is the HTTP handler of the public listener.
 type API struct {
 	Config
-	secure bool // base_url is https
-	router *router
-	routes []route
-	// cachedDocument makes the OpenAPI document on the first request, since that takes longer than
-	// the rest of a start.
-	cachedDocument func() (openapiAnswer, error)
-	sniffer        sniffer
-	refusalLog     refusalLog
-	ui             *ui
-	webdav         *webdav.Handler
+	secure     bool // base_url is https
+	router     *router
+	routes     []route
+	sniffer    sniffer
+	refusalLog refusalLog
+	ui         *ui
+	webdav     *webdav.Handler
 
 	zipLimit    *concurrency.Limit
 	searchLimit *concurrency.Limit // of visitors
@@ -141,7 +137,6 @@ func New(cfg Config) (*API, error) {
 	if a.ui, err = newUI(cfg.UI); err != nil {
 		return nil, err
 	}
-	a.cachedDocument = sync.OnceValues(a.makeOpenapiAnswer)
 	a.webdav = webdav.New(webdav.Config{DB: cfg.DB, Tree: cfg.Tree, Uploads: cfg.Uploads, BaseURL: cfg.BaseURL,
 		Now: cfg.Now})
 	return a, nil

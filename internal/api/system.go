@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // publicSettingsReply holds the settings that need no authentication (specification: Site
@@ -79,14 +80,20 @@ type openapiAnswer struct {
 	etag string
 }
 
-func (a *API) makeOpenapiAnswer() (openapiAnswer, error) {
-	text, err := a.document()
-	sum := sha256.Sum256(text)
-	return openapiAnswer{text, `W/"` + hex.EncodeToString(sum[:8]) + `"`}, err
+// cachedDocument makes the answer on the first request of the process, since that takes longer than
+// a start should. It is set in init because the document describes the route that serves it.
+var cachedDocument func() (openapiAnswer, error)
+
+func init() {
+	cachedDocument = sync.OnceValues(func() (openapiAnswer, error) {
+		text, err := Document()
+		sum := sha256.Sum256(text)
+		return openapiAnswer{text, `W/"` + hex.EncodeToString(sum[:8]) + `"`}, err
+	})
 }
 
 func (a *API) openapiDocument(c *call) error {
-	document, err := a.cachedDocument()
+	document, err := cachedDocument()
 	if err != nil {
 		return err
 	}
