@@ -138,3 +138,65 @@ func TestRewind(t *testing.T) {
 		wantJSON(t, "the log", rows.Value("logs.0.path"), "/home/alice/Trip")
 	}, withTrash)
 }
+
+// Addition: "I copy a picture as it was last week beside the present one."
+func TestCopyFromAnEarlierTime(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice", M{"maxStorage": 32}), l.User(t, "bob")
+		l.Sweep()
+		l.Clock.Advance(time.Minute)
+		const home = "/home/alice"
+		cat := alice.Upload(home+"/Trip", "cat.png", []byte("meow"))
+		dog := alice.Upload(home+"/Trip", "dog.png", []byte("bark"))
+		trip := alice.Get("/api/files?path=" + home).OK(200).Text("items.0.id")
+		l.Clock.Advance(time.Minute)
+		then := l.Clock.Now().UnixMilli()
+		l.Clock.Advance(time.Minute)
+		alice.Upload(home+"/Trip", "cat.png", []byte("purr, purr"), M{"conflict": "replace"})
+		alice.Delete("/api/files/" + dog + "?trash=true").OK(200)
+		l.Clock.Advance(time.Minute)
+
+		post := func(c *apptest.Client, id string, body M) *apptest.Reply {
+			return c.Post("/api/files/"+id+"/copy", body)
+		}
+		to := M{"targetPath": home + "/Trip", "at": then}
+		copied := post(alice, cat, to).OK(200)
+		wantJSON(t, "the status", copied.Value("status"), "pending")
+		for field, want := range map[string]any{"name": "cat (1).png", "path": home + "/Trip", "size": 4,
+			"type": "file"} {
+			wantJSON(t, field, copied.Value("file."+field), want)
+		}
+		job := alice.Get("/api/files/jobs/" + copied.Text("jobId")).OK(200)
+		wantJSON(t, "the job", []any{job.Value("job.type"), job.Value("job.status")}, []any{"copy", "completed"})
+		wantBody(t, alice.Get(home+"/Trip/cat%20(1).png").OK(200), "meow")
+		wantBody(t, alice.Get(home+"/Trip/cat.png").OK(200), "purr, purr")
+		wantUsed(t, alice, 14, 2)
+		copied = post(alice, trip, M{"targetPath": home, "at": then, "newName": "Old trip"}).OK(200)
+		wantJSON(t, "the folder", copied.Value("file.name"), "Old trip")
+		wantBody(t, alice.Get(home+"/Old%20trip/cat.png").OK(200), "meow")
+		wantBody(t, alice.Get(home+"/Old%20trip/dog.png").OK(200), "bark")
+		wantUsed(t, alice, 22, 4)
+		if file := post(alice, cat, M{"targetPath": home, "newName": "now.png"}).OK(200).Value("file"); file != nil {
+			t.Errorf("a copy of now has %v", file)
+		}
+		post(alice, trip, M{"targetPath": home, "at": then}).Fails(413, "QUOTA_EXCEEDED")
+
+		for _, at := range []any{"x", -1, 1.5, 1, l.Clock.Now().UnixMilli() + 1} {
+			post(alice, cat, M{"targetPath": home, "at": at}).Fails(400, "VALIDATION_ERROR")
+		}
+		post(alice, cat, M{"at": then}).Fails(400, "VALIDATION_ERROR")
+		post(alice, "none", to).Fails(404, "NOT_FOUND")
+		post(alice, cat, M{"targetPath": home + "/none", "at": then}).Fails(404, "NOT_FOUND")
+		post(bob, cat, M{"targetPath": "/home/bob", "at": then}).Fails(403, "FORBIDDEN")
+		post(bob, dog, M{"targetPath": "/home/bob", "at": then}).Fails(404, "NOT_FOUND")
+		post(l.Client(t), cat, to).Fails(401, "UNAUTHORIZED")
+		post(alice.Key(M{"permissions": []string{"read"}, "uploadPath": home}), cat, to).Fails(403, "FORBIDDEN")
+		key := alice.Key(M{"permissions": []string{"read", "write"}, "uploadPath": home + "/Old trip"})
+		post(key, cat, M{"targetPath": home, "at": then}).Fails(403, "FORBIDDEN")
+		post(key, cat, M{"targetPath": home + "/Old trip", "at": then}).Fails(413, "QUOTA_EXCEEDED")
+		l.FlushLog()
+		rows := l.Admin(t).Get("/api/admin/logs?action=upload&search=/home/alice/Trip&limit=100").OK(200)
+		wantJSON(t, "the log", rows.Value("logs.0.path"), home+"/Trip")
+	}, withTrash)
+}

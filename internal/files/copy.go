@@ -109,6 +109,7 @@ type copyOperation struct {
 	path    vpath.Path // of the copy
 	ownOnly bool       // the actor may have only their own entries in the folder
 	shallow bool       // without the content of the folder
+	copied  string     // id of the copy, once it is made
 }
 
 // extent is the size of a source, the source itself included.
@@ -301,8 +302,8 @@ func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job
 	if err := copyProperties(c.tx, ids); err != nil {
 		return job.Job{}, err
 	}
-	copied := ids[c.source.id]
-	if err := c.copySourcePassword(copied); err != nil {
+	c.copied = ids[c.source.id]
+	if err := c.copySourcePassword(c.copied); err != nil {
 		return job.Job{}, err
 	}
 	if err := shared.apply(c.tx); err != nil {
@@ -311,7 +312,7 @@ func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job
 	if err := quota.Charge(c.tx, c.actor.UserID, e.bytes, e.files); err != nil {
 		return job.Job{}, err
 	}
-	return c.finish(e, copied, target)
+	return c.finish(e, c.copied, target)
 }
 
 // replaceContentByCopy gives the existing file at the target the content of the source.

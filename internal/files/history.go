@@ -61,6 +61,17 @@ func (t *Tree) completeSince(q db.Querier, s TrashSettings, folder string) (int6
 	return max(since, gap, now-s.lifetime()), nil
 }
 
+// checkKnown refuses a time (ms) in the future, and one before everything is known.
+func (t *Tree) checkKnown(at, completeSince int64) error {
+	switch {
+	case at > t.nowMs():
+		return fault.InvalidField("at", "The time is in the future.")
+	case at < completeSince:
+		return fault.InvalidField("at", "It is not known how the folder was at that time.")
+	}
+	return nil
+}
+
 func noHistory() error {
-	return fault.New(fault.NotFound, "This folder did not exist at that time.")
+	return fault.New(fault.NotFound, "This file or folder did not exist at that time.")
 }

@@ -84,6 +84,7 @@ type moveOperation struct {
 	dest     node
 	name     vpath.Name
 	replace  bool // replaces the entry that has the name
+	number   bool // gives the entry a number when its name is taken
 	existing row  // the entry that has the name; without id for none, or without replace
 }
 

@@ -2,12 +2,10 @@ package files
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"larder/internal/access"
 	"larder/internal/db"
-	"larder/internal/fault"
 	"larder/internal/mount"
 	"larder/internal/vpath"
 )
@@ -120,7 +118,8 @@ type pastLister struct {
 	mount         mount.Mount         // at that time
 	then          access.Target       // of the folder at that time
 	now           *access.Target      // of the folder now; nil in the trash
-	left          map[string]presence // the entries that have left the folder, by id
+	left          map[string]presence // the entries that have left the folder, by id; nowhere when not seen
+	outdated      bool                // an entry has left the folder after left was read
 	completeSince int64               // ms
 }
 
@@ -169,11 +168,8 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	if l.completeSince, err = t.completeSince(l.q, v.trash, l.id); err != nil {
 		return nil, err
 	}
-	switch {
-	case q.At > t.nowMs():
-		return nil, fault.InvalidField("at", "The time is in the future.")
-	case q.At < l.completeSince:
-		return nil, fault.InvalidField("at", "It is not known how the folder was at that time.")
+	if err := t.checkKnown(q.At, l.completeSince); err != nil {
+		return nil, err
 	}
 	then, err := v.findAt(l.q, l.id, q.At)
 	if err != nil {
@@ -221,11 +217,11 @@ func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 			}
 			found = here.node.exists()
 		}
-		if !found {
+		if !found || len(n.trail) > vpath.MaxDepth { // after a clock went back, two folders may be in one another
 			return node{}, noHistory()
 		}
 		if above == id {
-			n.owner, n.folder = p.owner, p.folder
+			n.owner, n.folder, n.parent, n.name = p.owner, p.folder, p.parent, p.name
 		}
 		n.trail = slices.Insert(n.trail, 0, trailEntry{id: above, owner: p.owner, password: p.password})
 		if p.parent == "" {
@@ -262,6 +258,9 @@ func (l *pastLister) findLeft() error {
 	l.left = make(map[string]presence, len(ids))
 	folders := map[string]presence{}
 	var items []string
+	for _, id := range ids {
+		l.left[id] = presence{}
+	}
 	for id, r := range rows {
 		folder, known := folders[r.parent]
 		if !known && r.parent != trashRoot {
@@ -280,7 +279,11 @@ func (l *pastLister) findLeft() error {
 	}
 	seen := map[string]bool{"": true}
 	err = trashedAmong(l.q, items, func(i *trashed) { seen[i.id] = i.seenBy(l.Actor) })
-	maps.DeleteFunc(l.left, func(_ string, here presence) bool { return !seen[here.item] })
+	for id, here := range l.left {
+		if !seen[here.item] {
+			l.left[id] = presence{}
+		}
+	}
 	return err
 }
 
@@ -317,9 +320,10 @@ func (l *pastLister) view(r *pastRow) (PastEntry, bool) {
 		now = &target
 	}
 	if r.left {
-		here, found := l.left[r.id]
+		here, known := l.left[r.id]
+		l.outdated = l.outdated || !known
 		switch {
-		case !found:
+		case !here.node.exists():
 			return PastEntry{}, false
 		case here.item != "":
 			state, now = PastTrashed, nil

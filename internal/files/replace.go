@@ -123,9 +123,9 @@ func (m *moveOperation) deleteExisting() (err error) {
 }
 
 // takenMeanwhile returns the error for a name at which another transaction has created an entry
-// since authorizeReplacement found none. A replacement runs again and replaces that entry.
+// since there was none. The transaction runs again, and replaces that entry or takes another name.
 func (m *moveOperation) takenMeanwhile() error {
-	if m.replace {
+	if m.replace || m.number {
 		return retryTransaction()
 	}
 	return targetExists()

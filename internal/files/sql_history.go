@@ -236,7 +236,8 @@ func countPast(q db.Querier, folder string, at, limit int64) (n int64, err error
 type pastSelection struct {
 	folder string // id
 	kind   int
-	at     int64 // ms
+	at     int64  // ms
+	only   string // id of the only entry that is selected; "" for all
 }
 
 // pastRow is an entry as it was.
@@ -254,6 +255,11 @@ type pastRow struct {
 func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)) error {
 	var s statement
 	folder, kind, at := s.arg(sel.folder), fmt.Sprint(sel.kind), s.arg(sel.at)
+	live, former := "", ""
+	if sel.only != "" {
+		id := s.arg(sel.only)
+		live, former = " AND e.id = "+id, " AND p.entry_id = "+id
+	}
 	s.WriteString("SELECT " + listColumns + `, e.gone, e.size_now, e.version, e.lost
 		FROM (
 			SELECT e.id, x.parent_id, x.name, x.name_fold, x.sort_key, e.kind, e.owner_id, e.password_hash, e.password_id,
@@ -267,11 +273,13 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 			FROM (
 				SELECT e.id, e.parent_id, e.name, e.name_fold, e.sort_key, 0 AS gone
 				FROM entries e
-				WHERE e.parent_id = ` + folder + " AND e.kind = " + kind + " AND " + placeFrom + " <= " + at + `
+				WHERE e.parent_id = ` + folder + " AND e.kind = " + kind + " AND " + placeFrom + " <= " + at +
+		live + `
 				UNION ALL
 				SELECT p.entry_id, p.parent_id, p.name, p.name_fold, p.sort_key, 1
 				FROM former_places p
-				WHERE p.parent_id = ` + folder + " AND p.kind = " + kind + " AND p.since <= " + at + " AND p.until > " + at + `
+				WHERE p.parent_id = ` + folder + " AND p.kind = " + kind + " AND p.since <= " + at + " AND p.until > " + at +
+		former + `
 			) x
 				JOIN entries e ON e.id = x.id
 				LEFT JOIN past v ON v.entry_id = e.id AND v.since <= ` + at + " AND v.until > " + at + `
@@ -296,4 +304,43 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 		found(&r)
 	}
 	return rows.Err()
+}
+
+// locateContents sets the providers of the objects of entries. When an object is gone, the
+// transaction runs again.
+func locateContents(tx *db.Tx, entries []sourceEntry) error {
+	var ids []string
+	for i := range entries {
+		if !entries[i].folder {
+			ids = append(ids, entries[i].object)
+		}
+	}
+	providers := make(map[string]string, len(ids))
+	err := db.EachChunk(ids, func(args []any) error {
+		rows, err := tx.Query("SELECT id, provider_id FROM objects WHERE id "+db.InChunk, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id, provider string
+			if err := rows.Scan(&id, &provider); err != nil {
+				return err
+			}
+			providers[id] = provider
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("look for the content of entries: %w", err)
+	}
+	for i := range entries {
+		if entries[i].folder {
+			continue
+		}
+		if entries[i].provider = providers[entries[i].object]; entries[i].provider == "" {
+			return retryTransaction()
+		}
+	}
+	return nil
 }
