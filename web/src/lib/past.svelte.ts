@@ -1,5 +1,6 @@
 /** A folder as it was at an earlier time, loaded piece by piece. */
 import { client, Failure, take, type Schemas } from "./api";
+import { pathOf } from "./entry";
 import type { Version } from "./versions";
 
 export type PastEntry = Schemas["ApiListedReply"];
@@ -89,4 +90,15 @@ export async function planRewind(id: string, at: number): Promise<Plan> {
 export async function rewind(id: string, at: number): Promise<string> {
   const { jobId } = await take(client.POST("/api/files/{id}/rewind", { params: { path: { id } }, body: { at } }));
   return jobId ?? "";
+}
+
+/** The present path of a folder; undefined when it has none, or when the user may not see it. */
+export async function presentPath(id: string): Promise<string | undefined> {
+  const { data } = await client.GET("/api/files/{id}", { params: { path: { id } } });
+  return data?.data && pathOf(data.data.file);
+}
+
+/** Copies an entry as it was at a time (ms) to a folder of now. Throws Failure. */
+export function copyFrom(id: string, at: number, targetPath: string): Promise<Schemas["ApiCopyFileReply"]> {
+  return take(client.POST("/api/files/{id}/copy", { params: { path: { id } }, body: { targetPath, at } }));
 }
