@@ -62,7 +62,10 @@ async function inBatches(
       for (const { id, code, error } of failed) {
         if (how.action === "delete" && code === "NOT_FOUND")
           out.done.push(byId.get(id)!); // another client has deleted the entry already
-        else out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error)) });
+        else {
+          const words = how.action === "delete" && how.trash ? { OPERATION_FAILED: t.trash.tooLarge } : undefined;
+          out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error), words) });
+        }
       }
       for (const id of succeeded) if (!working.has(id)) out.done.push(byId.get(id)!);
       count.add(failed.length + succeeded.length - working.size);
@@ -118,8 +121,8 @@ export function copyName({ name, type }: Pick<Entry, "name" | "type">): string {
 }
 
 /** The message for the failure of one entry. */
-function reason(cause: unknown): string {
-  return explain(cause, { OPERATION_FAILED: t.files.conflict });
+function reason(cause: unknown, words = { OPERATION_FAILED: t.files.conflict }): string {
+  return explain(cause, words);
 }
 
 interface Counter {

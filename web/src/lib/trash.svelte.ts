@@ -62,7 +62,10 @@ export async function purge(id: string): Promise<void> {
   await take(client.DELETE("/api/trash/{id}", { params: { path: { id } } }));
 }
 
-/** Empties the trash. Resolves to whether everything is deleted already. Throws Failure. */
-export async function emptyTrash(): Promise<boolean> {
-  return (await take(client.DELETE("/api/trash"))).jobId === null;
+/**
+ * Empties the trash. Resolves to the job that deletes the rest, null if everything is deleted
+ * already. Throws Failure.
+ */
+export async function emptyTrash(): Promise<string | null> {
+  return (await take(client.DELETE("/api/trash"))).jobId;
 }

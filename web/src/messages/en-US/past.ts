@@ -45,7 +45,7 @@ export const past: typeof zh = {
   notCopied: (name, reason) => `“${name}” couldn't be copied: ${reason}`,
   copyForbidden: "You don't have the permission to copy everything in it, or to add it to this folder.",
   copyGone: "The content of that time or the target folder doesn't exist any more.",
-  copyTooLarge: "A folder of more than 1,000 items can't be copied from an earlier time. Copy the folders in it.",
+  copyTooLarge: "A folder of more than 1,000 items can't be copied from an earlier time, and none into itself.",
   restore: "Restore",
   restoreOf: (name) => `Restore ${name} from the trash`,
   revert: "Bring content back",

@@ -44,7 +44,13 @@ export const trash: typeof zh = {
   emptyAllText: "Everything in it that is yours is deleted for good. This can't be undone. Items of others stay.",
   emptyNow: "Empty",
   emptied: "The trash is empty.",
-  emptying: "The trash is being emptied in the background.",
+  emptying: "Emptying the trash",
+  notEmptied: "The trash could not be emptied.",
+  gone: (count) =>
+    count === 1
+      ? "1 item is no longer in the trash: it was restored or deleted elsewhere."
+      : `${count} items are no longer in the trash: they were restored or deleted elsewhere.`,
+  tooLarge: "It is larger than the trash of its owner may be, or can't be deleted here.",
   more: "Load more",
   moving: "Moving to the trash",
   moved: (name) => `“${name}” is in the trash.`,

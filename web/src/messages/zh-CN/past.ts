@@ -35,7 +35,7 @@ export const past = {
   notCopied: (name: string, reason: string) => `无法复制“${name}”：${reason}`,
   copyForbidden: "您没有权限复制其中的所有内容，或没有权限添加到此文件夹。",
   copyGone: "当时的内容或目标文件夹已不存在。",
-  copyTooLarge: "超过 1000 项的文件夹无法从过去的时刻复制，请复制其中的文件夹。",
+  copyTooLarge: "超过 1000 项的文件夹无法从过去的时刻复制，文件夹也不能复制到自身之中。",
   restore: "还原",
   restoreOf: (name: string) => `从回收站还原 ${name}`,
   revert: "恢复内容",
