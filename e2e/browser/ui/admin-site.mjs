@@ -2,7 +2,8 @@
 import { bothLanguages } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
 import { enterAs } from './admin.mjs'
-import { done, look, stranger } from './stranger.mjs'
+import { createFolder } from './files.mjs'
+import { api, done, look, stranger } from './stranger.mjs'
 
 export const words = {
   'en-US': {
@@ -13,6 +14,10 @@ export const words = {
     registration: 'Anyone can register',
     register: 'Create an account',
     requests: 'Requests per minute',
+    days: 'Days in the trash',
+    badDays: 'Enter a whole number from 0 to 365.',
+    all: 'Every deletion goes to the trash',
+    stay: 'Deleted files and folders stay here for 7 days. After that they are gone for good.',
     badRequests: 'Enter a whole number from 1 to 10,000.',
     check: 'Bot check at sign-in and registration',
     needsCheck: 'Set LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET on the server first.',
@@ -39,6 +44,10 @@ export const words = {
     registration: '开放注册',
     register: '注册账户',
     requests: '每分钟请求数',
+    days: '回收站保留天数',
+    badDays: '请输入 0 到 365 的整数。',
+    all: '所有删除都进入回收站',
+    stay: /7 天/,
     badRequests: '请输入 1 到 10,000 的整数。',
     check: '登录和注册时进行人机验证',
     needsCheck: '请先在服务器上设置 LARDER_CAPTCHA_VERIFY_URL 和 LARDER_CAPTCHA_SECRET。',
@@ -153,7 +162,46 @@ async function mails(page, config, word, field) {
   )
 }
 
+// The settings of the trash: a number of days, and whether every deletion goes there.
+async function setsTrash(page, config) {
+  const word = words[config.language]
+  const days = page.getByLabel(word.days, { exact: true })
+  const all = page.getByRole('switch', { name: word.all })
+  const save = () => page.getByRole('button', { name: word.save, exact: true }).click()
+  await enterAs(page, config, word.site)
+  await days.waitFor()
+  equal('the days', await days.inputValue(), '30')
+  equal('whether every deletion goes to the trash', await all.isChecked(), false)
+  await days.fill('366')
+  await save()
+  await page.getByText(word.badDays).waitFor()
+  await days.scrollIntoViewIfNeeded()
+  await look(page, config, 'admin-site-trash')
+  await days.fill('7')
+  await all.click()
+  await save()
+  await page.getByText(word.saved, { exact: true }).waitFor()
+  await page.reload()
+  await days.waitFor()
+  equal('the stored days', await days.inputValue(), '7')
+  equal('whether every deletion goes there now', await all.isChecked(), true)
+
+  // a request that does not say where it deletes
+  const folder = await createFolder(page, config, `Kept ${config.language} ${config.size}`, [])
+  const { folder: made } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  equal('the id in the trash', (await api(page, 'DELETE', `/api/files/${made.id}`)).trashId, made.id)
+  await page.goto('/app/trash')
+  await page.getByText(word.stay).waitFor()
+  await page.getByText(made.name, { exact: true }).first().waitFor()
+  await config.ask('siteSettings', { trashDays: 30, trashAll: false })
+}
+
 export const scenarios = [
+  {
+    name: 'sets the trash of the site',
+    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'light', size: 'phone' }],
+    run: setsTrash,
+  },
   {
     name: 'changes the site settings',
     forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'small' }],

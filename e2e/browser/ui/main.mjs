@@ -12,7 +12,8 @@
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
 //     suite: the scenarios to run: files (the file manager), accounts (all other screens), kit,
-//         firstrun (the first steps of a new site), whole (the whole application on a new site)
+//         firstrun (the first steps of a new site), whole (the whole application on a new site),
+//         history (versions, the trash and earlier times as one story)
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
@@ -36,6 +37,7 @@ import * as files from './files.mjs'
 import * as firstrun from './firstrun.mjs'
 import * as free from './free.mjs'
 import * as guests from './guests.mjs'
+import * as history from './history.mjs'
 import * as interruptions from './interruptions.mjs'
 import * as journey from './journey.mjs'
 import * as keyboard from './keyboard.mjs'
@@ -123,6 +125,7 @@ const suites = {
   kit: [kit],
   firstrun: [firstrun],
   whole: [whole],
+  history: [history],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)
 for (const { name, forms, run, lan } of scenarios) {

@@ -1,13 +1,13 @@
 // Earlier times: "I look at a folder as it was, and bring it back."
 import { api } from './stranger.mjs'
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages, small } from './forms.mjs'
+import { bothLanguages, everyWith, small } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 
-const texts = {
+export const texts = {
   'en-US': {
     earlier: 'Earlier times of this folder',
     title: (name) => `The past of “${name}”`,
@@ -30,6 +30,12 @@ const texts = {
     brought: (name) => new RegExp(`^“${name}” is as it was on .*\\.$`),
     nothing: 'The folder is now as it was at that time.',
     leave: 'Back to the folder',
+    copy: (name) => `Copy ${name} from then`,
+    copyTitle: (name) => new RegExp(`^Copy “${name}” as it was on `),
+    target: (path) => `Target: ${path}`,
+    copyHere: 'Copy here',
+    copied: (name, folder, as) => `“${name}” as it was is in “${folder}” as “${as}”.`,
+    showCopy: 'Show',
   },
   'zh-CN': {
     earlier: '此文件夹的过去',
@@ -48,13 +54,21 @@ const texts = {
     brought: (name) => new RegExp(`^“${name}”已恢复到 .*。$`),
     nothing: '这个文件夹现在就是当时的样子。',
     leave: '返回文件夹',
+    copy: (name) => `复制 ${name} 当时的内容`,
+    copyTitle: (name) => new RegExp(`^复制 .* 的“${name}”$`),
+    target: (path) => `目标：${path}`,
+    copyHere: '复制到这里',
+    copied: (name, folder, as) => `当时的“${name}”已复制到“${folder}”，名称为“${as}”。`,
+    showCopy: '查看',
   },
 }
 
 const [before, after] = [120, 60].map((width) => png(width, 80, 0.1).toString('base64'))
 
+const original = { 'Sec-Fetch-Dest': 'image' } // the bytes themselves, instead of an address
+
 // serverNow returns the time of the server (ms) once a folder can be shown as it is then.
-async function serverNow(page, folder) {
+export async function serverNow(page, folder) {
   let now
   await until('earlier times', async () => {
     const answer = await page.request.get(`/api/files?path=${encodeURIComponent(folder)}`)
@@ -139,10 +153,90 @@ async function bringsBack(page, config) {
   for (const file of ['album', 'cat.png', 'dog.png', 'moved.png', 'same.png'])
     await page.getByRole('link', { name: new RegExp(`^${file}`) }).waitFor()
   equal('whether what came later is gone', await page.getByRole('link', { name: /^new\.png/ }).count(), 0)
-  const content = await page.request.get(`/api/files/${ids['cat.png']}/download`, { headers: { 'Sec-Fetch-Dest': 'image' } })
+  const content = await page.request.get(`/api/files/${ids['cat.png']}/download`, { headers: original })
   equal('the content of cat.png', (await content.body()).toString('base64'), before)
+}
+
+// A file and a folder of an earlier time are copied beside what is there now.
+async function copies(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  const name = `Copies ${config.language} ${config.size}`
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, name, [{ name: 'cat.png', bytes: before }])
+  await createFolder(page, config, 'album', [{ name: 'deep.png', bytes: before }], folder)
+  const ids = await idsIn(page, folder)
+  const then = await serverNow(page, folder)
+  await page.waitForTimeout(50)
+  await createFolder(page, config, name, [{ name: 'cat.png', bytes: after }])
+  await createFolder(page, config, 'album', [{ name: 'later.png', bytes: after }], folder)
+  await api(page, 'DELETE', `/api/files/${ids.album}?trash=true`)
+
+  await page.goto(`/app/past?path=${encodeURIComponent(folder)}&at=${then}`)
+  await copiesTo(page, config, say, 'cat.png', folder, 'cat (1).png')
+  equal('the copied picture', await bytesOf(page, (await idsIn(page, folder))['cat (1).png']), before)
+  equal('the present picture', await bytesOf(page, ids['cat.png']), after)
+  await copiesTo(page, config, say, 'album', folder, 'album')
+  await page.getByRole('button', { name: say.showCopy }).last().click()
+  await page.getByRole('link', { name: /^deep\.png/ }).waitFor()
+  equal('whether what came later was copied', await page.getByRole('link', { name: /^later\.png/ }).count(), 0)
+
+  // from a folder that is in the trash: its own folder has no path, the one above it has
+  await page.goto(`/app/past?path=${encodeURIComponent(folder)}&at=${then}&ids=${ids.album}`)
+  await copiesTo(page, config, say, 'deep.png', folder, 'deep.png')
+}
+
+async function copiesTo(page, config, say, item, folder, as) {
+  const table = page.getByRole('table', { name: say.list })
+  await table.getByRole('button', { name: say.copy(item) }).click()
+  const dialog = page.getByRole('dialog', { name: say.copyTitle(item) })
+  await dialog.getByText(say.target(folder), { exact: true }).waitFor()
+  const copy = dialog.getByRole('button', { name: say.copyHere })
+  await until('a folder to copy to', () => copy.isEnabled())
+  equal('faults of the dialog', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot(`past-copy-${item.replace('.png', '')}`)
+  await copy.click()
+  await page.getByText(say.copied(item, folder.split('/').at(-1), as)).waitFor()
+}
+
+const idsIn = async (page, folder) => {
+  const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  return Object.fromEntries(items.map((item) => [item.name, item.id]))
+}
+
+const bytesOf = async (page, id) =>
+  (await (await page.request.get(`/api/files/${id}/download`, { headers: original })).body()).toString('base64')
+
+// The page in windows of other widths and in both themes.
+async function looks(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  const name = `Past looks ${config.language} ${config.size} ${config.theme}`
+  await enter(page, config, '')
+  const long = `a ${'long '.repeat(12)}name.png`
+  const folder = await createFolder(page, config, name, [
+    { name: 'cat.png', bytes: before },
+    { name: 'dog.png', bytes: before },
+    { name: long, bytes: before },
+  ])
+  const ids = await idsIn(page, folder)
+  const then = await serverNow(page, folder)
+  await page.waitForTimeout(50)
+  await createFolder(page, config, name, [{ name: 'cat.png', bytes: after }])
+  await api(page, 'DELETE', `/api/files/${ids['dog.png']}?trash=true`)
+  await page.goto(`/app/past?path=${encodeURIComponent(folder)}&at=${then}`)
+  const table = page.getByRole('table', { name: say.list })
+  await table.getByRole('row').filter({ hasText: 'dog.png' }).getByText(say.states.trashed).waitFor()
+  await config.shot('past-looks')
+  equal('faults of the page', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  const last = table.getByRole('row').filter({ hasText: 'long name' })
+  const [word, all] = [await last.getByText(long).boundingBox(), await table.boundingBox()]
+  equal('whether a long name has room', word.width >= 100, true)
+  equal('whether the table fits', all.x + all.width <= page.viewportSize().width, true)
+  await last.scrollIntoViewIfNeeded()
+  await config.shot('past-looks-end')
 }
 
 export const scenarios = [
   { name: 'a folder is brought back to an earlier time', forms: (full) => [...bothLanguages(), ...small(full)], run: bringsBack },
+  { name: 'an item is copied from an earlier time', forms: (full) => [...bothLanguages(), ...small(full)], run: copies },
+  { name: 'an earlier time looks right', forms: everyWith('narrow'), run: looks },
 ]

@@ -1,11 +1,12 @@
 // The trash: "I delete a folder by mistake, find it, and have it back."
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages, everyWith } from './forms.mjs'
-import { becomes, equal, inspect } from './harness.mjs'
+import { bothLanguages, everyWith, once } from './forms.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
+import { api } from './stranger.mjs'
 
-const texts = {
+export const texts = {
   'en-US': {
     trash: 'Trash',
     inTrash: (name) => `“${name}” is in the trash.`,
@@ -24,6 +25,13 @@ const texts = {
     emptyAll: 'Empty trash…',
     emptyNow: 'Empty',
     empty: 'The trash is empty',
+    emptied: 'The trash is empty.',
+    emptying: 'Emptying the trash',
+    gone: '1 item is no longer in the trash: it was restored or deleted elsewhere.',
+    tooLarge: /^1 item .* be moved to the trash: This is larger than the trash of its owner may be\. Delete/,
+    forGood: 'Delete for good…',
+    forGoodTitle: (name) => `Delete ${name}?`,
+    forGoodNow: 'Delete',
   },
   'zh-CN': {
     trash: '回收站',
@@ -43,6 +51,11 @@ const texts = {
     emptyAll: '清空回收站…',
     emptyNow: '清空',
     empty: '回收站是空的',
+    gone: '1 项已不在回收站中：已在别处恢复或永久删除。',
+    tooLarge: /：它超过了所有者回收站的上限，或无法在此删除。$/,
+    forGood: '永久删除…',
+    forGoodTitle: (name) => `删除 ${name}？`,
+    forGoodNow: '删除',
   },
 }
 
@@ -120,7 +133,108 @@ async function looks(page, config) {
   await becomes('what is left', () => page.getByRole('checkbox').count(), 0)
 }
 
+// On two pages: what one page restores or deletes for good, the other cannot, and says so.
+async function meets(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  await enter(page, config, '')
+  const name = `Twice ${config.language}`
+  const folder = await createFolder(page, config, name, papers)
+  const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  for (const { id } of items) await api(page, 'DELETE', `/api/files/${id}?trash=true`)
+  const other = Object.assign(await page.context().newPage(), { theme: page.theme })
+  for (const shown of [page, other]) {
+    await shown.goto('/app/trash')
+    await shown.getByRole('button', { name: say.restoreOf('list.txt') }).first().waitFor()
+  }
+  await page.getByRole('button', { name: say.restoreOf('plan.txt') }).first().click()
+  await page.getByText(say.restored('plan.txt', name)).waitFor()
+  await other.getByRole('button', { name: say.restoreOf('plan.txt') }).first().click()
+  await other.getByText(say.gone).waitFor()
+  equal('faults of the message', await inspect(other), [])
+  await config.shot('trash-gone', other)
+  await other.reload()
+  await purges(page, say, 'list.txt')
+  await page.getByText(say.purged).waitFor()
+  await purges(other, say, 'list.txt')
+  await other.getByText(say.gone).waitFor()
+  equal('whether it says that it deleted something', await other.getByText(say.purged).count(), 0)
+  await other.close()
+}
+
+async function purges(page, say, name) {
+  await page.getByRole('checkbox', { name: say.select(name) }).first().check()
+  await page.getByRole('toolbar').getByRole('button', { name: say.purge }).click()
+  await page
+    .getByRole('dialog', { name: say.purgeTitle(name) })
+    .getByRole('button', { name: say.purgeNow, exact: true })
+    .click()
+}
+
+// A file that is larger than the trash of its owner may be: it stays, and the message leads to the
+// question whether to delete it for good.
+async function tooLarge(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Large ${config.language} ${config.size}`, papers)
+  const { profile } = await api(page, 'GET', '/api/users/me/settings')
+  await api(page, 'PUT', `/api/admin/users/${profile.id}`, { maxKept: 3 })
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('link', { name: /^plan\.txt/ }).click()
+  await page.keyboard.press('Delete')
+  await page.getByText(say.tooLarge).waitFor()
+  await page.getByRole('gridcell', { name: /^plan\.txt/ }).waitFor()
+  equal('faults of the message', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot('trash-too-large')
+  await page.getByRole('button', { name: say.forGood }).click()
+  const asks = page.getByRole('dialog', { name: say.forGoodTitle('plan.txt') })
+  await asks.waitFor()
+  equal('faults of the question', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot('trash-too-large-asks')
+  await asks.getByRole('button', { name: say.forGoodNow, exact: true }).click()
+  await page.getByRole('gridcell', { name: /^plan\.txt/ }).waitFor({ state: 'detached' })
+  await api(page, 'PUT', `/api/admin/users/${profile.id}`, { maxKept: -1 })
+}
+
+// More items than one request deletes: a card shows the job, and the list is empty at its end.
+async function emptiesLarge(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  await enter(page, config, '')
+  const ten = Array.from({ length: 10 }, (_, n) => ({ name: `f${n}.txt`, bytes: btoa(`f${n}`) }))
+  const from = await createFolder(page, config, 'Ten', ten)
+  const hundred = await createFolder(page, config, 'Hundred', [])
+  const all = await createFolder(page, config, 'Thousand', [])
+  const idAt = async (path) => (await api(page, 'GET', `/api/files?path=${encodeURIComponent(path)}`)).folder.id
+  const copy = (id, targetPath, newName) => api(page, 'POST', `/api/files/${id}/copy`, { targetPath, newName })
+  for (let n = 0; n < 10; n++) await copy(await idAt(from), hundred, `${n}`)
+  for (let n = 0; n < 11; n++) await copy(await idAt(hundred), all, `${n}`)
+  const ids = []
+  for (let number = 1; ids.length === (number - 1) * 1000; number++) {
+    const query = `path=${encodeURIComponent(all)}&search=f&type=file&limit=1000&page=${number}`
+    ids.push(...(await api(page, 'GET', `/api/files?${query}`)).items.map(({ id }) => id))
+  }
+  equal('the number of files', ids.length, 1100)
+  for (let at = 0; at < ids.length; at += 100)
+    await api(page, 'POST', '/api/files/batch', { action: 'delete', trash: true, fileIds: ids.slice(at, at + 100) })
+
+  await page.goto('/app/trash')
+  await page.getByRole('button', { name: say.emptyAll }).click()
+  await page.getByRole('dialog').getByRole('button', { name: say.emptyNow, exact: true }).click()
+  const card = page.getByText(say.emptying) // a fast job ends before the card shows
+  await Promise.race([card.waitFor().then(() => config.shot('trash-emptying')), page.getByText(say.emptied, { exact: true }).waitFor()])
+  await page.getByText(say.emptied, { exact: true }).waitFor()
+  await page.getByRole('heading', { name: say.empty }).waitFor()
+  await until('the end of the card', async () => (await card.count()) === 0)
+  equal('what is left', (await api(page, 'GET', '/api/trash')).items.length, 0)
+}
+
 export const scenarios = [
   { name: 'a deleted file and folder are restored', forms: bothLanguages, run: comesBack },
+  { name: 'the trash on two pages', forms: bothLanguages, run: meets },
+  {
+    name: 'a file too large for the trash',
+    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'phone' }],
+    run: tooLarge,
+  },
+  { name: 'a large trash is emptied', forms: once, run: emptiesLarge },
   { name: 'the trash looks right', forms: everyWith('narrow'), run: looks },
 ]

@@ -8,7 +8,7 @@ import { fromMenu } from './panels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 
-const texts = {
+export const texts = {
   'en-US': {
     versions: 'Versions',
     none: 'This file has not been replaced recently.',
@@ -44,7 +44,7 @@ const texts = {
 const [yesterday, today] = [0.1, 0.6].map((hue) => png(120, 80, hue).toString('base64'))
 
 // bytesAt returns what an address answers to a visitor, in base64.
-async function bytesAt(page, config, address) {
+export async function bytesAt(page, config, address) {
   const answer = await page.context().browser().newContext()
   const response = await answer.request.get(address)
   equal('the status of the link', response.status(), 200)
