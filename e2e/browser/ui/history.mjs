@@ -70,8 +70,10 @@ async function makesKey(page) {
 
 // A drive overwrites a picture while its folder is on the screen, and its version comes back.
 async function getsBack(page, config, { link, key, path }) {
+  const watched = page.waitForResponse((response) => response.url().includes('/api/files/revision?'))
   await page.goto(`/app/files${path}`)
   await arrived(page, pictures.length)
+  await watched // the page notices changes from now on
   const answer = await fetch(`${config.base}/webdav${path}/${encodeURIComponent(first)}`, {
     method: 'PUT',
     headers: { Authorization: `Basic ${btoa(key.join(':'))}`, 'Content-Type': 'image/png' },
