@@ -231,7 +231,7 @@ async function looks(page, config) {
   const [word, all] = [await last.getByText(long).boundingBox(), await table.boundingBox()]
   const above = await page.getByRole('slider', { name: say.time }).boundingBox()
   equal('whether a long name has room', word.width >= 80, true)
-  equal('whether the table is as wide as the page', Math.round(all.width), Math.round(above.width))
+  equal('whether the table fits', all.width <= above.width + 1, true)
   await last.scrollIntoViewIfNeeded()
   await config.shot('past-looks-end')
 }
