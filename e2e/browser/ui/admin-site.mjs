@@ -162,6 +162,12 @@ async function mails(page, config, word, field) {
   )
 }
 
+// isInSight reports whether nothing covers the middle of an element, in the page.
+const isInSight = (element) => {
+  const { x, y, width, height } = element.getBoundingClientRect()
+  return document.elementFromPoint(x + width / 2, y + height / 2) === element
+}
+
 // The settings of the trash: a number of days, and whether every deletion goes there.
 async function setsTrash(page, config) {
   const word = words[config.language]
@@ -175,7 +181,7 @@ async function setsTrash(page, config) {
   await days.fill('366')
   await save()
   await page.getByText(word.badDays).waitFor()
-  await days.scrollIntoViewIfNeeded()
+  await becomes('whether the field is in sight', () => days.evaluate(isInSight), true)
   await look(page, config, 'admin-site-trash')
   await days.fill('7')
   await all.click()
