@@ -86,7 +86,7 @@ async function getsBack(page, config, { link, key, path }) {
   await fromMenu(page, say, new RegExp(`^${first}`), say.details)
   const list = page.getByRole('list', { name: versions.versions })
   await list.getByText(versions.replaced).waitFor()
-  await button(list, versions.compare).click()
+  await list.getByRole('button', { name: versions.compare }).click()
   const dialog = page.getByRole('dialog', { name: versions.compareTitle(first) })
   await look(page, config, 'history-1-compared')
   await button(dialog, versions.restore).click()
