@@ -96,6 +96,9 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 				if err := t.endLocks(tx, &n.row); err != nil {
 					return err
 				}
+				if err := recordPlace(tx, n.id, t.nowMs()); err != nil {
+					return err
+				}
 			}
 			if err := t.update(tx, &n, &c, hash); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/vpath"
 )
 
 // eachHistoryFixture is eachTrashStoresFixture once places are recorded.
@@ -140,6 +141,41 @@ func TestFolderAsItWas(t *testing.T) {
 			listing.Folder.Path().String() != "/home/ann/trip" {
 			t.Errorf("the second page is %+v", listing)
 		}
+	})
+}
+
+// A new name by a change of the entry is recorded like one by a move; other changes are not.
+func TestNewNamesInAnEarlierTime(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		ids := []string{w.mustUpload(w.ann, "/home/ann/box/f", "1").ID, w.createFolder(w.ann, "/home/ann/box/dir").ID}
+		w.advance(time.Hour)
+		before := w.clock()
+		w.advance(time.Hour)
+		change := func(id string, c files.Change) {
+			t.Helper()
+			_, err := w.tree.Update(t.Context(), w.ann, id, c)
+			w.must(err)
+		}
+		for i, same := range []vpath.Name{"f", "dir"} {
+			title := "title"
+			change(ids[i], files.Change{Name: &same, Title: files.Field[string]{Given: true, Value: &title}})
+		}
+		w.wantPast("not renamed", w.ann, pastOf("/home/ann/box", before), "/home/ann/box/dir/ 0 same",
+			"/home/ann/box/f 1 same")
+		w.advance(time.Hour)
+		for i, name := range []vpath.Name{"g", "folder"} {
+			change(ids[i], files.Change{Name: &name})
+		}
+		renamed := w.clock()
+		w.wantPast("before", w.ann, pastOf("/home/ann/box", before), "/home/ann/box/dir/ 0 moved",
+			"/home/ann/box/f 1 moved")
+		w.wantPast("renamed", w.ann, pastOf("/home/ann/box", renamed), "/home/ann/box/folder/ 0 same",
+			"/home/ann/box/g 1 same")
+		w.advance(time.Hour)
+		if got := w.rewind(w.ann, "/home/ann/box", before); got != "completed" {
+			t.Errorf("the rewind is %s", got)
+		}
+		w.wantPast("back", w.ann, pastOf("/home/ann/box", before), "/home/ann/box/dir/ 0 same", "/home/ann/box/f 1 same")
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // updateText updates each field that has its flag set. Every update raises updated_at, even when
-// the clock stands still.
-const updateText = `
+// the clock stands still. A new name is a new place.
+var updateText = `
 	UPDATE entries
 	SET name = $1, name_fold = $2, sort_key = $21,
 		custom_title = CASE WHEN $3 = 1 THEN CAST($4 AS TEXT) ELSE custom_title END,
@@ -20,7 +20,8 @@ const updateText = `
 		manual_position = CASE WHEN $11 = 1 THEN CAST($12 AS BIGINT) ELSE manual_position END,
 		password_hash = CASE WHEN $13 = 1 THEN CAST($14 AS TEXT) ELSE password_hash END,
 		password_id = CASE WHEN $13 = 1 THEN CAST($15 AS TEXT) ELSE password_id END,
-		updated_at = CASE WHEN updated_at < $16 THEN $16 ELSE updated_at + 1 END
+		updated_at = CASE WHEN updated_at < $16 THEN $16 ELSE updated_at + 1 END,
+		place_since = CASE WHEN name = $1 THEN place_since ELSE ` + laterThan("$16", "("+placeFrom+")") + ` END
 	WHERE id = $17 AND COALESCE(parent_id, '') = $18 AND name = $19 AND owner_id = $20
 	RETURNING custom_title, custom_color, cover_url, icon_emoji, manual_position, updated_at,
 		CASE WHEN password_hash IS NULL THEN '' ELSE COALESCE(password_id, id) END`

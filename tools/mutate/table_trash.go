@@ -145,4 +145,7 @@ var trashGuards = []mutation{
 		"^TestRefusedCopiesOfThePast$/^sqlite$"},
 	{"past-copy-number", "the numbered name of a copy is decided on", files + "/past_copy.go",
 		"	return c.authorize(target)\n}", "	return nil\n}", files, "^TestRefusedCopiesOfThePast$/^sqlite$"},
+	{"past-rename", "a new name is recorded as a new place", files + "/metadata.go",
+		`if err := recordPlace(tx, n.id, t.nowMs()); err != nil {`, `if n.id == "" {`, files,
+		"^TestNewNamesInAnEarlierTime$/^sqlite$"},
 }
