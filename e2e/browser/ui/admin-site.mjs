@@ -1,6 +1,6 @@
 // The site settings of the administration: stored at once, refused at the field, and a test mail.
 import { bothLanguages } from './forms.mjs'
-import { becomes, equal, until } from './harness.mjs'
+import { becomes, equal, inspect, until } from './harness.mjs'
 import { enterAs } from './admin.mjs'
 import { createFolder } from './files.mjs'
 import { api, done, look, stranger } from './stranger.mjs'
@@ -182,7 +182,8 @@ async function setsTrash(page, config) {
   await save()
   await page.getByText(word.badDays).waitFor()
   await becomes('whether the field is in sight', () => days.evaluate(isInSight), true)
-  await look(page, config, 'admin-site-trash')
+  equal('faults of the refused number', await inspect(page), [])
+  await config.shot('admin-site-trash')
   await days.fill('7')
   await all.click()
   await save()
