@@ -178,6 +178,11 @@ export function dateTime(ms: number | null): string {
   return ms === null ? "" : times({ dateStyle: "medium", timeStyle: "short" }).format(ms);
 }
 
+/** A time in ms as time of day. */
+export function timeOfDay(ms: number): string {
+  return times({ timeStyle: "short" }).format(ms);
+}
+
 /** A time in ms as a date, "" for null. */
 export function date(ms: number | null): string {
   return ms === null ? "" : times({ dateStyle: "medium" }).format(ms);

@@ -5,16 +5,7 @@ import type { Failure } from "./api";
 import { session, refresh } from "./session.svelte";
 import { folderChanged } from "./upload/changes";
 import { Engine } from "./upload/engine";
-import {
-  active,
-  unfinished,
-  type Answer,
-  type Batch,
-  type Entry,
-  type Item,
-  type Offered,
-  type State,
-} from "./upload/item";
+import { active, type Answer, type Batch, type Entry, type Item, type Offered, type State } from "./upload/item";
 import { Meter } from "./upload/meter";
 import { chosen, walkHandle, type Walked } from "./upload/walk";
 
@@ -109,7 +100,9 @@ class Uploads {
     how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
   ): Promise<void> {
     await this.begin();
-    await this.engine.add(files, target, how);
+    const adding = this.engine.add(files, target, how);
+    if (this.timer && this.delay() === 0) this.draw(); // without a task in between: the page may be busy
+    await adding;
   }
 
   /** Opens a file or folder chooser and uploads the choice. Call it from a click or a key. */
@@ -139,8 +132,8 @@ class Uploads {
   pauseAll = () => this.engine.pauseAll();
   resumeAll = () => this.engine.resumeAll();
   clear = () => this.engine.cancel(this.engine.items);
-  cancelAll = () => this.engine.cancel(this.engine.items.filter(unfinished));
-  cancelWaiting = () => this.engine.cancel(this.engine.items.filter((item) => item.state === "queued"));
+  cancelAll = () => this.engine.cancelAll();
+  cancelWaiting = () => this.engine.cancelAll((item) => item.state === "queued");
 
   /** Reports whether closing the page would interrupt an upload. */
   get busy(): boolean {
@@ -159,11 +152,17 @@ class Uploads {
 
   private changed(): void {
     if (this.timer) return;
-    this.timer = setTimeout(() => this.draw(), Math.max(0, this.drawn + frame - performance.now()));
+    this.timer = setTimeout(() => this.draw(), this.delay());
+  }
+
+  /** The time until the next drawing is due, in ms. */
+  private delay(): number {
+    return Math.max(0, this.drawn + frame - performance.now());
   }
 
   private draw(): void {
     const now = performance.now();
+    clearTimeout(this.timer);
     this.timer = undefined;
     this.drawn = now;
     const before = this.summary;

@@ -29,9 +29,9 @@ import { abandon, transfer } from "./transfer";
 
 /**
  * Files are added in chunks of at most so many files and ms, so that thousands of files do not
- * freeze the page.
+ * freeze the page. The first chunk fills the visible part of the list, so that it appears at once.
  */
-const chunk = { files: 200, ms: 30 };
+const chunk = { first: 40, files: 200, ms: 30 };
 
 export interface Watcher {
   changed(): void;
@@ -52,6 +52,10 @@ export class Engine {
   moved = 0;
 
   private waiting: Item[] = [];
+  /** New items that the store does not have yet. */
+  private unstored: Item[] = [];
+  /** How often cancelAll was called. */
+  private cancelled = 0;
   private running = 0;
   private added = 0;
   private slots = new Slots(requestsAtOnce);
@@ -81,8 +85,9 @@ export class Engine {
   }
 
   /**
-   * Queues files for a folder. A file that is already queued and not finished is not queued twice:
-   * it gets its file object again and goes on.
+   * Queues files for a folder, the first ones before it returns. A file that is already queued and
+   * not finished is not queued twice: it gets its file object again and goes on. cancelAll also
+   * drops the files that are not queued yet.
    */
   async add(
     offered: Iterable<Offered>,
@@ -94,7 +99,8 @@ export class Engine {
     const known = new Map(
       this.items.filter(unfinished).map((item) => [identity(below(item.batch.path, item.relPath), item), item]),
     );
-    let fresh: Item[] = [];
+    const { cancelled } = this;
+    let most = chunk.first;
     let taken = 0;
     let began = performance.now();
     for (const one of offered) {
@@ -102,20 +108,20 @@ export class Engine {
       const old = known.get(identity(below(path, one.relPath), stats));
       if (old) this.bind(old, one);
       else {
-        if (!batch) this.batches.push((batch = { id, path, at: Date.now(), indirect: false, items: [] }));
-        fresh.push(this.enqueue(batch, one, stats, how.done));
+        batch ??= { id, path, at: Date.now(), indirect: false, items: [] };
+        if (!this.batches.includes(batch)) this.batches.push(batch); // also if all before it were skipped
+        this.enqueue(batch, one, stats, how.done);
       }
-      if (++taken === chunk.files || performance.now() - began > chunk.ms) {
-        this.persist(fresh);
-        fresh = [];
-        this.pump();
+      if (++taken === most || performance.now() - began > chunk.ms) {
         await new Promise((resolve) => setTimeout(resolve));
+        this.start();
+        if (this.cancelled !== cancelled) return;
+        most = chunk.files;
         taken = 0;
         began = performance.now();
       }
     }
-    this.persist(fresh);
-    this.pump();
+    this.start();
     for (const folder of how.folders ?? []) await this.folders.ensure(path, folder);
   }
 
@@ -124,7 +130,7 @@ export class Engine {
     { file, relPath, handle }: Offered,
     { size, mtime }: Stats,
     done?: (entry: Entry) => void,
-  ): Item {
+  ): void {
     const id = random();
     const slash = relPath.lastIndexOf("/");
     const item: Item = {
@@ -147,9 +153,16 @@ export class Engine {
       done,
     };
     batch.items.push(item);
+    this.unstored.push(item);
     if (size > largest) this.fail(item, new Failure("PAYLOAD_TOO_LARGE", "The file is too large."));
     else this.queue(item);
-    return item;
+  }
+
+  /** Stores and starts the new items. */
+  private start(): void {
+    this.persist(this.unstored);
+    this.unstored = [];
+    this.pump();
   }
 
   /**
@@ -275,10 +288,17 @@ export class Engine {
       batch.items = batch.items.filter((item) => !gone.has(item));
     this.batches = this.batches.filter((batch) => batch.items.length > 0);
     this.waiting = this.waiting.filter((item) => !gone.has(item));
+    this.unstored = this.unstored.filter((item) => !gone.has(item));
     void this.store.remove(items.map((item) => item.id));
     if (!this.items.some((item) => item.state === "queued")) this.stopped = undefined;
     this.watcher.changed();
     this.pump();
+  }
+
+  /** Removes the items in question from the queue, and those that are not queued yet. */
+  cancelAll(which: (item: Item) => boolean = unfinished): void {
+    this.cancelled++;
+    this.cancel(this.items.filter(which));
   }
 
   private queue(item: Item): void {

@@ -2,9 +2,18 @@
 import { explain } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { toast } from "../../lib/toasts.svelte";
-import type { Entry, Offered } from "../../lib/uploads.svelte";
+import type { Entry, Offered, uploads } from "../../lib/uploads.svelte";
 
-const load = () => import("../../lib/uploads.svelte").then(({ uploads }) => uploads);
+type Uploads = typeof uploads;
+
+let loaded: Uploads | undefined;
+
+/** The tray, which is loaded when the page is idle, hands the queue over. */
+export function setUploads(uploads: Uploads): void {
+  loaded = uploads;
+}
+
+const load = async (): Promise<Uploads> => loaded ?? (await import("../../lib/uploads.svelte")).uploads;
 
 /** Lets the user choose files, or a folder, and uploads them. `done` is called for each file. */
 export function pickUploads(path: string, how: { folder: boolean; done?: (entry: Entry) => void }): void {

@@ -1,7 +1,7 @@
 /** Links and times of uploads. */
 import { copyLinks as copyAll } from "../../lib/copying.svelte";
 import { explain } from "../../lib/entry";
-import { locale, t } from "../../lib/i18n.svelte";
+import { t } from "../../lib/i18n.svelte";
 import { remembered } from "../../lib/links";
 import { toast } from "../../lib/toasts.svelte";
 import type { Entry } from "../../lib/uploads.svelte";
@@ -28,9 +28,4 @@ export async function share(entry: Entry): Promise<void> {
     }
   }
   toast("ok", t.upload.pasted, { label: t.upload.copyLink, run: () => void copyLinks([entry]) });
-}
-
-/** A time in ms as time of day. */
-export function clock(ms: number): string {
-  return new Intl.DateTimeFormat(locale(), { timeStyle: "short" }).format(ms);
 }
