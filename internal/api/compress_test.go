@@ -256,6 +256,9 @@ func TestContentsAndSecretsAreNotCompressed(t *testing.T) {
 		"share listing": func() *apptest.Reply {
 			return visitor.Get("/api/shares/"+share+"/files", "Accept-Encoding", "gzip")
 		},
+		"page of a share": func() *apptest.Reply {
+			return visitor.Get("/share/"+share, "Accept", "text/html", "Accept-Encoding", "gzip")
+		},
 		"shares":     func() *apptest.Reply { return admin.Get("/api/shares/", "Accept-Encoding", "gzip") },
 		"all shares": func() *apptest.Reply { return admin.Get("/api/admin/shares", "Accept-Encoding", "gzip") },
 		"keys":       func() *apptest.Reply { return admin.Get("/api/keys/", "Accept-Encoding", "gzip") },

@@ -201,8 +201,8 @@ async function uploadsMany(page, config) {
   await rm(dir, { recursive: true })
 }
 
-// Five thousand files that are pasted or dropped: the first one is in the tray within 0.1 s, and all
-// are queued within 2.5 s. All times are in ms.
+// Five thousand files that are pasted or dropped: the first one is in the tray within 0.1 s, and
+// all are queued within 2.5 s. All times are in ms.
 async function queues(page, config, how) {
   const say = labels[config.language]
   await enter(page, config, '')
