@@ -256,9 +256,6 @@ func TestContentsAndSecretsAreNotCompressed(t *testing.T) {
 		"share listing": func() *apptest.Reply {
 			return visitor.Get("/api/shares/"+share+"/files", "Accept-Encoding", "gzip")
 		},
-		"page of a share": func() *apptest.Reply {
-			return visitor.Get("/share/"+share, "Accept", "text/html", "Accept-Encoding", "gzip")
-		},
 		"shares":     func() *apptest.Reply { return admin.Get("/api/shares/", "Accept-Encoding", "gzip") },
 		"all shares": func() *apptest.Reply { return admin.Get("/api/admin/shares", "Accept-Encoding", "gzip") },
 		"keys":       func() *apptest.Reply { return admin.Get("/api/keys/", "Accept-Encoding", "gzip") },
@@ -277,6 +274,11 @@ func TestContentsAndSecretsAreNotCompressed(t *testing.T) {
 		if got := r.Header.Get("Content-Encoding"); got != "" || slices.Contains(r.Header.Values("Vary"), "Accept-Encoding") {
 			t.Errorf("%s: encoding %q, Vary %q", what, got, r.Header.Values("Vary"))
 		}
+	}
+	// too short for a compression here; a page that is compressed names the encoding in any case
+	page := visitor.Get("/share/"+share, "Accept", "text/html", "Accept-Encoding", "gzip").OK(200)
+	if vary := page.Header.Values("Vary"); slices.Contains(vary, "Accept-Encoding") {
+		t.Errorf("page of a share: Vary %q", vary)
 	}
 }
 
