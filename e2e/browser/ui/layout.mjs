@@ -1,7 +1,8 @@
 // Layout: aligned lines, no overlaps, and lengths that fit.
 import { createFolder, enter } from './files.mjs'
-import { becomes, equal } from './harness.mjs'
+import { becomes, equal, languages } from './harness.mjs'
 import { labels } from './labels.mjs'
+import { look } from './stranger.mjs'
 
 const forms = () => ['desk', 'phone'].map((size) => ({ language: 'en-US', theme: 'light', size }))
 
@@ -129,7 +130,47 @@ async function announces(page, config) {
   equal('whether three lines are shown again', (await box(text)).height <= 61, true)
 }
 
+// The labels of the bar of phones have room, in each language.
+async function bar(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const nav = page.getByRole('navigation', { name: say.nav, exact: true })
+  const shown = nav.locator('.short:visible, .word:visible')
+  await nav.getByRole('link', { name: say.adminShort, exact: true }).waitFor()
+  equal('the number of labels', await shown.count(), 6)
+  for (const width of [390, 360]) {
+    await page.setViewportSize({ width, height: 800 })
+    const cut = await shown.evaluateAll((all) =>
+      all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
+    )
+    equal(`labels that are cut off at ${width} px`, cut, [])
+    const lines = (await boxes(shown)).sort((a, b) => a.x - b.x)
+    const near = lines.slice(1).filter((one, n) => one.x < lines[n].x + lines[n].width + 2)
+    equal(`labels that touch the one before at ${width} px`, near, [])
+    await look(page, config, `bar-${width}`)
+  }
+}
+
+// The page itself requests none of its icons: the browser does that, once for the link in its head.
+async function icon(page, config) {
+  const asked = []
+  page.on('request', (request) => request.resourceType() !== 'other' && asked.push(new URL(request.url()).pathname))
+  await enter(page, config, '')
+  await page.waitForLoadState('networkidle')
+  const icons = await page.locator('link[rel=icon]').evaluateAll((all) => all.map((one) => new URL(one.href).pathname))
+  equal('the number of icons', icons.length, 1)
+  const answer = await page.request.get(icons[0])
+  equal('the type of the icon', answer.headers()['content-type'], 'image/svg+xml')
+  equal(
+    'what the page requests of it',
+    asked.filter((path) => icons.includes(path)),
+    [],
+  )
+}
+
 export const scenarios = [
+  { name: 'has room for each label of the bar', forms: () => languages.map((language) => ({ language, theme: 'light', size: 'phone' })), run: bar },
+  { name: 'requests the icon of the site once', forms: () => forms().slice(0, 1), run: icon },
   { name: 'keeps its lines straight', forms, run: stands },
   { name: 'shows how deep it goes', forms, run: goesDeep },
   { name: 'cuts long announcements', forms, run: announces },

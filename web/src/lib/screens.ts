@@ -13,8 +13,10 @@ interface Screen {
   /** Where the addresses of the screen begin, if `href` is one of many. */
   below?: string;
   label: string;
-  /** The part of the label that the narrow bar of phones has room for. */
+  /** The label in the narrow bar of phones. */
   short: string;
+  /** The accessible name in both places, if both labels are part of it. */
+  name?: string;
   icon: string;
   /** Why the link has a mark, "" for none. */
   mark?: string;
@@ -28,17 +30,17 @@ export function ownFiles(): string {
 export function screens(): Screen[] {
   return [
     { href: ownFiles(), below: "/app/files", label: t.shell.files, short: t.shell.files, icon: folder },
-    { href: "/app/shares", label: t.shell.shares, short: t.shell.sharesShort, icon: share },
+    { href: "/app/shares", label: t.shell.shares, short: t.shell.sharesShort, name: t.shell.shares, icon: share },
     ...(session.me && session.me.trashDays > 0
       ? [{ href: "/app/trash", label: t.shell.trash, short: t.shell.trash, icon: trash }]
       : []),
-    { href: "/app/keys", label: t.shell.keys, short: t.shell.keysShort, icon: keyRound },
+    { href: "/app/keys", label: t.shell.keys, short: t.shell.keysShort, name: t.shell.keys, icon: keyRound },
     ...(session.me?.profile.role === "admin"
       ? [
           {
             href: "/app/admin",
             label: t.shell.admin,
-            short: t.shell.admin,
+            short: t.shell.adminShort,
             icon: shield,
             mark: session.me.setup === "done" ? "" : t.shell.setUp,
           },

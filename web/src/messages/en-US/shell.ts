@@ -10,6 +10,7 @@ export const shell: typeof zh = {
   keys: "API keys",
   keysShort: "Keys",
   admin: "Administration",
+  adminShort: "Admin",
   setUp: "something is still worth doing",
   account: "Account",
   settings: "Settings",

@@ -8,6 +8,7 @@ export const shell = {
   keys: "API 密钥",
   keysShort: "密钥",
   admin: "管理",
+  adminShort: "管理",
   setUp: "还有待办事项",
   account: "账户",
   settings: "设置",
