@@ -104,10 +104,10 @@ func (s *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	return level, nil
 }
 
-// fill inserts `each` files into each of the folders; every 100,000th is named needle. The owner of
+// fill inserts `each` files into each of the folders; every 100,000th is named queue. The owner of
 // the folders gets an unlimited quota. The order of the ids is random, like that of uploads, and
 // the order of the names differs from it. The letters of a name are in the place of hexadecimal
-// digits, so that SQL can tell its sort key.
+// digits, so that SQL can tell its sort key. They end at p, so no other name contains queue.
 func (s *seeder) fill(folders []string, each int) error {
 	return s.transact(func() error {
 		if err := s.exec("DROP TABLE IF EXISTS seed_folder"); err != nil {
@@ -158,7 +158,7 @@ func (s *seeder) fill(folders []string, each int) error {
 			SELECT s.id, f.id, s.word || s.n || '.jpg', s.word || s.n || '.jpg', 1, s.size, 'image/jpeg', e.owner_id, s.object_id, s.at, s.at,
 				s.word || length(CAST(s.n AS TEXT)) || s.n || '.jpg'
 			FROM (
-				SELECT id, i, n, CASE WHEN n % 100000 = 0 THEN 'needle ' ELSE ` + letters + ` || ' ' END AS word,
+				SELECT id, i, n, CASE WHEN n % 100000 = 0 THEN 'queue ' ELSE ` + letters + ` || ' ' END AS word,
 					1000 + n % 100000 AS size, ` + key + ` AS object_id, 1790000000000 + n * 7919 % 1000000007 AS at
 				FROM seed
 			) s
