@@ -47,6 +47,20 @@ function boot(): Plugin {
   };
 }
 
+/**
+ * Inlines src/icon.svg as the icon of the page. Browsers do not share the file of an icon with the
+ * pictures of a page, so they would request it twice.
+ */
+function inlineIcon(): Plugin {
+  return {
+    name: "inlineIcon",
+    transformIndexHtml(html) {
+      const icon = `data:image/svg+xml,${encodeURIComponent(readFileSync("src/icon.svg", "utf8").trim())}`;
+      return html.replace("<!-- icon -->", () => `<link rel="icon" href="${icon}" />`);
+    },
+  };
+}
+
 /** Resolves `import shape from "lucide:folder"` to the content of the svg element of that icon. */
 function icons(): Plugin {
   return {
@@ -93,7 +107,7 @@ function compressed(): Plugin {
 }
 
 export default defineConfig(({ mode }) => ({
-  plugins: [icons(), svelte(), boot(), compressed()],
+  plugins: [icons(), svelte(), boot(), inlineIcon(), compressed()],
   base: "/app/",
   html: { cspNonce: nonce },
   build: {
