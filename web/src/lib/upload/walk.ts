@@ -13,20 +13,35 @@ export interface Walked {
  * because they survive the page.
  */
 export async function dropped(data: DataTransfer): Promise<Walked> {
-  const roots = await Promise.all([...data.items].filter((item) => item.kind === "file").map(root));
-  return { files: roots.flatMap(({ files }) => files), folders: roots.flatMap(({ folders }) => folders) };
+  const plain: Offered[] = [];
+  const roots: Promise<Walked>[] = [];
+  for (const item of [...data.items].filter(({ kind }) => kind === "file")) {
+    const entry = item.webkitGetAsEntry();
+    const file = entry?.isDirectory ? null : item.getAsFile();
+    // A promise for each of thousands of files would delay the first of them.
+    if (file && !hasHandle(item)) plain.push({ file, relPath: file.name });
+    else roots.push(root(item, entry, file));
+  }
+  const walked = await Promise.all(roots);
+  return {
+    files: [plain, ...walked.map(({ files }) => files)].flat(),
+    folders: walked.flatMap(({ folders }) => folders),
+  };
+}
+
+type WithHandle = DataTransferItem & { getAsFileSystemHandle(): Promise<FileSystemHandle | null> };
+
+/** On plain http Chromium has the method too, but a call crashes the page. */
+function hasHandle(item: DataTransferItem): item is WithHandle {
+  return isSecureContext && "getAsFileSystemHandle" in item;
 }
 
 /** One dropped item with everything in it. */
-async function root(item: DataTransferItem): Promise<Walked> {
+async function root(item: DataTransferItem, entry: FileSystemEntry | null, file: File | null): Promise<Walked> {
   const walked: Walked = { files: [], folders: [] };
-  const entry = item.webkitGetAsEntry();
-  const file = item.getAsFile();
-  const { getAsFileSystemHandle } = item as { getAsFileSystemHandle?: () => Promise<FileSystemHandle | null> };
-  // On plain http Chromium has the method too, but a call crashes the page.
-  const handle = isSecureContext && getAsFileSystemHandle && (await getAsFileSystemHandle.call(item).catch(() => null));
+  const handle = hasHandle(item) && (await item.getAsFileSystemHandle().catch(() => null));
   if (handle) await walkHandle(handle, "", walked);
-  else if (file && !entry?.isDirectory) walked.files.push({ file, relPath: file.name });
+  else if (file) walked.files.push({ file, relPath: file.name });
   else if (entry) await walkEntry(entry, "", walked);
   return walked;
 }
