@@ -35,9 +35,9 @@ export function deleteAll(entries: readonly Entry[], progress: Progress, signal:
   return inBatches({ action: "delete", trash: false }, entries, progress, signal);
 }
 
-/** Moves entries to the trash. */
-export function trashAll(entries: readonly Entry[], progress: Progress): Promise<Outcome> {
-  return inBatches({ action: "delete", trash: true }, entries, progress);
+/** Moves entries to the trash. `tooLarge` is the reason for an entry that the server keeps. */
+export function trashAll(entries: readonly Entry[], progress: Progress, tooLarge: string): Promise<Outcome> {
+  return inBatches({ action: "delete", trash: true }, entries, progress, undefined, { OPERATION_FAILED: tooLarge });
 }
 
 export function moveAll(entries: readonly Entry[], to: string, progress: Progress): Promise<Outcome> {
@@ -49,6 +49,7 @@ async function inBatches(
   entries: readonly Entry[],
   progress: Progress,
   signal?: AbortSignal,
+  words?: Record<string, string>,
 ): Promise<Outcome> {
   const out: Outcome = { done: [], failed: [], trashIds: [] };
   const count = counter(progress);
@@ -62,10 +63,7 @@ async function inBatches(
       for (const { id, code, error } of failed) {
         if (how.action === "delete" && code === "NOT_FOUND")
           out.done.push(byId.get(id)!); // another client has deleted the entry already
-        else {
-          const words = how.action === "delete" && how.trash ? { OPERATION_FAILED: t.trash.tooLarge } : undefined;
-          out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error), words) });
-        }
+        else out.failed.push({ entry: byId.get(id)!, reason: reason(new Failure(code, error), words) });
       }
       for (const id of succeeded) if (!working.has(id)) out.done.push(byId.get(id)!);
       count.add(failed.length + succeeded.length - working.size);
@@ -121,7 +119,7 @@ export function copyName({ name, type }: Pick<Entry, "name" | "type">): string {
 }
 
 /** The message for the failure of one entry. */
-function reason(cause: unknown, words = { OPERATION_FAILED: t.files.conflict }): string {
+function reason(cause: unknown, words: Record<string, string> = { OPERATION_FAILED: t.files.conflict }): string {
   return explain(cause, words);
 }
 

@@ -12,7 +12,7 @@ export async function toTrash(browser: Browser): Promise<void> {
   const entries = await browser.chosen();
   if (entries.length === 0) return;
   const card = show(t.trash.moving, entries.length);
-  const { done, failed, trashIds } = await trashAll(entries, card.progress);
+  const { done, failed, trashIds } = await trashAll(entries, card.progress, t.trash.tooLarge);
   card.end();
   browser.selection.none();
   await browser.refresh();
