@@ -63,9 +63,9 @@ const words = {
 
 // openSection goes from the main navigation to a section of the administration.
 export async function openSection(page, config, section) {
-  const { nav } = labels[config.language]
+  const { nav, adminShort } = labels[config.language] // all names of the link begin with it
   const { admin } = words[config.language]
-  await page.getByRole('navigation', { name: nav }).getByRole('link', { name: admin }).click()
+  await page.getByRole('navigation', { name: nav }).getByRole('link', { name: adminShort }).click()
   await page.getByRole('navigation', { name: admin }).getByRole('link', { name: section, exact: true }).click()
   await page.getByRole('heading', { name: section, level: 2, exact: true }).waitFor()
 }
@@ -152,8 +152,7 @@ async function announces(page, config) {
 
 // refused shows that an account without the role receives nothing of the administration.
 async function refused(page, config) {
-  const { nav, forbidden } = labels[config.language]
-  const { admin } = words[config.language]
+  const { nav, adminShort, forbidden } = labels[config.language]
   const scripts = []
   page.on('request', (request) => scripts.push(new URL(request.url()).pathname))
   const username = await config.ask('createAccount', { locale: config.language })
@@ -162,7 +161,7 @@ async function refused(page, config) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
   await becomes(
     'links',
-    () => page.getByRole('navigation', { name: nav }).getByRole('link', { name: admin }).count(),
+    () => page.getByRole('navigation', { name: nav }).getByRole('link', { name: adminShort }).count(),
     0,
   )
   scripts.length = 0
