@@ -1,7 +1,7 @@
 // Pages of strangers that are open while the owner changes what they show: public folders and
 // shares follow within 5 s, without counting a view, and say when a share has ended.
 import { createFolder, enter } from './files.mjs'
-import { becomes, equal } from './harness.mjs'
+import { becomes, equal, until } from './harness.mjs'
 import { api, arrived, done, idOf, lock, look, notes, phones, pictures, share, stranger } from './stranger.mjs'
 
 const texts = {
@@ -61,6 +61,8 @@ async function publicFolder(page, config) {
 
   // a hidden page asks for nothing
   const asked = () => guest.asked.filter((one) => one.includes('/revision')).length
+  let answered = 0
+  guest.on('requestfinished', (request) => (answered += request.url().includes('/revision')))
   const hide = (hidden) =>
     guest.evaluate((hidden) => Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden }), hidden)
   await guest.clock.install()
@@ -68,6 +70,8 @@ async function publicFolder(page, config) {
   await arrived(guest, 3)
   await guest.clock.fastForward(1000)
   await becomes('whether a visible page asks', () => asked() > 1, true)
+  // the pause after a request depends on its time by this clock
+  await becomes('answers since the page is open again', () => answered > 0, true)
   await hide(true)
   await guest.clock.fastForward(4000)
   const before = asked()
@@ -75,8 +79,10 @@ async function publicFolder(page, config) {
   await guest.evaluate(() => fetch('/api/public/settings')) // after all requests so far
   equal('requests of a hidden page', asked() - before, 0)
   await hide(false)
-  await guest.clock.fastForward(4000)
-  await becomes('requests of the visible page', () => asked() - before, 1)
+  await until('a request of the visible page', async () => {
+    await guest.clock.fastForward(4000)
+    return asked() > before
+  })
 
   // a folder that gets a password asks for it
   await lock(page, folder)
