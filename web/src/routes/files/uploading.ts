@@ -17,8 +17,9 @@ const load = async (): Promise<Uploads> => loaded ?? (await import("../../lib/up
 
 /** Lets the user choose files, or a folder, and uploads them. `done` is called for each file. */
 export function pickUploads(path: string, how: { folder: boolean; done?: (entry: Entry) => void }): void {
-  void load().then(
-    (uploads) => uploads.pick(path, how),
+  // always by an import, whose task is not that of the key that was pressed
+  void import("../../lib/uploads.svelte").then(
+    ({ uploads }) => uploads.pick(path, how),
     () => undefined, // the listener of vite:preloadError tells the user
   );
 }
