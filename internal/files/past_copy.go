@@ -192,8 +192,8 @@ func (c *pastCopy) chooseName(target vpath.Path) error {
 	return c.authorize(target)
 }
 
-// pastContents lists what was in a folder at a time (ms), at any depth, as the actor sees it; the
-// folders come before what is in them. Faults: those of ListPast, Forbidden for an entry that the
+// pastContents lists the entries that were in a folder at a time (ms), at any depth, as far as the
+// actor sees them. Each folder comes before its entries. Faults: those of ListPast, Forbidden for an entry that the
 // actor may not read and download, NotFound for content that is not kept, Conflict for too many
 // entries.
 func (t *Tree) pastContents(ctx context.Context, a access.Actor, folder string, at int64) ([]sourceEntry, error) {

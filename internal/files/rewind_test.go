@@ -226,9 +226,6 @@ func TestRewindHasABound(t *testing.T) {
 
 // The bound is 100,000 entries, and they are read in pages.
 func TestRewindOfManyEntries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		box := w.createFolder(w.ann, "/home/ann/box").ID
 		w.createFolder(w.ann, "/home/ann/box/sub")
