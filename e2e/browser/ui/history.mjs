@@ -117,7 +117,6 @@ async function findsFolder(page, config, { link, parent }) {
 // The folder is changed in several ways, looked at as it was, and brought back.
 async function bringsBack(page, config, { path }) {
   const then = await serverNow(page, path)
-  await page.waitForTimeout(50)
   await fromMenu(page, say, new RegExp(`^${second}`), say.rename)
   await page.getByLabel(say.newName).fill('mistake.png')
   await page.keyboard.press('Enter')

@@ -67,14 +67,16 @@ const [before, after] = [120, 60].map((width) => png(width, 80, 0.1).toString('b
 
 const original = { 'Sec-Fetch-Dest': 'image' } // the bytes themselves, instead of an address
 
-// serverNow returns the time of the server (ms) once a folder can be shown as it is then.
+// serverNow returns a time of the server (ms) that has passed and at which a folder can be shown.
 export async function serverNow(page, folder) {
+  const address = `/api/files?path=${encodeURIComponent(folder)}`
+  const time = async () => (await (await page.request.get(address)).json()).timestamp
   let now
   await until('earlier times', async () => {
-    const answer = await page.request.get(`/api/files?path=${encodeURIComponent(folder)}`)
-    now = (await answer.json()).timestamp
-    return (await page.request.get(`/api/files?path=${encodeURIComponent(folder)}&at=${now}`)).ok()
+    now = await time()
+    return (await page.request.get(`${address}&at=${now}`)).ok()
   })
+  await until('the next millisecond', async () => (await time()) > now)
   return now
 }
 
@@ -92,7 +94,6 @@ async function bringsBack(page, config) {
   const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
   const ids = Object.fromEntries(items.map((item) => [item.name, item.id]))
   const then = await serverNow(page, folder)
-  await page.waitForTimeout(50)
   await createFolder(page, config, name, [
     { name: 'cat.png', bytes: after },
     { name: 'new.png', bytes: after },
@@ -166,7 +167,6 @@ async function copies(page, config) {
   await createFolder(page, config, 'album', [{ name: 'deep.png', bytes: before }], folder)
   const ids = await idsIn(page, folder)
   const then = await serverNow(page, folder)
-  await page.waitForTimeout(50)
   await createFolder(page, config, name, [{ name: 'cat.png', bytes: after }])
   await createFolder(page, config, 'album', [{ name: 'later.png', bytes: after }], folder)
   await api(page, 'DELETE', `/api/files/${ids.album}?trash=true`)
@@ -219,7 +219,6 @@ async function looks(page, config) {
   ])
   const ids = await idsIn(page, folder)
   const then = await serverNow(page, folder)
-  await page.waitForTimeout(50)
   await createFolder(page, config, name, [{ name: 'cat.png', bytes: after }])
   await api(page, 'DELETE', `/api/files/${ids['dog.png']}?trash=true`)
   await page.goto(`/app/past?path=${encodeURIComponent(folder)}&at=${then}`)
