@@ -193,9 +193,9 @@ func (c *pastCopy) chooseName(target vpath.Path) error {
 }
 
 // pastContents lists the entries that were in a folder at a time (ms), at any depth, as far as the
-// actor sees them. Each folder comes before its entries. Faults: those of ListPast, Forbidden for an
-// entry that the actor may not read and download, NotFound for content that is not kept, Conflict
-// for too many entries.
+// actor sees them. Each folder comes before its entries. Faults: those of ListPast, Forbidden for
+// an entry that the actor may not read and download, NotFound for content that is not kept,
+// Conflict for too many entries.
 func (t *Tree) pastContents(ctx context.Context, a access.Actor, folder string, at int64) ([]sourceEntry, error) {
 	var found []sourceEntry
 	open := []sourceEntry{{row: row{id: folder}}}
