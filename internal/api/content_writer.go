@@ -158,12 +158,17 @@ func (w *contentWriter) Write(b []byte) (int, error) {
 	return w.recorder.Write(b)
 }
 
-// ReadFrom keeps sendfile possible: it passes on the file behind the content.
+// ReadFrom writes content in memory at once, and keeps sendfile possible for the rest: it passes on
+// the file behind the content.
 func (w *contentWriter) ReadFrom(r io.Reader) (int64, error) {
 	if w.closed {
 		return 0, http.ErrBodyNotAllowed
 	}
 	if part, ok := r.(*io.LimitedReader); ok && part.R == io.Reader(w) {
+		if inMemory, ok := w.object.(blob.InMemory); ok {
+			n, err := w.recorder.Write(inMemory.Rest()[:part.N])
+			return int64(n), err
+		}
 		part.R = w.object
 		if local, ok := w.object.(interface{ File() *os.File }); ok {
 			part.R = local.File()

@@ -197,6 +197,7 @@ func (a *App) build() {
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Objects = object.New(object.Config{
 		DB: d, Providers: a.Providers, IDs: a.ids, Now: now, Grace: a.Config.GarbageGrace, Log: a.deps.Log,
+		Cache: object.NewCache(a.Config.ObjectCache),
 		TrimSoon: func() {
 			select {
 			case a.trimRequested <- struct{}{}:

@@ -24,6 +24,7 @@ import (
 	"larder/internal/kv/memory"
 	"larder/internal/kv/postgres"
 	"larder/internal/kv/redis"
+	"larder/internal/object"
 	"larder/internal/quota"
 	"larder/internal/secret"
 )
@@ -112,6 +113,7 @@ func (a *App) opsHandler() http.Handler {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "larder_kept_bytes", Help: "Bytes in the trash and of versions.",
 	}, a.keptBytes))
+	registry.MustRegister(cacheMetrics(a.Objects.Cache)...)
 	if shared, ok := a.counters.(*redis.Store); ok {
 		registry.MustRegister(redisMetrics(shared)...)
 	}
@@ -134,6 +136,25 @@ func (a *App) keptBytes() float64 {
 		return math.NaN()
 	}
 	return float64(bytes)
+}
+
+// cacheMetrics shows the use of the cache of small objects.
+func cacheMetrics(cache *object.Cache) []prometheus.Collector {
+	counter := func(name, help string, value func(object.CacheStats) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(value(cache.Stats())) })
+	}
+	return []prometheus.Collector{
+		counter("larder_object_cache_hits_total", "Small files that were sent from memory.",
+			func(s object.CacheStats) uint64 { return s.Hits }),
+		counter("larder_object_cache_misses_total", "Small files that were read from their store.",
+			func(s object.CacheStats) uint64 { return s.Misses }),
+		counter("larder_object_cache_evictions_total", "Small files that the cache gave up for others.",
+			func(s object.CacheStats) uint64 { return s.Evictions }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "larder_object_cache_bytes", Help: "Bytes of memory that the cache takes.",
+		}, func() float64 { return float64(cache.Stats().Bytes) }),
+	}
 }
 
 // redisMetrics shows the state of the rate limiter, so that operators notice when replicas count

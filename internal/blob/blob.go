@@ -45,6 +45,13 @@ type FileBacked interface {
 	File() *os.File
 }
 
+// InMemory is an Object whose bytes are in memory. A transport writes Rest at once.
+type InMemory interface {
+	Object
+	// Rest returns the bytes from the current offset to the end. The caller does not change them.
+	Rest() []byte
+}
+
 // PutOptions describes the expected body.
 type PutOptions struct {
 	// Size is the exact number of bytes announced, -1 when unknown. Put refuses a shorter or longer
@@ -85,4 +92,12 @@ type Store interface {
 	// Check reports whether the store can be reached, is the expected one, and accepts writes.
 	// Errors: ErrUnavailable, ErrNoSpace.
 	Check(ctx context.Context) error
+}
+
+// Verifier is a Store that can disappear and be replaced while it is open, as a disk that is
+// unmounted.
+type Verifier interface {
+	// Verify reports whether the store is there and the expected one. It costs much less than
+	// opening an object. Error: ErrUnavailable.
+	Verify() error
 }

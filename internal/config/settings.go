@@ -75,6 +75,11 @@ var settings = []setting{
 		rule: size(0, func(c *Config) *int64 { return &c.MinFree }),
 	},
 	{
+		flag: "object-cache", def: "32MiB",
+		meaning: "memory for files of up to 64 KiB that are asked for again; 0 for none",
+		rule:    size(0, func(c *Config) *int64 { return &c.ObjectCache }),
+	},
+	{
 		flag: "database-url", defaultText: "SQLite in the data directory",
 		meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
 		rule: secretText(optional(urlWithScheme("postgres", "postgresql")),

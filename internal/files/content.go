@@ -10,6 +10,7 @@ import (
 	"larder/internal/access"
 	"larder/internal/blob"
 	"larder/internal/fault"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/vpath"
 )
@@ -237,12 +238,7 @@ func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 	if err != nil {
 		return nil, err
 	}
-	var object blob.Object
-	if ranger, ok := store.(blob.RangeOpener); ok && length > 0 && length < h.size {
-		object, err = ranger.OpenRange(ctx, h.key, h.size, first, length)
-	} else {
-		object, err = store.Open(ctx, h.key)
-	}
+	object, err := h.openPart(ctx, store, first, length)
 	if err != nil {
 		return nil, h.storeFault(err)
 	}
@@ -256,6 +252,18 @@ func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 		return nil, err
 	}
 	return object, nil
+}
+
+// openPart opens the content for reading length bytes from offset first: from memory if it is small,
+// else from its store.
+func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, length int64) (blob.Object, error) {
+	if h.tree.Objects.Caches(h.size) {
+		return h.tree.Objects.OpenCached(ctx, store, object.Location{Provider: h.provider, Key: h.key}, h.size)
+	}
+	if ranger, ok := store.(blob.RangeOpener); ok && length > 0 && length < h.size {
+		return ranger.OpenRange(ctx, h.key, h.size, first, length)
+	}
+	return store.Open(ctx, h.key)
 }
 
 // Check checks that the store has the content, without fetching it. Fault: Unavailable.

@@ -172,6 +172,7 @@ func (r *Registry) deleteObject(ctx context.Context, g garbage) error {
 }
 
 func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
+	r.Cache.drop(Location{g.provider, blob.Key(g.key)})
 	store, err := r.Store(ctx, g.provider)
 	if err != nil {
 		return err

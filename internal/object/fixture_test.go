@@ -24,6 +24,7 @@ const grace = time.Hour
 type fixture struct {
 	t       testing.TB
 	db      *db.DB
+	dir     string // parent directory of the stores
 	reg     *provider.Registry
 	objects *object.Registry
 	ids     *ident.Source
@@ -40,8 +41,8 @@ func eachFixture(t *testing.T, test func(t *testing.T, w *fixture)) {
 
 func newFixture(t testing.TB, d *db.DB) *fixture {
 	t.Helper()
-	w := &fixture{t: t, db: d, ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000)}
-	w.reg = provider.New(provider.Config{DB: d, ObjectDir: t.TempDir(), Now: w.clock})
+	w := &fixture{t: t, db: d, dir: t.TempDir(), ids: ident.New(rand.Reader), now: time.UnixMilli(1_790_000_000_000)}
+	w.reg = provider.New(provider.Config{DB: d, ObjectDir: w.dir, Now: w.clock})
 	t.Cleanup(func() {
 		if err := w.reg.Close(); err != nil {
 			t.Error(err)

@@ -34,6 +34,7 @@ type Config struct {
 	Now       func() time.Time
 	Grace     time.Duration // how long an unreferenced object is kept
 	Log       *slog.Logger
+	Cache     *Cache // of small objects that are served, nil for none
 	// Store opens the store of a provider to read, copy or delete objects; nil for Providers.Store.
 	Store func(ctx context.Context, providerID string) (blob.Store, error)
 	// TrimSoon is called when an account may have too much garbage, so that Trim should run soon;

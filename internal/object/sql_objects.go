@@ -176,3 +176,11 @@ func unhashedObject(q db.Querier, id string) (o unhashedRecord, found bool, err 
 }
 
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
+
+// recordedHash returns the SHA-256 of a stored object in hexadecimal, "" if it is not known yet.
+// Error: db.ErrNoRows when no object has the key.
+func recordedHash(q db.Querier, at Location) (sum string, err error) {
+	err = q.QueryRow("SELECT COALESCE(sha256, '') FROM objects WHERE provider_id = $1 AND key = $2",
+		at.Provider, string(at.Key)).Scan(&sum)
+	return sum, err
+}

@@ -95,7 +95,10 @@ type object struct {
 
 type osFile = os.File // keeps the name File free for the method
 
-var _ blob.FileBacked = object{}
+var (
+	_ blob.FileBacked = object{}
+	_ blob.Verifier   = (*Store)(nil)
+)
 
 func (o object) Size() int64    { return o.size }
 func (o object) File() *os.File { return o.osFile }
@@ -165,6 +168,15 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 		return storeError("delete object", err)
 	}
 	return nil
+}
+
+// Verify implements blob.Verifier by the marker.
+func (s *Store) Verify() error {
+	v, err := s.acquire()
+	if err == nil {
+		v.release()
+	}
+	return err
 }
 
 // Check verifies the marker and creates, writes and removes a file. Errors: blob.ErrUnavailable,
