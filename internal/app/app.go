@@ -131,6 +131,12 @@ type App struct {
 // Open builds everything that uses the database, without listening: the parts that commands other
 // than `serve` need. It does not change the schema.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
+	return open(ctx, cfg, deps, false)
+}
+
+// open is Open, for the server or for another command. Only the server has caches that need the
+// changes of the database.
+func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App, error) {
 	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random),
 		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
 	if err := makePrivateDir(cfg.DataDir); err != nil {
@@ -143,7 +149,8 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	database := db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: deps.Log}
+	database := db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: deps.Log,
+		TrackChanges: serving}
 	if deps.OwnClock {
 		database.Now = deps.Now
 	}
@@ -213,7 +220,8 @@ func (a *App) build() {
 		Successor: func(q db.Querier, userID string) (files.Successor, error) {
 			return a.Lifecycle.Successor(q, userID)
 		},
-		Trash: a.trashSettings,
+		Trash:      a.trashSettings,
+		EntryCache: files.NewEntryCache(a.Config.EntryCache, d.Changes()),
 	})
 	a.Keys.OnRevoke = a.Tree.DropLocks
 	a.Jobs.Handle(files.MoveJob, a.Tree.RunMove)
@@ -291,7 +299,7 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 			return nil, err
 		}
 	}
-	a, err := Open(ctx, cfg, deps)
+	a, err := open(ctx, cfg, deps, true)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}

@@ -20,6 +20,7 @@ import (
 	"larder/internal/blob/disk"
 	"larder/internal/config"
 	"larder/internal/db"
+	"larder/internal/files"
 	"larder/internal/kv"
 	"larder/internal/kv/memory"
 	"larder/internal/kv/postgres"
@@ -113,7 +114,8 @@ func (a *App) opsHandler() http.Handler {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "larder_kept_bytes", Help: "Bytes in the trash and of versions.",
 	}, a.keptBytes))
-	registry.MustRegister(cacheMetrics(a.Objects.Cache)...)
+	registry.MustRegister(objectCacheMetrics(a.Objects.Cache)...)
+	registry.MustRegister(entryCacheMetrics(a.Tree.EntryCache)...)
 	if shared, ok := a.counters.(*redis.Store); ok {
 		registry.MustRegister(redisMetrics(shared)...)
 	}
@@ -138,23 +140,40 @@ func (a *App) keptBytes() float64 {
 	return float64(bytes)
 }
 
-// cacheMetrics shows the use of the cache of small objects.
-func cacheMetrics(cache *object.Cache) []prometheus.Collector {
-	counter := func(name, help string, value func(object.CacheStats) uint64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
-			func() float64 { return float64(value(cache.Stats())) })
-	}
+// objectCacheMetrics shows the use of the cache of small objects.
+func objectCacheMetrics(cache *object.Cache) []prometheus.Collector {
 	return []prometheus.Collector{
 		counter("larder_object_cache_hits_total", "Small files that were sent from memory.",
-			func(s object.CacheStats) uint64 { return s.Hits }),
+			func() uint64 { return cache.Stats().Hits }),
 		counter("larder_object_cache_misses_total", "Small files that were read from their store.",
-			func(s object.CacheStats) uint64 { return s.Misses }),
+			func() uint64 { return cache.Stats().Misses }),
 		counter("larder_object_cache_evictions_total", "Small files that the cache gave up for others.",
-			func(s object.CacheStats) uint64 { return s.Evictions }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "larder_object_cache_bytes", Help: "Bytes of memory that the cache takes.",
-		}, func() float64 { return float64(cache.Stats().Bytes) }),
+			func() uint64 { return cache.Stats().Evictions }),
+		gauge("larder_object_cache_bytes", "Bytes of memory that the cache of small files takes.",
+			func() uint64 { return cache.Stats().Bytes }),
 	}
+}
+
+// entryCacheMetrics shows the use of the cache of the places and rights of files.
+func entryCacheMetrics(cache *files.EntryCache) []prometheus.Collector {
+	return []prometheus.Collector{
+		counter("larder_entry_cache_hits_total", "Files that were found in memory.",
+			func() uint64 { return cache.Stats().Hits }),
+		counter("larder_entry_cache_misses_total", "Files that were looked up in the database.",
+			func() uint64 { return cache.Stats().Misses }),
+		gauge("larder_entry_cache_bytes", "Bytes of memory, about, that the cache of found files takes.",
+			func() uint64 { return cache.Stats().Bytes }),
+	}
+}
+
+func counter(name, help string, value func() uint64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+		func() float64 { return float64(value()) })
+}
+
+func gauge(name, help string, value func() uint64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+		func() float64 { return float64(value()) })
 }
 
 // redisMetrics shows the state of the rate limiter, so that operators notice when replicas count

@@ -103,7 +103,7 @@ func start(
 		RateLimitEnabled: true, RateLimitPerMinute: 10000, AuthRateLimit: 10000, DefaultMaxStorage: 10 << 30,
 		DefaultMaxFiles: 100000,
 		LinkMaxAge:      time.Hour, LogRetention: 90 * 24 * time.Hour, GarbageGrace: time.Hour,
-		ObjectCache: 32 << 20, Thumbnails: config.ThumbnailsBuiltIn,
+		ObjectCache: 32 << 20, EntryCache: 8 << 20, Thumbnails: config.ThumbnailsBuiltIn,
 		SMTPAllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	}
 	replicas := 1

@@ -57,6 +57,7 @@ type Config struct {
 	ObjectDir   string      // never empty
 	MinFree     int64       // bytes
 	ObjectCache int64       // bytes
+	EntryCache  int64       // bytes
 	DatabaseURL secret.Text // postgres://…, "" for SQLite in the data directory
 	RedisURL    secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
 	SecretKey   secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile

@@ -80,6 +80,11 @@ var settings = []setting{
 		rule:    size(0, func(c *Config) *int64 { return &c.ObjectCache }),
 	},
 	{
+		flag: "entry-cache", def: "8MiB",
+		meaning: "memory for the places and rights of files that are asked for again; used only with SQLite; 0 for none",
+		rule:    size(0, func(c *Config) *int64 { return &c.EntryCache }),
+	},
+	{
 		flag: "database-url", defaultText: "SQLite in the data directory",
 		meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
 		rule: secretText(optional(urlWithScheme("postgres", "postgresql")),

@@ -39,6 +39,8 @@ type Config struct {
 	// resources. SQLite does not sync each commit (it stays consistent), and PostgreSQL gets few
 	// connections.
 	Secondary bool
+	// TrackChanges is for the server, whose caches use DB.Changes. It has no effect on PostgreSQL.
+	TrackChanges bool
 }
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -49,7 +51,8 @@ type DB struct {
 	forceSync bool   // PostgreSQL only: each transaction must turn synchronous_commit on
 	path      string // SQLite only
 	stmts     stmtCache
-	writer    *writer // SQLite only
+	writer    *writer  // SQLite only
+	changes   *Changes // SQLite only, nil if they are not tracked
 	schema    Schema
 	now       func() time.Time // nil for the clock of the database
 	ended     sync.Map         // names of the steps that are known to be complete
@@ -85,10 +88,6 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	conn, err := connect(ctx, writes)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), writes.Close())
-	}
 	reads, err := sql.Open("sqlite", dsn+"&_pragma=query_only(1)")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), writes.Close())
@@ -97,7 +96,14 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	reads.SetMaxIdleConns(8)
 	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, schema: cfg.Schema.orMetadata(),
 		now: cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
-	d.writer = startWriter(d, newPreparedConn(conn))
+	if cfg.TrackChanges {
+		d.changes = &Changes{}
+	}
+	conn, err := d.openWriterConn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), reads.Close(), writes.Close(), d.closeChanges())
+	}
+	d.writer = startWriter(d, conn)
 	return d, nil
 }
 
@@ -125,7 +131,15 @@ func (d *DB) Close() error {
 		err = d.writer.stop()
 	}
 	d.stmts.close()
-	return errors.Join(err, d.readPool.Close(), d.writePool.Close()) // the writer's last: it empties SQLite's log
+	// the writer's pool after that of the readers, since it empties SQLite's log
+	return errors.Join(err, d.readPool.Close(), d.writePool.Close(), d.closeChanges())
+}
+
+func (d *DB) closeChanges() error {
+	if d.changes == nil {
+		return nil
+	}
+	return d.changes.close()
 }
 
 // Ping reports whether the database answers.

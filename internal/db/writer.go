@@ -134,14 +134,17 @@ func (w *writer) transact(group []*request) error {
 	// Not a caller's context: if it ended, the transaction of all the others would fail.
 	ctx := context.Background()
 	if w.conn == nil {
-		conn, err := connect(ctx, w.db.writePool)
+		conn, err := w.db.openWriterConn(ctx)
 		if err != nil {
 			return fmt.Errorf("open the database again: %w", err)
 		}
-		w.conn = newPreparedConn(conn)
+		w.conn = conn
 	}
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin: %w", translate(err))
+	}
+	if w.db.changes != nil {
+		w.db.changes.begin()
 	}
 	changed := false
 	for _, r := range group {
@@ -156,20 +159,33 @@ func (w *writer) transact(group []*request) error {
 	if !changed {
 		return w.statement(ctx, "ROLLBACK")
 	}
-	if err := w.statement(ctx, "COMMIT"); err != nil {
+	if err := w.endTransaction(ctx); err != nil {
 		return errors.Join(err, w.statement(ctx, "ROLLBACK"))
 	}
 	return nil
+}
+
+// endTransaction commits, and records the changes before anybody is answered.
+func (w *writer) endTransaction(ctx context.Context) error {
+	commit := func() error { return w.statement(ctx, "COMMIT") }
+	if w.db.changes == nil {
+		return commit()
+	}
+	return w.db.changes.commit(commit)
 }
 
 // dropConn discards the connection after a transaction that failed as a whole. A full disk or a
 // failed write leaves it in an unknown state, in which SQLite may even have rolled back by itself.
 // The next group opens another connection.
 func (w *writer) dropConn() {
-	if w.conn != nil {
-		w.conn.discard()
-		w.conn = nil
+	if w.conn == nil {
+		return
 	}
+	if w.db.changes != nil {
+		w.db.changes.suspend()
+	}
+	w.conn.discard()
+	w.conn = nil
 }
 
 func (w *writer) statement(ctx context.Context, text string) error {

@@ -9,6 +9,7 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/object"
 	"larder/internal/provider"
@@ -49,24 +50,35 @@ type FoundEntry struct {
 
 // FindPath looks up a path.
 func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*FoundEntry, error) {
-	f := &FoundEntry{tree: t, byPath: true}
-	var err error
-	f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-		f.node, version, err = v.find(t.DB.Read(ctx), p)
-		return version, err
+	return t.EntryCache.find(entryKey{byPathKey, p.String()}, func() (*FoundEntry, error) {
+		f := &FoundEntry{tree: t, byPath: true}
+		var err error
+		f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
+			f.node, version, err = v.find(t.DB.Read(ctx), p)
+			return version, err
+		})
+		return f, err
 	})
-	return f, err
 }
 
 // FindID looks up an entry by its id.
 func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
-	f := &FoundEntry{tree: t}
-	var err error
-	f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-		f.node, version, err = v.findID(t.DB.Read(ctx), id)
-		return version, err
+	return t.findUpwards(ctx, entryKey{byIDKey, id}, (*ruleset).findID)
+}
+
+// findUpwards looks up an entry from below, with a question of ruleset.
+func (t *Tree) findUpwards(ctx context.Context, key entryKey,
+	question func(v *ruleset, q db.Querier, id string) (n node, version int64, err error),
+) (*FoundEntry, error) {
+	return t.EntryCache.find(key, func() (*FoundEntry, error) {
+		f := &FoundEntry{tree: t}
+		var err error
+		f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
+			f.node, version, err = question(v, t.DB.Read(ctx), key.text)
+			return version, err
+		})
+		return f, err
 	})
-	return f, err
 }
 
 // Version is the config version of the query, which ContentFor decides by. The caller loads the
@@ -173,22 +185,18 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	if len(linkID) != linkLength {
 		return Content{}, noLink()
 	}
-	var n node
-	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-		n, version, err = v.findByLink(t.DB.Read(ctx), linkID)
-		return version, err
-	})
+	f, err := t.findUpwards(ctx, entryKey{byLinkKey, linkID}, (*ruleset).findByLink)
 	if err != nil {
 		return Content{}, err
 	}
-	open, err := t.linkOpen(ctx, v, &n)
+	open, err := t.linkOpen(ctx, f.rules, &f.node)
 	if err != nil {
 		return Content{}, err
 	}
 	if !open {
 		return Content{}, noLink()
 	}
-	return t.content(v, &n, n.existingTarget(access.Actor{}), true), nil
+	return t.content(f.rules, &f.node, f.node.existingTarget(access.Actor{}), true), nil
 }
 
 // etag returns the ETag of a content, "" for none.

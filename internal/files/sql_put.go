@@ -25,8 +25,13 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	return s.done(), nil
 }
 
-// lockEntry locks an entry until the transaction ends, and reports whether it exists.
+// lockEntry locks an entry until the transaction ends, and reports whether it exists. On SQLite the
+// writer's transaction is lock enough, and a row that is written counts as changed (db.Changes).
 func lockEntry(tx *db.Tx, id string) (there bool, err error) {
+	if tx.Dialect().SingleWriter() {
+		existing, err := existingEntries(tx, []string{id})
+		return existing[id], err
+	}
 	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1", id)
 	if err != nil {
 		return false, fmt.Errorf("lock entry: %w", err)

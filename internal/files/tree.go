@@ -63,7 +63,8 @@ type Config struct {
 	// handed over, none for any other account. Nil stands for none.
 	Successor func(q db.Querier, userID string) (Successor, error)
 	// Trash returns the settings of the trash. Nil stands for none.
-	Trash func(ctx context.Context) (TrashSettings, error)
+	Trash      func(ctx context.Context) (TrashSettings, error)
+	EntryCache *EntryCache // of files that are served, nil for none
 	// Wake is called when a job has been inserted; it may be nil.
 	Wake func()
 }

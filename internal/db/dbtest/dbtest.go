@@ -38,7 +38,7 @@ func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 // Open returns a new migrated database on engine. It is closed at the end of the test.
 func Open(t testing.TB, engine string) *db.DB {
 	t.Helper()
-	cfg := db.Config{Log: slog.New(slog.DiscardHandler)}
+	cfg := db.Config{Log: slog.New(slog.DiscardHandler), TrackChanges: true}
 	if engine == "postgres" {
 		cfg.URL = MigratedURL(t)
 	} else {

@@ -1,0 +1,233 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	sqlitedriver "modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+// changeCounters is the number of counters in Changes. Rows that share one look changed together.
+const changeCounters = 1 << 13
+
+// trackedTables are the tables whose changes Changes knows. The first column of each is its key, a
+// text that never changes.
+var trackedTables = map[string]bool{"entries": true, "objects": true, "links": true, "versions": true}
+
+// TrackedRow stands for a row of a tracked table.
+type TrackedRow uint16
+
+var rowSeed = maphash.MakeSeed()
+
+// RowOf returns the TrackedRow of a table and a key.
+func RowOf(table, key string) TrackedRow {
+	return TrackedRow(maphash.Comparable(rowSeed, [2]string{table, key}) % changeCounters)
+}
+
+// ConfigRow is the row that BumpConfig changes.
+var ConfigRow = RowOf("versions", "config")
+
+// Moment is a point in the sequence of commits.
+type Moment uint64
+
+// Changes tells without a query whether rows of the tracked tables have changed since a moment, so
+// that a process can keep answers of queries in memory (docs/adr/0017). A new row is no change. All
+// methods are safe for concurrent use.
+//
+// The writer numbers its commits. Before it answers its callers, it stores the number of the commit
+// in the counters of the changed rows. Other processes can write to the database file as well. The
+// commits of all processes are counted in the WAL index. When that count is not the one that the
+// writer expects, any row may have changed.
+type Changes struct {
+	mu       sync.Mutex // held from a commit until it is recorded
+	index    atomic.Pointer[walIndex]
+	replaced []*walIndex                   // earlier indexes, open until the end
+	expected atomic.Uint32                 // count of commits in the index that are recorded
+	last     atomic.Uint64                 // number of the last commit
+	all      atomic.Uint64                 // number of the last commit that may have changed any row
+	rows     [changeCounters]atomic.Uint64 // number of the last commit that changed a row
+
+	// The following fields belong to the writer.
+	pages       sqlitedriver.DBStatus // counts the pages that its connection writes
+	transaction rowChanges
+}
+
+// rowChanges are the changed rows of a transaction.
+type rowChanges struct {
+	all  bool // their keys are not known
+	rows [changeCounters / 64]uint64
+}
+
+// Changes returns the changes of the database, nil unless it is on SQLite and Config.TrackChanges
+// was set.
+func (d *DB) Changes() *Changes { return d.changes }
+
+// Now returns the present moment. A query that begins afterwards sees the commits up to it.
+func (c *Changes) Now() Moment { return Moment(c.last.Load()) }
+
+// Unchanged reports whether none of the rows has changed since a moment. It notices each commit
+// from which Write has returned, and each finished commit of another process. It can report false
+// although nothing has changed.
+func (c *Changes) Unchanged(since Moment, rows []TrackedRow) bool {
+	if commits, ok := c.index.Load().commits(); !ok || commits != c.expected.Load() {
+		c.recordOthers()
+		return false
+	}
+	if Moment(c.all.Load()) > since { // read after expected, which is stored after it
+		return false
+	}
+	for _, row := range rows {
+		if Moment(c.rows[row].Load()) > since {
+			return false
+		}
+	}
+	return true
+}
+
+// recordOthers records the commits of other processes, unless the writer is about to do so.
+func (c *Changes) recordOthers() {
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	if commits, ok := c.index.Load().commits(); ok && commits != c.expected.Load() {
+		c.recordAll(commits)
+	}
+}
+
+// recordAll records that any row may have changed in the commits that the index counts. The caller
+// holds mu.
+func (c *Changes) recordAll(commits uint32) {
+	c.all.Store(c.last.Add(1))
+	c.expected.Store(commits)
+}
+
+// begin is called when the writer has the lock of the database, so that no other process commits.
+func (c *Changes) begin() {
+	c.transaction = rowChanges{}
+	c.writtenPages() // forgets those of the transaction before
+	c.recordOthers()
+}
+
+// writtenPages returns how many pages the writer has written since the last call. A transaction
+// that changes nothing writes none, and the index does not count it.
+func (c *Changes) writtenPages() int {
+	n, _, err := c.pages.Status(sqlitedriver.DBStatusCacheWrite, true)
+	if err != nil {
+		c.transaction.all = true
+	}
+	return n
+}
+
+// commit runs the COMMIT of the writer's transaction and records its changes.
+func (c *Changes) commit(commit func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := commit()
+	commits, ok := c.index.Load().commits()
+	expected := c.expected.Load()
+	if c.writtenPages() > 0 {
+		expected++
+	}
+	if err != nil || !ok || c.transaction.all || commits != expected {
+		c.recordAll(commits)
+		return err
+	}
+	number := c.last.Add(1)
+	for i, word := range c.transaction.rows {
+		for ; word != 0; word &= word - 1 {
+			c.rows[i*64+bits.TrailingZeros64(word)].Store(number)
+		}
+	}
+	c.expected.Store(commits)
+	return nil
+}
+
+// note is the hook of the writer's connection. SQLite calls it for each row before it changes it.
+func (c *Changes) note(change sqlitedriver.SQLitePreUpdateData) {
+	if change.Op == sqlitelib.SQLITE_INSERT || !trackedTables[change.TableName] {
+		return
+	}
+	columns := make([]any, 1) // Old puts the first value into it
+	err := change.Old(columns...)
+	key, ok := columns[0].(string)
+	if err != nil || !ok {
+		c.transaction.all = true
+		return
+	}
+	row := RowOf(change.TableName, key)
+	c.transaction.rows[row/64] |= 1 << (row % 64)
+}
+
+// follow begins to track the changes made by a new connection of the writer, and opens the WAL
+// index, which SQLite may have made anew while the writer had no connection.
+func (c *Changes) follow(conn *sql.Conn, path string) error {
+	err := conn.Raw(func(driverConn any) error {
+		hooks, hasHooks := driverConn.(sqlitedriver.HookRegisterer)
+		pages, hasStatus := driverConn.(sqlitedriver.DBStatus)
+		if !hasHooks || !hasStatus {
+			return errors.New("the driver of SQLite has neither hooks nor status")
+		}
+		hooks.RegisterPreUpdateHook(c.note)
+		c.pages = pages
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	index, err := openWALIndex(path)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if former := c.index.Swap(index); former != nil {
+		c.replaced = append(c.replaced, former)
+	}
+	commits, _ := index.commits()
+	c.recordAll(commits)
+	return nil
+}
+
+// suspend makes Unchanged report false until follow is called.
+func (c *Changes) suspend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if former := c.index.Swap(nil); former != nil {
+		c.replaced = append(c.replaced, former)
+	}
+}
+
+// close closes the files. No connection to the database may be open: closing a file would release
+// SQLite's locks on it, which belong to the process (POSIX).
+func (c *Changes) close() error {
+	c.suspend()
+	var errs []error
+	for _, index := range c.replaced {
+		errs = append(errs, index.file.Close())
+	}
+	c.replaced = nil
+	return errors.Join(errs...)
+}
+
+// openWriterConn opens a connection for the writer.
+func (d *DB) openWriterConn(ctx context.Context) (*preparedConn, error) {
+	conn, err := connect(ctx, d.writePool)
+	if err != nil {
+		return nil, err
+	}
+	if d.changes != nil {
+		if err := d.changes.follow(conn, d.path); err != nil {
+			discard(conn)
+			return nil, fmt.Errorf("follow the changes of the database: %w", err)
+		}
+	}
+	return newPreparedConn(conn), nil
+}

@@ -1,0 +1,261 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+)
+
+// trackedDB is a new SQLite database with links a to e, and its file.
+func trackedDB(t *testing.T) (d *db.DB, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "larder.db")
+	dbtest.WriteMigrated(t, path)
+	d, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler), TrackChanges: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		execute(t, d, "INSERT INTO links (id, entry_id, ext, created_at) VALUES ($1, $1, 'png', 0)", id)
+	}
+	return d, path
+}
+
+func execute(t *testing.T, d *db.DB, query string, args ...any) {
+	t.Helper()
+	if err := d.Write(context.Background(), statement(query, args...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func statement(query string, args ...any) func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
+		_, err := tx.Exec(query, args...)
+		return err
+	}
+}
+
+// wantChanged checks which of the links a to e have changed since a moment.
+func wantChanged(t *testing.T, what string, d *db.DB, since db.Moment, want string) {
+	t.Helper()
+	got := ""
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		if !d.Changes().Unchanged(since, []db.TrackedRow{db.RowOf("links", id)}) {
+			got += id
+		}
+	}
+	if got != want {
+		t.Errorf("%s: %q have changed, want %q", what, got, want)
+	}
+}
+
+// A committed change of a row is noticed, of this row alone.
+func TestChangesOfRows(t *testing.T) {
+	t.Parallel()
+	d, _ := trackedDB(t)
+	before := d.Changes().Now()
+	wantChanged(t, "nothing", d, before, "")
+	execute(t, d, "INSERT INTO links (id, entry_id, ext, created_at) VALUES ('f', 'f', 'png', 0)")
+	wantChanged(t, "a new row", d, before, "")
+	execute(t, d, "INSERT INTO settings (name, value) VALUES ('a', 'b')")
+	wantChanged(t, "another table", d, before, "")
+	execute(t, d, "UPDATE links SET ext = 'gif' WHERE id = 'b'")
+	wantChanged(t, "an update", d, before, "b")
+	after := d.Changes().Now()
+	execute(t, d, "DELETE FROM links WHERE id IN ('c', 'd')")
+	wantChanged(t, "a deletion", d, before, "bcd")
+	wantChanged(t, "a deletion, since the update", d, after, "cd")
+	execute(t, d, "INSERT OR REPLACE INTO links (id, entry_id, ext, created_at) VALUES ('a', 'a', 'png', 1)")
+	wantChanged(t, "a replacement", d, before, "abcd")
+	wantChanged(t, "now", d, d.Changes().Now(), "")
+
+	config := []db.TrackedRow{db.ConfigRow}
+	if !d.Changes().Unchanged(before, config) {
+		t.Error("the configuration has changed")
+	}
+	if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.BumpConfig() }); err != nil {
+		t.Fatal(err)
+	}
+	if d.Changes().Unchanged(before, config) || !d.Changes().Unchanged(d.Changes().Now(), config) {
+		t.Error("the change of the configuration is not noticed once")
+	}
+}
+
+// A change that is not committed is none. The transaction of several callers is one commit.
+func TestChangesOfTransactions(t *testing.T) {
+	t.Parallel()
+	d, _ := trackedDB(t)
+	before := d.Changes().Now()
+	refused := errors.New("refused")
+	err := d.Write(t.Context(), func(tx *db.Tx) error {
+		return errors.Join(statement("DELETE FROM links")(tx), refused)
+	})
+	if !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	wantChanged(t, "a refused write", d, before, "")
+	for _, err := range writeTogether(t, d, statement("UPDATE links SET ext = 'gif' WHERE id = 'b'"),
+		statement("UPDATE links SET ext = 'gif' WHERE id = 'd'")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantChanged(t, "two writes", d, before, "bd")
+	if now := d.Changes().Now(); now != before+1 {
+		t.Errorf("two writes in one transaction: %d commits later", now-before)
+	}
+}
+
+// Whatever another process commits counts as a change of every row. The writer's own next changes
+// are told apart again.
+func TestChangesOfOthers(t *testing.T) {
+	t.Parallel()
+	d, path := trackedDB(t)
+	other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Changes() != nil {
+		t.Error("changes are tracked without TrackChanges")
+	}
+	for i := range 3 {
+		before := d.Changes().Now()
+		wantChanged(t, "nothing", d, before, "")
+		execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
+		wantChanged(t, "a commit elsewhere", d, before, "abcde")
+		now := d.Changes().Now()
+		wantChanged(t, "afterwards", d, now, "")
+
+		execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
+		execute(t, d, "UPDATE links SET created_at = created_at + 1 WHERE id = 'c'") // before anybody has asked
+		wantChanged(t, fmt.Sprint("a commit elsewhere before an own one ", i), d, now, "abcde")
+
+		now = d.Changes().Now()
+		execute(t, d, "UPDATE links SET ext = ext || 'x' WHERE id = 'c'")
+		wantChanged(t, "an own commit", d, now, "c")
+
+		// SQLite writes nothing when every value is as it was
+		now = d.Changes().Now()
+		execute(t, d, "UPDATE links SET ext = ext WHERE id = 'd'")
+		wantChanged(t, "an own commit without a change", d, now, "d")
+		execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
+		wantChanged(t, "a commit elsewhere after it", d, now, "abcde")
+	}
+	if err := other.Close(); err != nil { // which may empty the log
+		t.Fatal(err)
+	}
+	now := d.Changes().Now()
+	if err := d.LimitWALTo(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	wantChanged(t, "an emptied log", d, now, "")
+	execute(t, d, "UPDATE links SET ext = 'jpg' WHERE id = 'e'")
+	wantChanged(t, "a commit into the emptied log", d, now, "e")
+}
+
+// After a transaction that failed as a whole, every row counts as changed. Later changes are
+// noticed on the new connection, those of others as well.
+func TestChangesAfterBrokenConnection(t *testing.T) {
+	t.Parallel()
+	d, path := trackedDB(t)
+	for range 2 {
+		before := d.Changes().Now()
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			tx.BreakConnection()
+			return nil
+		})
+		if err == nil {
+			t.Fatal("a write on a broken connection succeeded")
+		}
+		wantChanged(t, "a broken connection", d, before, "abcde")
+		execute(t, d, "UPDATE links SET ext = ext || 'x' WHERE id = 'a'")
+		wantChanged(t, "the next commit", d, before, "abcde")
+		before = d.Changes().Now()
+		wantChanged(t, "nothing", d, before, "")
+		execute(t, d, "UPDATE links SET ext = ext || 'x' WHERE id = 'a'")
+		wantChanged(t, "an own commit", d, before, "a")
+		other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
+		wantChanged(t, "a commit elsewhere", d, before, "abcde")
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// While one goroutine and another process change a row, and others keep what they read of it, no
+// reader uses an answer that is older than a write that has returned.
+func TestKeptAnswersRacesWithChanges(t *testing.T) {
+	t.Parallel()
+	d, path := trackedDB(t)
+	other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var acknowledged sync.Map // "a": the newest created_at that a write has returned from
+	acknowledged.Store("a", int64(0))
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		all.Go(func() {
+			row := []db.TrackedRow{db.RowOf("links", "a")}
+			var kept int64
+			since := db.Moment(0)
+			for known := false; ; {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				oldest, _ := acknowledged.Load("a")
+				if !known || !d.Changes().Unchanged(since, row) {
+					since = d.Changes().Now()
+					if err := d.Read(t.Context()).QueryRow("SELECT created_at FROM links WHERE id = 'a'").
+						Scan(&kept); err != nil {
+						t.Error(err)
+						return
+					}
+					known = true
+				}
+				if kept < oldest.(int64) {
+					t.Errorf("a reader uses %d after the write of %d has returned", kept, oldest)
+					return
+				}
+			}
+		})
+	}
+	for i := range int64(600) {
+		writer := d
+		if i%5 == 4 {
+			writer = other
+		}
+		execute(t, writer, "UPDATE links SET created_at = $1 WHERE id = 'a'", i+1)
+		acknowledged.Store("a", i+1)
+	}
+	close(done)
+	all.Wait()
+}
+
+// PostgreSQL has several processes that write, and tracks nothing.
+func TestNoChangesOnPostgres(t *testing.T) {
+	t.Parallel()
+	if dbtest.Open(t, "postgres").Changes() != nil {
+		t.Error("changes are tracked on PostgreSQL")
+	}
+}

@@ -1,0 +1,40 @@
+package db
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// walIndex is the WAL index of a SQLite database, a file that all processes map into their memory
+// (https://www.sqlite.org/walformat.html, section 2).
+type walIndex struct{ file *os.File }
+
+// commitCountOffset is the offset of the field iChange of the header, which SQLite adds one to in
+// each transaction that writes. It is in the byte order of the machine.
+const commitCountOffset = 8
+
+func openWALIndex(database string) (*walIndex, error) {
+	file, err := os.Open(database + "-shm")
+	if err != nil {
+		return nil, fmt.Errorf("open the WAL index: %w", err)
+	}
+	return &walIndex{file}, nil
+}
+
+var countBuffers = sync.Pool{New: func() any { return new([4]byte) }}
+
+// commits returns the number of transactions that all processes have committed, modulo 2^32; false
+// when it cannot be read, or there is no index.
+func (x *walIndex) commits() (n uint32, ok bool) {
+	if x == nil {
+		return 0, false
+	}
+	buffer := countBuffers.Get().(*[4]byte)
+	defer countBuffers.Put(buffer)
+	if _, err := x.file.ReadAt(buffer[:], commitCountOffset); err != nil {
+		return 0, false
+	}
+	return binary.NativeEndian.Uint32(buffer[:]), true
+}

@@ -1,0 +1,110 @@
+package files
+
+import (
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"larder/internal/db"
+)
+
+// EntryCache keeps files that were looked up in memory, by path, by id and by permanent link, with
+// what decides about access to them (docs/adr/0017). A kept answer is used only while none of the
+// rows has changed that it was made of. It exists for SQLite alone. All methods are safe for
+// concurrent use; those of nil keep nothing.
+type EntryCache struct {
+	changes      *db.Changes
+	entries      *otter.Cache[entryKey, *cachedEntry]
+	hits, misses atomic.Uint64
+}
+
+// entryKey is the question to which a cachedEntry is the answer.
+type entryKey struct {
+	by   byte // one of byPathKey, byIDKey, byLinkKey
+	text string
+}
+
+const (
+	byPathKey = 'p'
+	byIDKey   = 'i'
+	byLinkKey = 'l'
+)
+
+// cachedEntry is a file as it was at a moment.
+type cachedEntry struct {
+	*FoundEntry
+	since db.Moment
+	rows  []db.TrackedRow // that it was made of
+}
+
+const (
+	// cachedEntrySize is about the number of bytes that a cachedEntry takes beside its texts, twice
+	// the sizes of its structs.
+	cachedEntrySize = 1200
+	// cachedLevelSize is the same for each entry on the way to it.
+	cachedLevelSize = 160
+)
+
+// NewEntryCache returns a cache that takes up to about limit bytes of memory; nil when limit is 0
+// or changes is nil.
+func NewEntryCache(limit int64, changes *db.Changes) *EntryCache {
+	if limit <= 0 || changes == nil {
+		return nil
+	}
+	return &EntryCache{changes: changes, entries: otter.Must(&otter.Options[entryKey, *cachedEntry]{
+		MaximumWeight: uint64(limit),
+		Weigher: func(key entryKey, e *cachedEntry) uint32 {
+			texts := len(key.text) + len(e.node.name) + len(e.node.mimeType) + 2*len(e.node.path.String())
+			return uint32(cachedEntrySize + cachedLevelSize*len(e.node.trail) + texts)
+		},
+		// the caller evicts, so that the bound holds when it returns
+		Executor: func(evict func()) { evict() },
+	})}
+}
+
+// EntryCacheStats describes the use of a cache since the start of the process.
+type EntryCacheStats struct {
+	Hits, Misses uint64 // an answer that was no longer valid is a miss
+	Bytes        uint64 // that the cache takes now, about
+}
+
+// Stats returns the present figures.
+func (c *EntryCache) Stats() EntryCacheStats {
+	if c == nil {
+		return EntryCacheStats{}
+	}
+	return EntryCacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(), Bytes: c.entries.WeightedSize()}
+}
+
+// find returns the answer to a question from memory, or else from lookUp, whose answer it keeps if
+// it is a file.
+func (c *EntryCache) find(key entryKey, lookUp func() (*FoundEntry, error)) (*FoundEntry, error) {
+	if c == nil {
+		return lookUp()
+	}
+	if e, found := c.entries.GetIfPresent(key); found && c.changes.Unchanged(e.since, e.rows) {
+		c.hits.Add(1)
+		return e.FoundEntry, nil
+	}
+	c.misses.Add(1)
+	since := c.changes.Now() // before the query, whose answer may be older than a commit after it
+	found, err := lookUp()
+	if err == nil && found.IsFile() {
+		c.entries.Set(key, &cachedEntry{found, since, found.rows(key)})
+	}
+	return found, err
+}
+
+// rows returns the rows that decide about the answer to a question: those of the entry and of all
+// entries above it, its content, the permanent link that was asked for, and the configuration.
+func (f *FoundEntry) rows(key entryKey) []db.TrackedRow {
+	rows := make([]db.TrackedRow, 0, len(f.node.trail)+3)
+	rows = append(rows, db.ConfigRow, db.RowOf("objects", f.node.object))
+	for _, level := range f.node.trail {
+		rows = append(rows, db.RowOf("entries", level.id))
+	}
+	if key.by == byLinkKey {
+		rows = append(rows, db.RowOf("links", key.text))
+	}
+	return rows
+}
