@@ -355,6 +355,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		MaxHeaderBytes:    64<<10 - 4096, // net/http adds 4 KiB to this limit
 		ErrorLog:          slog.NewLogLogger(a.deps.Log.Handler(), slog.LevelDebug),
 		Protocols:         new(http.Protocols),
+		ConnContext:       withConn,
 	}
 	a.server.Protocols.SetHTTP1(true)
 	return nil

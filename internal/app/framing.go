@@ -50,6 +50,7 @@ type framedConn struct {
 	rest    string      // unread rest of invalidLine, once faulty
 	faulty  atomic.Bool // the server receives nothing more from the client
 	closing atomic.Bool
+	cork    cork
 }
 
 // Read implements net.Conn. It replaces the last line of a faulty head with invalidLine. Only that

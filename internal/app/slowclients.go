@@ -37,7 +37,7 @@ func (h slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(r.Context())
 		r.Body = body
 	}
-	reply := &timedWriter{ResponseWriter: w, slowClientHandler: h, conn: conn}
+	reply := &timedWriter{ResponseWriter: w, slowClientHandler: h, conn: conn, corkable: connOf(r)}
 	h.next.ServeHTTP(reply, r)
 	reply.extendDeadline() // for what the server sends after the handler
 }
@@ -69,8 +69,10 @@ func (b *timedBody) Read(p []byte) (int, error) {
 type timedWriter struct {
 	http.ResponseWriter
 	slowClientHandler
-	conn   *http.ResponseController
-	waited time.Duration // time spent waiting for the client, beyond the time that the sent bytes are worth
+	conn *http.ResponseController
+	// corkable is the connection, nil if it cannot be corked
+	corkable *framedConn
+	waited   time.Duration // time spent waiting for the client, beyond the time that the sent bytes are worth
 }
 
 // Unwrap serves http.ResponseController.
@@ -104,7 +106,7 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 	for {
 		step := p[:min(len(p), writeStepBytes)]
 		n, err := w.writeTimed(func() (int64, error) {
-			n, err := w.ResponseWriter.Write(step)
+			n, err := w.write(step)
 			return int64(n), err
 		})
 		written += int(n)
@@ -112,6 +114,15 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 			return written, err
 		}
 	}
+}
+
+// write writes p, in one system call if the head of the answer is still to be sent. A shorter p
+// leaves in one anyway.
+func (w *timedWriter) write(p []byte) (int, error) {
+	if w.corkable == nil || len(p) < heldBytes/2 {
+		return w.ResponseWriter.Write(p)
+	}
+	return w.corkable.writeCorked(func() (int, error) { return w.ResponseWriter.Write(p) })
 }
 
 // ReadFrom sends files in steps, so that they are still sent with sendfile. It copies other readers

@@ -168,7 +168,12 @@ func (c *Changes) note(change sqlitedriver.SQLitePreUpdateData) {
 
 // follow begins to track the changes made by a new connection of the writer, and opens the WAL
 // index, which SQLite may have made anew while the writer had no connection.
-func (c *Changes) follow(conn *sql.Conn, path string) error {
+func (c *Changes) follow(ctx context.Context, conn *sql.Conn, path string) error {
+	var version int64
+	// SQLite makes the index when a transaction begins
+	if err := conn.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version); err != nil {
+		return translate(err)
+	}
 	err := conn.Raw(func(driverConn any) error {
 		hooks, hasHooks := driverConn.(sqlitedriver.HookRegisterer)
 		pages, hasStatus := driverConn.(sqlitedriver.DBStatus)
@@ -224,7 +229,7 @@ func (d *DB) openWriterConn(ctx context.Context) (*preparedConn, error) {
 		return nil, err
 	}
 	if d.changes != nil {
-		if err := d.changes.follow(conn, d.path); err != nil {
+		if err := d.changes.follow(ctx, conn, d.path); err != nil {
 			discard(conn)
 			return nil, fmt.Errorf("follow the changes of the database: %w", err)
 		}

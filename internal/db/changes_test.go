@@ -252,6 +252,26 @@ func TestKeptAnswersRacesWithChanges(t *testing.T) {
 	all.Wait()
 }
 
+// Changes are tracked from the first transaction on a new file.
+func TestChangesOfNewFile(t *testing.T) {
+	t.Parallel()
+	d, err := db.Open(t.Context(), db.Config{Path: filepath.Join(t.TempDir(), "new.db"),
+		Log: slog.New(slog.DiscardHandler), TrackChanges: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantChanged(t, "the migrations", d, 0, "abcde")
+	before := d.Changes().Now()
+	wantChanged(t, "nothing", d, before, "")
+	execute(t, d, "INSERT INTO links (id, entry_id, ext, created_at) VALUES ('a', 'a', 'png', 0)")
+	execute(t, d, "DELETE FROM links WHERE id = 'a'")
+	wantChanged(t, "a deletion", d, before, "a")
+}
+
 // PostgreSQL has several processes that write, and tracks nothing.
 func TestNoChangesOnPostgres(t *testing.T) {
 	t.Parallel()
