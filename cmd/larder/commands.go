@@ -22,12 +22,20 @@ import (
 )
 
 func deps(cfg config.Config, out, errs io.Writer) app.Deps {
+	return depsWithLog(out, newLog(cfg, errs, isTerminal(errs)))
+}
+
+func depsWithLog(out io.Writer, log *slog.Logger) app.Deps {
+	return app.Deps{Version: version, Now: time.Now, Random: rand.Reader, Log: log, Out: out}
+}
+
+// newLog returns a log that is written to lines, for a reader at a terminal or not.
+func newLog(cfg config.Config, lines io.Writer, terminal bool) *slog.Logger {
 	options := app.LogOptions(cfg.LogLevel)
-	var handler slog.Handler = slog.NewJSONHandler(errs, options)
-	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && isTerminal(errs) {
-		handler = slog.NewTextHandler(errs, options)
+	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal {
+		return slog.New(slog.NewTextHandler(lines, options))
 	}
-	return app.Deps{Version: version, Now: time.Now, Random: rand.Reader, Log: slog.New(handler), Out: out}
+	return slog.New(slog.NewJSONHandler(lines, options))
 }
 
 func isTerminal(w io.Writer) bool {
@@ -44,7 +52,13 @@ func serve(ctx context.Context, args, environ []string, out, errs io.Writer) err
 	if err != nil {
 		return err
 	}
-	a, err := app.New(ctx, cfg, deps(cfg, out, errs))
+	lines := app.NewLogWriter(errs)
+	defer lines.Close()
+	log := newLog(cfg, lines, isTerminal(errs))
+	lines.OnLost = func(n int) {
+		log.Warn("log lines were lost, since their reader does not keep up", "lines", n)
+	}
+	a, err := app.New(ctx, cfg, depsWithLog(out, log))
 	if err != nil {
 		return err
 	}

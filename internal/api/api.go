@@ -159,8 +159,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		ended := a.Now()
 		if rec.status != http.StatusTooManyRequests || a.refusalLog.shouldLog(c.ip, ended, a.logRefusals) {
-			a.Log.Info("request", "method", r.Method, "path", loggedPath(r), "status", rec.status, "bytes", rec.written,
-				"ms", ended.Sub(began).Milliseconds(), "ip", c.ip.String(), "user", c.actor.UserID)
+			a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method),
+				slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Int64("bytes", rec.written),
+				slog.Int64("ms", ended.Sub(began).Milliseconds()), slog.String("ip", c.ip.String()),
+				slog.String("user", c.actor.UserID))
 		}
 		if p == http.ErrAbortHandler {
 			panic(p)

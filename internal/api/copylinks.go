@@ -133,7 +133,10 @@ func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkRe
 		return out, err
 	}
 	links, err := c.a.Downloads.Sign(c.ctx(), c.actor, ids, time.Duration(expiresIn)*time.Second,
-		func(file files.Entry) files.RedirectTerms { return c.redirectTerms(file.Name, file.MimeType, true) })
+		func(file files.Entry) files.RedirectTerms {
+			media, _, _ := safeType(file.MimeType)
+			return c.redirectTerms(media, false, file.Name)
+		})
 	for i, link := range links {
 		address := link.Address
 		if link.Token != "" {

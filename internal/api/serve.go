@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,10 +67,11 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	h := c.w.Header()
 	media, inline, policy := safeType(content.mimeType)
 	inline = inline && !opts.attachment
+	terms := c.redirectTerms(media, inline, content.name)
 	h.Set("Content-Type", media)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", policy)
-	h.Set("Content-Disposition", disposition(inline, content.name))
+	h.Set("Content-Disposition", terms.Disposition)
 	h.Set("ETag", content.etag)
 	// The sandbox policy applies to scripts and styles. The same URL is refused to a page of this
 	// site that would run it, so a cached copy must not serve such a request.
@@ -82,7 +84,7 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	case opts.revalidate:
 		h.Set("Cache-Control", "private, no-cache")
 	case opts.public:
-		h.Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(c.a.LinkMaxAge.Seconds())))
+		h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(c.a.LinkMaxAge.Seconds())))
 	default:
 		h.Set("Cache-Control", "private, no-store")
 	}
@@ -96,18 +98,16 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 		c.r.Header.Set("Range", withoutEmptySuffix(asked, content.size))
 	}
 	writer := &contentWriter{recorder: c.w, call: c, content: content, public: opts.public, beforeBody: opts.beforeBody,
-		redirectTerms: c.redirectTerms(content.name, content.mimeType, opts.attachment)}
+		redirectTerms: terms}
 	defer writer.close()
 	http.ServeContent(writer, c.r, "", content.modified, writer)
 	return nil
 }
 
-// redirectTerms returns the requirements on an answer that a store gives itself. A publicDomain
-// serves bytes without policy and disposition, so only content that is displayed anyway may come
-// from it.
-func (c *call) redirectTerms(name, mimeType string, attach bool) files.RedirectTerms {
-	media, inline, _ := safeType(mimeType)
-	inline = inline && !attach
+// redirectTerms returns the requirements on an answer that a store gives itself, for content of a
+// type of safeType. A publicDomain serves bytes without policy and disposition, so only content that
+// is displayed anyway may come from it.
+func (c *call) redirectTerms(media string, inline bool, name string) files.RedirectTerms {
 	return files.RedirectTerms{Type: media, Disposition: disposition(inline, name), AnyHeaders: inline,
 		HTTPSOnly: c.a.secure}
 }
@@ -178,11 +178,11 @@ func disposition(inline bool, name string) string {
 		}
 		return r
 	}, name)
+	plain := kind + `; filename="` + ascii + `"`
 	if ascii == name {
-		return fmt.Sprintf("%s; filename=%q", kind, ascii)
+		return plain
 	}
-	return fmt.Sprintf("%s; filename=%q; filename*=UTF-8''%s", kind, ascii,
-		strings.ReplaceAll(url.QueryEscape(name), "+", "%20"))
+	return plain + "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
 func allowAllOrigins(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }

@@ -18,6 +18,9 @@ var rasterTypes = map[string]bool{
 // must be sent as an attachment (abuse case C67). media is the type to send; an invalid type
 // becomes application/octet-stream (C69).
 func InlineType(mimeType string) (media string, shown bool) {
+	if rasterTypes[mimeType] {
+		return mimeType, true
+	}
 	base, params, err := mime.ParseMediaType(mimeType)
 	if err != nil || strings.Count(base, "/") != 1 || len(mimeType) > 255 {
 		return octetStream, false

@@ -85,7 +85,7 @@ type Registry struct {
 	cached *db.VersionedMap[string, Provider]
 
 	mu           sync.Mutex
-	disks        map[string]*disk.Store  // by directory and marker
+	disks        map[diskName]*disk.Store
 	buckets      map[string]openBucket   // by provider id
 	sweptAt      map[string]time.Time    // when this process last swept the bucket of a provider
 	statusChecks map[string]*statusCheck // the newest check of each provider
@@ -104,7 +104,7 @@ type openBucket struct {
 // New returns a Registry. It does not access any store.
 func New(cfg Config) *Registry {
 	r := &Registry{
-		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[string]*disk.Store{},
+		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[diskName]*disk.Store{},
 		buckets: map[string]openBucket{}, statusChecks: map[string]*statusCheck{},
 		sweptAt: map[string]time.Time{},
 	}
@@ -131,6 +131,9 @@ func (r *Registry) Close() error {
 	}
 	return err
 }
+
+// diskName identifies an open store on a disk.
+type diskName struct{ bucket, marker string }
 
 // bucketNamePattern matches bucket names of the built-in store, which become names of directories.
 var bucketNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
@@ -211,15 +214,15 @@ func (r *Registry) open(p Provider) (blob.Store, error) {
 	if p.Type != BuiltIn {
 		return r.bucketStore(p)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := diskName{p.Bucket, p.Marker}
+	if store := r.disks[name]; store != nil {
+		return store, nil
+	}
 	dir, err := r.dir(p.Bucket)
 	if err != nil {
 		return nil, err
-	}
-	name := dir + "\x00" + p.Marker
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if store := r.disks[name]; store != nil {
-		return store, nil
 	}
 	store, err := disk.Open(dir, p.Marker, disk.Options{MinFree: r.cfg.MinFree, Now: r.cfg.Now})
 	if err != nil {

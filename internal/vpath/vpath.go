@@ -185,4 +185,18 @@ func (p Path) Reserved() bool {
 }
 
 // Fold returns s in NFC with its case folded, for comparing and searching without case.
-func Fold(s string) string { return norm.NFC.String(cases.Fold().String(s)) }
+func Fold(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return norm.NFC.String(cases.Fold().String(s))
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -40,6 +41,7 @@ type Options struct {
 // Store is a blob.Store in a directory. It is safe for concurrent use, also by several processes.
 type Store struct {
 	dir, id string
+	marker  string // path of the marker
 	space   *freeSpace
 
 	mu     sync.Mutex
@@ -61,7 +63,7 @@ func Open(dir, id string, opts Options) (*Store, error) {
 	if dir == "" || opts.Now == nil {
 		return nil, errors.New("open store: a directory and a clock are required")
 	}
-	return &Store{dir: dir, id: id, space: &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}}, nil
+	return &Store{dir: dir, id: id, marker: filepath.Join(dir, markerName), space: &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}}, nil
 }
 
 // Close closes the directory after the operations in progress have ended. Later operations return

@@ -159,7 +159,7 @@ func readMarker(root *os.File, id string) (markerStat, error) {
 // rewritten, acquire opens the directory again.
 func (s *Store) acquire() (*volume, error) {
 	var st syscall.Stat_t
-	missing := syscall.Lstat(filepath.Join(s.dir, markerName), &st)
+	missing := syscall.Lstat(s.marker, &st)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -172,7 +172,7 @@ func (s *Store) acquire() (*volume, error) {
 	s.dropVolume()
 	if missing != nil {
 		return nil, blob.Unavailable("look for the store's marker",
-			&fs.PathError{Op: "lstat", Path: filepath.Join(s.dir, markerName), Err: missing})
+			&fs.PathError{Op: "lstat", Path: s.marker, Err: missing})
 	}
 	v, err := openVolume(s.dir, s.id)
 	if err != nil {

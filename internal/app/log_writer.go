@@ -1,0 +1,110 @@
+package app
+
+import (
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// logInterval is the shortest time between two writes of the log, and so the longest delay of a
+	// line.
+	logInterval = 100 * time.Millisecond
+	// maxUnwrittenLog is the number of bytes that wait while the output is blocked.
+	maxUnwrittenLog = 1 << 20
+	// logCloseTimeout is how long Close waits for a blocked output.
+	logCloseTimeout = 5 * time.Second
+)
+
+// LogWriter writes the lines of a log to an output in batches, since a system call for each line of
+// a request would cost more than the line. It writes a line at once when it has written nothing for
+// logInterval. Write never waits for the output: when too much waits to be written, it drops lines
+// and counts them. It is safe for concurrent use. A crash of the process loses the last lines.
+type LogWriter struct {
+	// OnLost is called after lines were dropped, with their number, when lines can be written
+	// again. It may call Write. It is set before the first Write; nil for none.
+	OnLost func(lines int)
+
+	out  io.Writer
+	wake chan struct{} // holds a value while there are lines to write
+	quit chan struct{}
+	done chan struct{}
+
+	mu    sync.Mutex
+	lines []byte
+	spare []byte // the former memory of lines, to be used again
+	lost  int
+}
+
+// NewLogWriter returns a LogWriter to out. The caller closes it.
+func NewLogWriter(out io.Writer) *LogWriter {
+	w := &LogWriter{out: out, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// Write implements io.Writer for whole lines. It never fails.
+func (w *LogWriter) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	if len(w.lines)+len(line) <= maxUnwrittenLog {
+		w.lines = append(w.lines, line...)
+	} else {
+		w.lost++
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return len(line), nil
+}
+
+// Close writes the remaining lines. It gives up if the output is blocked. No Write may follow.
+func (w *LogWriter) Close() {
+	close(w.quit)
+	select {
+	case <-w.done:
+	case <-time.After(logCloseTimeout):
+	}
+}
+
+func (w *LogWriter) run() {
+	defer close(w.done)
+	for {
+		select {
+		case <-w.wake:
+			w.flush()
+		case <-w.quit:
+			w.flush()
+			return
+		}
+		select {
+		case <-time.After(logInterval):
+		case <-w.quit:
+			w.flush()
+			return
+		}
+	}
+}
+
+// flush writes the lines that wait, and reports those that were dropped.
+func (w *LogWriter) flush() {
+	for {
+		w.mu.Lock()
+		lines := w.lines
+		w.lines, w.spare = w.spare[:0], nil
+		w.mu.Unlock()
+		if len(lines) > 0 {
+			_, _ = w.out.Write(lines) // there is nowhere else to report the error
+		}
+		w.mu.Lock()
+		w.spare = lines
+		lost := w.lost
+		w.lost = 0
+		w.mu.Unlock()
+		if lost == 0 || w.OnLost == nil {
+			return
+		}
+		w.OnLost(lost)
+	}
+}
