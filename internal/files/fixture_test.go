@@ -99,7 +99,8 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 			}
 			return access.Actor{}, false, nil
 		},
-		Trash: func(context.Context) (files.TrashSettings, error) { return h.trash, nil },
+		Trash:      func(context.Context) (files.TrashSettings, error) { return h.trash, nil },
+		EntryCache: files.NewEntryCache(1<<20, d.Changes()),
 	})
 	h.must(h.reg.Prepare("default", "marker"))
 	h.write(func(tx *db.Tx) (err error) {
