@@ -27,10 +27,16 @@ func TestUI(t *testing.T) {
 	t.Run("FirstRun", testFirstRun)
 }
 
-// The web UI in a browser: all screens beside the file manager.
+// The web UI in a browser: the screens of guests and accounts beside the file manager.
 func TestUIAccounts(t *testing.T) {
 	t.Parallel()
 	testUIScenarios(t, "accounts")
+}
+
+// The web UI in a browser: the administration.
+func TestUIAdministration(t *testing.T) {
+	t.Parallel()
+	testUIScenarios(t, "administration")
 }
 
 // testUIScenarios tests the web UI as users see it: each flow in each language and theme, an

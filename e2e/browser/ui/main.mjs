@@ -11,9 +11,9 @@
 //     shots: directory for pictures, or ""
 //     still: whether pictures leave out parts that differ in each run
 //     opens: folder for a first visit, if the account has none
-//     suite: the scenarios to run: files (the file manager), accounts (all other screens), kit,
-//         firstrun (the first steps of a new site), whole (the whole application on a new site),
-//         history (versions, the trash and earlier times as one story)
+//     suite: the scenarios to run: files (the file manager), administration, accounts (all other
+//         screens), kit, firstrun (the first steps of a new site), whole (the whole application on
+//         a new site), history (versions, the trash and earlier times as one story)
 //     lan: in a full run, address of a second service
 // Prints a line of JSON for each scenario: {"name", "ms", "error": text or ""}; for each
 // measurement: {"figure", "figures"}; and for a request to the Go test: {"ask", "with"}, which the
@@ -114,6 +114,8 @@ const suites = {
     keys,
     settings,
     notifications,
+  ],
+  administration: [
     admin,
     adminUsers,
     adminStorage,

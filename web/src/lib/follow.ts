@@ -10,6 +10,8 @@ const first = 500;
 const pause = 3500;
 /** The pause as a multiple of the time of a request, in folders so large that it takes long. */
 const share = 20;
+/** The longest pause, in ms. */
+const longest = 10_000;
 
 /**
  * Calls `changed` after each change in a folder, while the page is visible: with "", or with the
@@ -36,7 +38,7 @@ export function follow(
         known = state.id;
       }
     }
-    timer = setTimeout(ask, Math.max(pause, share * (performance.now() - begun)));
+    timer = setTimeout(ask, Math.min(longest, Math.max(pause, share * (performance.now() - begun))));
   }
   let timer = setTimeout(ask, first);
   return () => {
