@@ -22,6 +22,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/maypok86/otter/v2"
+
 	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/ident"
@@ -92,6 +94,7 @@ type Service struct {
 	wake       func()
 	users      *db.VersionedMap[string, User]
 	sessions   *db.VersionedMap[string, bool] // by id: whether the session was ended individually
+	verified   *otter.Cache[string, claims]   // by token
 	uses       *lastuse.Recorder              // of sessions
 	hashing    *hashQueue
 
@@ -117,6 +120,7 @@ func New(cfg Config) *Service {
 		wake:       cfg.Wake,
 		users:      db.NewVersionedMap[string, User](maxCachedUsers),
 		sessions:   db.NewVersionedMap[string, bool](maxCachedSessions),
+		verified:   newVerifiedTokens(),
 		uses:       lastuse.New(cfg.Now),
 		hashing:    newHashQueue(),
 

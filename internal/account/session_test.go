@@ -396,3 +396,35 @@ func TestLogoutEndsAllSessionsOfTheUserOnce(t *testing.T) {
 		}
 	})
 }
+
+// A token that has been used, whose claims are kept, ends like any other: at the end of its
+// lifetime, and when the clock says that it is not issued yet.
+func TestUsedTokenExpires(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newFixture(t, d)
+		token := w.issue(w.addUser("ann"))
+		want := func(what string, err error) {
+			t.Helper()
+			if what == "valid" && err != nil || what != "valid" && !fault.Is(err, fault.InvalidToken) {
+				t.Errorf("the token is %s: %v", what, err)
+			}
+		}
+		for range 2 {
+			_, err := w.authenticate(token)
+			want("valid", err)
+		}
+		forged := token[:len(token)-1] + string(rune(token[len(token)-1]^1))
+		_, err := w.authenticate(forged)
+		want("forged", err)
+		w.advance(week - time.Second)
+		_, err = w.authenticate(token)
+		want("valid", err)
+		w.advance(time.Second)
+		_, err = w.authenticate(token)
+		want("expired", err)
+		w.advance(-week - 2*time.Hour)
+		_, err = w.authenticate(token)
+		want("issued in two hours", err)
+	})
+}

@@ -159,10 +159,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		ended := a.Now()
 		if rec.status != http.StatusTooManyRequests || a.refusalLog.shouldLog(c.ip, ended, a.logRefusals) {
-			a.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method),
-				slog.String("path", loggedPath(r)), slog.Int("status", rec.status), slog.Int64("bytes", rec.written),
-				slog.Int64("ms", ended.Sub(began).Milliseconds()), slog.String("ip", c.ip.String()),
-				slog.String("user", c.actor.UserID))
+			c.logRequest(began, ended)
 		}
 		if p == http.ErrAbortHandler {
 			panic(p)
@@ -173,6 +170,21 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	a.dispatch(c)
+}
+
+// logRequest writes the line of a request to the log. It makes the record itself, since a Logger
+// would look up the line of code that calls it.
+func (c *call) logRequest(began, ended time.Time) {
+	to := c.a.Log.Handler()
+	if !to.Enabled(c.ctx(), slog.LevelInfo) {
+		return
+	}
+	line := slog.NewRecord(ended, slog.LevelInfo, "request", 0)
+	line.AddAttrs(slog.String("method", c.r.Method), slog.String("path", loggedPath(c.r)),
+		slog.Int("status", c.w.status), slog.Int64("bytes", c.w.written),
+		slog.Int64("ms", ended.Sub(began).Milliseconds()), slog.String("ip", c.ip.String()),
+		slog.String("user", c.actor.UserID))
+	_ = to.Handle(c.ctx(), line) // a log that fails is no reason to fail the request
 }
 
 // dispatch chooses the route by the escaped path, so that nothing is decoded twice or cleaned by a
