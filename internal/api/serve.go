@@ -105,8 +105,8 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 }
 
 // redirectTerms returns the requirements on an answer that a store gives itself, for content of a
-// type of safeType. A publicDomain serves bytes without policy and disposition, so only content that
-// is displayed anyway may come from it.
+// type of safeType. A publicDomain serves bytes without policy and disposition, so only content
+// that is displayed anyway may come from it.
 func (c *call) redirectTerms(media string, inline bool, name string) files.RedirectTerms {
 	return files.RedirectTerms{Type: media, Disposition: disposition(inline, name), AnyHeaders: inline,
 		HTTPSOnly: c.a.secure}

@@ -8,8 +8,8 @@ import (
 )
 
 // net/http writes the head of an answer and the first bytes of its body from a buffer, and the rest
-// of the body by itself. A corked connection holds back the former, so that both leave in one system
-// call, which costs as much as the rest of a small answer.
+// of the body by itself. A corked connection holds back the former, so that both leave in one
+// system call.
 
 // heldBytes is the size of the buffer of net/http, and so of the longest write that is held back.
 const heldBytes = 4 << 10

@@ -55,9 +55,9 @@ func TestLogLinesComeInBatches(t *testing.T) {
 		write("1\n")
 		synctest.Wait()
 		write("2\n")
-		time.Sleep(60 * time.Millisecond)
+		<-time.After(60 * time.Millisecond)
 		write("3\n")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		write("4\n")
 		synctest.Wait()
 		out.want(t, "0s 1\n", "100ms 2\n3\n", "1.06s 4\n")
@@ -67,8 +67,8 @@ func TestLogLinesComeInBatches(t *testing.T) {
 	})
 }
 
-// While nobody reads the log, writers don't wait. A mebibyte of lines is kept, and the number of the
-// others is reported when the log is read again.
+// While nobody reads the log, writers don't wait. A mebibyte of lines is kept, and the number of
+// the others is reported when the log is read again.
 func TestBlockedLogLosesLinesAndSaysSo(t *testing.T) {
 	t.Parallel()
 	reader, out := io.Pipe()

@@ -29,7 +29,8 @@ var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return
 func (h slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := http.NewResponseController(w)
 	if r.Body != nil && r.Body != http.NoBody {
-		// clears that of the previous request, since the server asks for the body; not all writers have one
+		// clears that of the previous request, since the server asks for the body; not all writers
+		// have one
 		_ = conn.SetWriteDeadline(time.Time{})
 		_ = conn.SetReadDeadline(time.Now().Add(h.grace)) // for an unread body, which the server reads at the end
 		body := &timedBody{ReadCloser: r.Body, slowClientHandler: h, conn: conn}

@@ -81,7 +81,7 @@ var settings = []setting{
 	},
 	{
 		flag: "entry-cache", def: "8MiB",
-		meaning: "memory for the places and rights of files that are asked for again; used only with SQLite; 0 for none",
+		meaning: "memory for places and rights of files that are asked for again; SQLite only; 0 for none",
 		rule:    size(0, func(c *Config) *int64 { return &c.EntryCache }),
 	},
 	{

@@ -279,3 +279,28 @@ func TestNoChangesOnPostgres(t *testing.T) {
 		t.Error("changes are tracked on PostgreSQL")
 	}
 }
+
+// The cost of a check of a kept answer about an entry five levels deep, beside that of the smallest
+// query.
+func BenchmarkUnchanged(b *testing.B) {
+	d := dbtest.Open(b, "sqlite")
+	rows := []db.TrackedRow{db.ConfigRow, db.RowOf("objects", "o")}
+	for level := range 5 {
+		rows = append(rows, db.RowOf("entries", fmt.Sprint(level)))
+	}
+	since := d.Changes().Now()
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			if !d.Changes().Unchanged(since, rows) {
+				b.Fatal("a row has changed")
+			}
+		}
+	})
+	b.Run("query", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := db.ConfigVersion(d.Read(b.Context())); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -262,8 +262,8 @@ func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 	return object, nil
 }
 
-// openPart opens the content for reading length bytes from offset first: from memory if it is small,
-// else from its store.
+// openPart opens the content for reading length bytes from offset first: from memory if it is
+// small, else from its store.
 func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, length int64) (blob.Object, error) {
 	if h.tree.Objects.Caches(h.size) {
 		return h.tree.Objects.OpenCached(ctx, store, object.Location{Provider: h.provider, Key: h.key}, h.size)

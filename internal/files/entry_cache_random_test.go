@@ -150,7 +150,8 @@ func (c *corner) wantAnswer(q question, got string, oldest int) bool {
 	return true
 }
 
-// change makes a change. next describes the state after it, but for the ids that do returns into it.
+// change makes a change. next describes the state after it. do makes it, and adds new ids to the
+// state.
 func (c *corner) change(next cornerState, do func(s *cornerState) error) {
 	c.t.Helper()
 	c.mu.Lock()

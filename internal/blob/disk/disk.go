@@ -63,7 +63,8 @@ func Open(dir, id string, opts Options) (*Store, error) {
 	if dir == "" || opts.Now == nil {
 		return nil, errors.New("open store: a directory and a clock are required")
 	}
-	return &Store{dir: dir, id: id, marker: filepath.Join(dir, markerName), space: &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}}, nil
+	space := &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}
+	return &Store{dir: dir, id: id, marker: filepath.Join(dir, markerName), space: space}, nil
 }
 
 // Close closes the directory after the operations in progress have ended. Later operations return
