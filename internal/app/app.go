@@ -150,7 +150,7 @@ func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App
 		return nil, err
 	}
 	database := db.Config{URL: cfg.DatabaseURL.Reveal(), Path: cfg.DatabaseFile(), Log: deps.Log,
-		TrackChanges: serving}
+		CacheBytes: cfg.DatabaseCache - cfg.DatabaseCache/auditCacheShares, TrackChanges: serving}
 	if deps.OwnClock {
 		database.Now = deps.Now
 	}

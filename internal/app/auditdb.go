@@ -31,11 +31,16 @@ func (a *App) openAudit(ctx context.Context) error {
 	return nil
 }
 
+// auditCacheShares is the number of shares into which the memory for SQLite's page caches is
+// divided; the access log gets one of them.
+const auditCacheShares = 12
+
 // openAuditDB opens the database of the access log, and reads the parts that are written and listed
 // first, to detect damage.
 func (a *App) openAuditDB(ctx context.Context) error {
 	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(),
-		Schema: audit.Schema, Secondary: true, Log: a.deps.Log})
+		Schema: audit.Schema, Secondary: true, Log: a.deps.Log,
+		CacheBytes: a.Config.DatabaseCache / auditCacheShares})
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,8 @@ type Config struct {
 	MinFree     int64       // bytes
 	ObjectCache int64       // bytes
 	EntryCache  int64       // bytes
+	// DatabaseCache is the memory of the page caches of SQLite together, in bytes
+	DatabaseCache int64
 	DatabaseURL secret.Text // postgres://…, "" for SQLite in the data directory
 	RedisURL    secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
 	SecretKey   secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile

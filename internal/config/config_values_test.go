@@ -23,6 +23,7 @@ func TestValues(t *testing.T) {
 		"min-free":                func(c config.Config) any { return c.MinFree },
 		"object-cache":            func(c config.Config) any { return c.ObjectCache },
 		"entry-cache":             func(c config.Config) any { return c.EntryCache },
+		"database-cache":          func(c config.Config) any { return c.DatabaseCache },
 		"database-url":            func(c config.Config) any { return c.DatabaseURL.Reveal() },
 		"redis-url":               func(c config.Config) any { return c.RedisURL.Reveal() },
 		"secret-key":              func(c config.Config) any { return fmt.Sprintf("%x", c.SecretKey.Reveal()) },
@@ -123,6 +124,8 @@ func TestValues(t *testing.T) {
 		{"entry-cache", "0", "0"},
 		{"entry-cache", "1KiB", "1024"},
 		{"entry-cache", "-1", refused},
+		{"database-cache", "1MiB", "1048576"},
+		{"database-cache", "1048575", refused},
 
 		{"database-url", "postgres://u:p@h/db", "postgres://u:p@h/db"},
 		{"database-url", "postgresql:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql"},

@@ -85,6 +85,11 @@ var settings = []setting{
 		rule:    size(0, func(c *Config) *int64 { return &c.EntryCache }),
 	},
 	{
+		flag: "database-cache", def: "24MiB",
+		meaning: "memory of SQLite's page caches, of all connections together; 1MiB or more",
+		rule:    size(1<<20, func(c *Config) *int64 { return &c.DatabaseCache }),
+	},
+	{
 		flag: "database-url", defaultText: "SQLite in the data directory",
 		meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
 		rule: secretText(optional(urlWithScheme("postgres", "postgresql")),

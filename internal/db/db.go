@@ -11,6 +11,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +39,9 @@ type Config struct {
 	// resources. SQLite does not sync each commit (it stays consistent), and PostgreSQL gets few
 	// connections.
 	Secondary bool
+	// CacheBytes is the memory of the page caches of all connections to SQLite together, 0 for 24
+	// MiB. It has no effect on PostgreSQL.
+	CacheBytes int64
 	// TrackChanges is for the server, whose caches use DB.Changes. It has no effect on PostgreSQL.
 	TrackChanges bool
 }
@@ -79,21 +82,17 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database file: %w", err)
 	}
-	common := "?_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&_pragma=synchronous(FULL)"
-	if cfg.Secondary {
-		common = strings.Replace(common, "synchronous(FULL)", "synchronous(NORMAL)", 1)
-	}
-	dsn := fileURI(path) + common
-	writes, err := sql.Open("sqlite", dsn)
+	share := cmp.Or(cfg.CacheBytes, defaultCacheBytes) / cacheShares
+	writes, err := sql.Open("sqlite", cfg.sqliteDSN(path, writerShares*share))
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
-	reads, err := sql.Open("sqlite", dsn+"&_pragma=query_only(1)")
+	reads, err := sql.Open("sqlite", cfg.sqliteDSN(path, share)+"&_pragma=query_only(1)")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), writes.Close())
 	}
-	reads.SetMaxOpenConns(8)
-	reads.SetMaxIdleConns(8)
+	reads.SetMaxOpenConns(sqliteReaders)
+	reads.SetMaxIdleConns(sqliteReaders)
 	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, schema: cfg.Schema.orMetadata(),
 		now: cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
 	if cfg.TrackChanges {
@@ -105,6 +104,25 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	d.writer = startWriter(d, conn)
 	return d, nil
+}
+
+const (
+	sqliteReaders     = 8
+	defaultCacheBytes = 24 << 20
+	// The memory of the page caches is divided into shares: one for each reader, and some for the
+	// writer, which otherwise writes the pages of a large transaction twice.
+	writerShares = 4
+	cacheShares  = sqliteReaders + writerShares
+)
+
+// sqliteDSN returns the data source name of connections with a page cache of some bytes each.
+func (c Config) sqliteDSN(path string, cache int64) string {
+	durability := "FULL"
+	if c.Secondary {
+		durability = "NORMAL"
+	}
+	return fmt.Sprintf("%s?_pragma=busy_timeout(15000)&_pragma=journal_mode(WAL)&_pragma=cache_size(-%d)"+
+		"&_pragma=temp_store(MEMORY)&_pragma=synchronous(%s)", fileURI(path), max(1, cache>>10), durability)
 }
 
 // connect opens the writer's connection. Processes that open a new file at once compete to switch
