@@ -54,15 +54,15 @@ type Config struct {
 	TrustedProxies []netip.Prefix // masked, IPv4 unmapped, like all prefixes here
 
 	DataDir     string
-	ObjectDir   string      // never empty
-	MinFree     int64       // bytes
-	ObjectCache int64       // bytes
-	EntryCache  int64       // bytes
+	ObjectDir   string // never empty
+	MinFree     int64  // bytes
+	ObjectCache int64  // bytes
+	EntryCache  int64  // bytes
 	// DatabaseCache is the memory of the page caches of SQLite together, in bytes
 	DatabaseCache int64
-	DatabaseURL secret.Text // postgres://…, "" for SQLite in the data directory
-	RedisURL    secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
-	SecretKey   secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile
+	DatabaseURL   secret.Text // postgres://…, "" for SQLite in the data directory
+	RedisURL      secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
+	SecretKey     secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile
 
 	AdminUsername     string
 	AdminEmail        string
