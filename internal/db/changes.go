@@ -17,9 +17,9 @@ import (
 // changeCounters is the number of counters in Changes. Rows that share one look changed together.
 const changeCounters = 1 << 13
 
-// trackedTables are the tables whose changes Changes knows. The first column of each is its key, a
-// text that never changes.
-var trackedTables = map[string]bool{"entries": true, "objects": true, "links": true, "versions": true}
+// trackedTables are the tables whose changes Changes knows, each with the number of its first
+// columns that are read: its key, a text that never changes, and for entries the parent.
+var trackedTables = map[string]int{"entries": 2, "objects": 1, "links": 1, "versions": 1}
 
 // TrackedRow stands for a row of a tracked table.
 type TrackedRow uint16
@@ -34,12 +34,16 @@ func RowOf(table, key string) TrackedRow {
 // ConfigRow is the row that BumpConfig changes.
 var ConfigRow = RowOf("versions", "config")
 
+// MembersOf returns the TrackedRow that stands for the rows of all entries with a parent. It changes
+// with each of them, and with each row that is added or removed.
+func MembersOf(parent string) TrackedRow { return RowOf("members", parent) }
+
 // Moment is a point in the sequence of commits.
 type Moment uint64
 
 // Changes tells without a query whether rows of the tracked tables have changed since a moment, so
-// that a process can keep answers of queries in memory (docs/adr/0017). A new row is no change. All
-// methods are safe for concurrent use.
+// that a process can keep answers of queries in memory (docs/adr/0017). A new row changes nothing
+// but the members of its parent. All methods are safe for concurrent use.
 //
 // The writer numbers its commits. Before it answers its callers, it stores the number of the commit
 // in the counters of the changed rows. Other processes can write to the database file as well. The
@@ -152,18 +156,43 @@ func (c *Changes) commit(commit func() error) error {
 
 // note is the hook of the writer's connection. SQLite calls it for each row before it changes it.
 func (c *Changes) note(change sqlitedriver.SQLitePreUpdateData) {
-	if change.Op == sqlitelib.SQLITE_INSERT || !trackedTables[change.TableName] {
+	columns := trackedTables[change.TableName]
+	if columns == 0 {
 		return
 	}
-	columns := make([]any, 1) // Old puts the first value into it
-	err := change.Old(columns...)
-	key, ok := columns[0].(string)
-	if err != nil || !ok {
+	var err error
+	if change.Op != sqlitelib.SQLITE_INSERT {
+		values := make([]any, columns) // Old and New put the first values of the row into it
+		err = change.Old(values...)
+		c.transaction.mark(change.TableName, values[0])
+		c.transaction.markParent(values)
+	}
+	if change.Op != sqlitelib.SQLITE_DELETE && columns > 1 {
+		values := make([]any, columns)
+		err = errors.Join(err, change.New(values...))
+		c.transaction.markParent(values)
+	}
+	if err != nil {
 		c.transaction.all = true
+	}
+}
+
+// mark marks the row of a key as changed.
+func (t *rowChanges) mark(table string, key any) {
+	text, ok := key.(string)
+	if !ok {
+		t.all = true
 		return
 	}
-	row := RowOf(change.TableName, key)
-	c.transaction.rows[row/64] |= 1 << (row % 64)
+	row := RowOf(table, text)
+	t.rows[row/64] |= 1 << (row % 64)
+}
+
+// markParent marks the members of the parent of an entry as changed. Roots have no parent.
+func (t *rowChanges) markParent(values []any) {
+	if len(values) > 1 && values[1] != nil {
+		t.mark("members", values[1])
+	}
 }
 
 // follow begins to track the changes made by a new connection of the writer, and opens the WAL

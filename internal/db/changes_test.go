@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -303,4 +304,41 @@ func BenchmarkUnchanged(b *testing.B) {
 			}
 		}
 	})
+}
+
+// An entry that is added to a folder, removed from it, or changed in it, changes the folder's
+// members, and those of no other folder.
+func TestChangesOfMembers(t *testing.T) {
+	t.Parallel()
+	d, _ := trackedDB(t)
+	insert := `INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
+		VALUES ($1, $2, $1, $1, 0, 0, '', 'o', 0, 0)`
+	execute(t, d, insert, "root", nil)
+	for _, folder := range []string{"from", "to", "other"} {
+		execute(t, d, insert, folder, "root")
+	}
+	for _, step := range []struct {
+		name, statement string
+		args            []any
+		want            string
+	}{
+		{"insert", insert, []any{"x", "from"}, "from"},
+		{"rename", "UPDATE entries SET name = 'y' WHERE id = 'x'", nil, "from"},
+		{"move", "UPDATE entries SET parent_id = 'to' WHERE id = 'x'", nil, "from to"},
+		{"change of a folder itself", "UPDATE entries SET size = 1 WHERE id = 'other'", nil, "root"},
+		{"insert that a name refuses", insert + " ON CONFLICT DO NOTHING", []any{"x", "other"}, ""},
+		{"delete", "DELETE FROM entries WHERE id = 'x'", nil, "to"},
+	} {
+		before := d.Changes().Now()
+		execute(t, d, step.statement, step.args...)
+		var changed []string
+		for _, folder := range []string{"root", "from", "to", "other"} {
+			if !d.Changes().Unchanged(before, []db.TrackedRow{db.MembersOf(folder)}) {
+				changed = append(changed, folder)
+			}
+		}
+		if got := strings.Join(changed, " "); got != step.want {
+			t.Errorf("%s: the members of %q have changed, want %q", step.name, got, step.want)
+		}
+	}
 }

@@ -293,7 +293,8 @@ func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpat
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(path), kind: -1}
+	l := &lister{entryViewer: e, q: t.DB.Read(ctx), cache: t.EntryCache, dialect: t.DB.Dialect(),
+		mounts: v.mounts.Below(path), kind: -1}
 	return l, l.readRoots()
 }
 

@@ -15,6 +15,7 @@ import (
 type EntryCache struct {
 	changes      *db.Changes
 	entries      *otter.Cache[entryKey, *cachedEntry]
+	counts       *otter.Cache[string, cachedCount]
 	hits, misses atomic.Uint64
 }
 
@@ -59,7 +60,42 @@ func NewEntryCache(limit int64, changes *db.Changes) *EntryCache {
 		},
 		// the caller evicts, so that the bound holds when it returns
 		Executor: func(evict func()) { evict() },
+	}), counts: otter.Must(&otter.Options[string, cachedCount]{
+		MaximumSize: maxCachedCounts, Executor: func(evict func()) { evict() },
 	})}
+}
+
+// cachedCount is the number of entries in a folder that a query counted at a moment.
+type cachedCount struct {
+	entries int64
+	since   db.Moment
+}
+
+const (
+	// minCachedCount is the smallest number that is kept; smaller ones are counted quickly.
+	minCachedCount = 1000
+	// maxCachedCounts is the number of counts that are kept.
+	maxCachedCounts = 1000
+	// maxCountedQuery is the length in bytes of the longest query whose count is kept.
+	maxCountedQuery = 4 << 10
+)
+
+// count returns the number that a query about the entries of a folder counts, from memory while no
+// entry of the folder has changed. The query is the key; other rows do not decide about its answer.
+func (c *EntryCache) count(folder, query string, count func() (int64, error)) (int64, error) {
+	if c == nil || len(query) > maxCountedQuery {
+		return count()
+	}
+	members := []db.TrackedRow{db.MembersOf(folder)}
+	if kept, found := c.counts.GetIfPresent(query); found && c.changes.Unchanged(kept.since, members) {
+		return kept.entries, nil
+	}
+	since := c.changes.Now()
+	n, err := count()
+	if err == nil && n >= minCachedCount {
+		c.counts.Set(query, cachedCount{n, since})
+	}
+	return n, err
 }
 
 // EntryCacheStats describes the use of a cache since the start of the process.

@@ -59,3 +59,6 @@ func (t *Tree) SetRewindLimit(n int64) { t.rewindLimit = n }
 
 // SetSampleSize sets the largest number of deleted files that Usage reads.
 func (t *Tree) SetSampleSize(n int64) { t.sampleSize = n }
+
+// KeptCounts returns how many counts of folders the cache has.
+func (c *EntryCache) KeptCounts() int { return c.counts.EstimatedSize() }

@@ -112,7 +112,8 @@ func (t *Tree) openFolder(ctx context.Context, a access.Actor, path vpath.Path, 
 	if e.Shared && !n.within(sharedFolderID) {
 		return nil, nil, listedFolder{}, noFolder()
 	}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(path), kind: -1,
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), cache: t.EntryCache, dialect: t.DB.Dialect(),
+		mounts: v.mounts.Below(path), kind: -1,
 		shared: e.Shared}
 	f, err := l.enter(&n, path)
 	if err != nil {

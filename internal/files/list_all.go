@@ -35,7 +35,8 @@ func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entr
 	all.policy = noRules.WithMounts(mountLookup{v.mounts})
 	e := &entryViewer{ruleset: &all, Viewer: access.Viewer{Policy: all.policy,
 		Actor: access.Actor{UserID: a.UserID, Role: access.Admin}}}
-	l := lister{entryViewer: e, q: t.DB.Read(ctx), dialect: t.DB.Dialect(), mounts: v.mounts.Below(q.Path), kind: -1,
+	l := lister{entryViewer: e, q: t.DB.Read(ctx), cache: t.EntryCache, dialect: t.DB.Dialect(),
+		mounts: v.mounts.Below(q.Path), kind: -1,
 		order: sortOrder{key: "time", desc: true, names: names}}
 	if err := l.readRoots(); err != nil {
 		return nil, 0, err

@@ -15,6 +15,7 @@ import (
 type lister struct {
 	*entryViewer
 	q       db.Querier
+	cache   *EntryCache
 	dialect db.Dialect
 	mounts  []mount.Mount   // below the path, without hidden ones
 	roots   map[string]node // root entries by mount id
@@ -274,7 +275,7 @@ func (p *folderPortion) page(offset, limit int64) (found []visibleEntry, total i
 		})
 		return found, total, err
 	}
-	rows, total, err := window(offset, limit, func() (int64, error) { return p.selection.count(p.q) },
+	rows, total, err := window(offset, limit, func() (int64, error) { return p.selection.count(p.q, p.cache) },
 		func(offset, limit int64, reverse bool) ([]row, error) {
 			return p.selection.window(p.q, p.order, offset, limit, reverse)
 		})

@@ -117,8 +117,8 @@ func (sel *selection) writeGlobs(s *statement) {
 		" THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
-// count counts the selected entries.
-func (sel *selection) count(q db.Querier) (n int64, err error) {
+// count counts the selected entries, or returns a count that the cache has kept.
+func (sel *selection) count(q db.Querier, cache *EntryCache) (int64, error) {
 	var s statement
 	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
 	counted := *sel
@@ -126,10 +126,12 @@ func (sel *selection) count(q db.Querier) (n int64, err error) {
 		counted.names = folded
 	}
 	counted.where(&s)
-	if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count a folder: %w", err)
-	}
-	return n, nil
+	return cache.count(sel.folder, fmt.Sprintf("%s %q", s.String(), s.args), func() (n int64, err error) {
+		if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
+			return 0, fmt.Errorf("count a folder: %w", err)
+		}
+		return n, nil
+	})
 }
 
 // window returns a window of the selected entries in order. It reads skipped rows from the index
