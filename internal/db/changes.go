@@ -34,8 +34,8 @@ func RowOf(table, key string) TrackedRow {
 // ConfigRow is the row that BumpConfig changes.
 var ConfigRow = RowOf("versions", "config")
 
-// MembersOf returns the TrackedRow that stands for the rows of all entries with a parent. It changes
-// with each of them, and with each row that is added or removed.
+// MembersOf returns the TrackedRow that stands for the rows of all entries with a parent. It
+// changes with each of them, and with each row that is added or removed.
 func MembersOf(parent string) TrackedRow { return RowOf("members", parent) }
 
 // Moment is a point in the sequence of commits.

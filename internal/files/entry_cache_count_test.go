@@ -21,7 +21,8 @@ func TestCountsOfFoldersFollowChanges(t *testing.T) {
 			h.write(func(tx *db.Tx) error {
 				for i := first; i <= last; i++ {
 					name := fmt.Sprintf("f%04d", i)
-					if err := h.insertEntry(tx, treeEntry{id: name, parent: folder.ID, name: name, owner: "ann"}); err != nil {
+					err := h.insertEntry(tx, treeEntry{id: name, parent: folder.ID, name: name, owner: "ann"})
+					if err != nil {
 						return err
 					}
 				}
