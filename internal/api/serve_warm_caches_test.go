@@ -155,7 +155,7 @@ func (row *warmChange) test(w, neighbour, stranger *warmFile) {
 	for _, f := range all {
 		f.want("before", served)
 	}
-	// of each file: twice by path, once by link, once by id for the session and twice at the gateway
+	// of each file: twice by path, once by link, once by id for a session, twice at the gateway
 	wantHits(w.t, w.l, 3*6, func() {
 		for _, f := range all {
 			f.want("before, with warm caches", served)

@@ -62,3 +62,8 @@ func (t *Tree) SetSampleSize(n int64) { t.sampleSize = n }
 
 // KeptCounts returns how many counts of folders the cache has.
 func (c *EntryCache) KeptCounts() int { return c.counts.EstimatedSize() }
+
+// FindDuring is FindID with another look-up.
+func (c *EntryCache) FindDuring(id string, lookUp func() (*FoundEntry, error)) (*FoundEntry, error) {
+	return c.find(entryKey{byIDKey, id}, lookUp)
+}

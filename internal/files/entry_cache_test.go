@@ -1,0 +1,198 @@
+package files_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/fault"
+	"larder/internal/files"
+)
+
+// newEntryCacheFixture is a storesFixture on SQLite that keeps found files in memory.
+func newEntryCacheFixture(t *testing.T, limit int64) *storesFixture {
+	t.Helper()
+	w := newStoresFixture(t, dbtest.Open(t, "sqlite"))
+	w.tree.EntryCache = files.NewEntryCache(limit, w.db.Changes())
+	return w
+}
+
+// wantByID reads a file by its id.
+func (f *storesFixture) wantByID(when, id, path, content string) {
+	f.t.Helper()
+	c, err := f.tree.ByID(f.t.Context(), f.ann, id)
+	f.must(err)
+	if got := c.Entry.Path().String(); got != path {
+		f.t.Errorf("%s: the path is %s, want %s", when, got, path)
+	}
+	if got := f.readContent(c); got != content {
+		f.t.Errorf("%s: the content is %q, want %q", when, got, content)
+	}
+}
+
+// wantFinds checks how many files were found in memory and in the database since the last check.
+func (f *storesFixture) wantFinds(when string, before *files.EntryCacheStats, hits, misses uint64) {
+	f.t.Helper()
+	now := f.tree.EntryCache.Stats()
+	if h, m := now.Hits-before.Hits, now.Misses-before.Misses; h != hits || m != misses {
+		f.t.Errorf("%s: %d hits and %d misses, want %d and %d", when, h, m, hits, misses)
+	}
+	*before = now
+}
+
+// A change of one file leaves the others in memory.
+func TestEntryCacheKeepsOtherFiles(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	a, b := w.mustUpload(w.ann, "/home/ann/a", "one"), w.mustUpload(w.ann, "/home/ann/b", "two")
+	var stats files.EntryCacheStats
+	readBoth := func(when, nameOfA string) {
+		t.Helper()
+		w.wantByID(when, a.ID, "/home/ann/"+nameOfA, "one")
+		w.wantByID(when, b.ID, "/home/ann/b", "two")
+	}
+	readBoth("at first", "a")
+	w.wantFinds("at first", &stats, 0, 2)
+	readBoth("again", "a")
+	w.wantFinds("again", &stats, 2, 0)
+	_, err := w.tree.Rename(t.Context(), w.ann, a.ID, "c")
+	w.must(err)
+	readBoth("after a new name", "c")
+	w.wantFinds("after a new name", &stats, 1, 1)
+	w.mustUpload(w.ann, "/home/ann/a", "three")
+	readBoth("after a new file", "c")
+	w.wantFinds("after a new file", &stats, 2, 0)
+}
+
+// A path without a file is not kept, since a new file is no change.
+func TestEntryCacheKeepsFilesOnly(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	w.createFolder(w.ann, "/home/ann/folder")
+	for range 2 {
+		for _, path := range []string{"/home/ann/new", "/home/ann/folder"} {
+			if _, err := w.readPath(w.ann, path); !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s: %v, want that there is no file", path, err)
+			}
+		}
+	}
+	if stats := w.tree.EntryCache.Stats(); stats.Bytes != 0 || stats.Hits != 0 {
+		t.Errorf("no file is kept: %+v", stats)
+	}
+	w.mustUpload(w.ann, "/home/ann/new", "new")
+	if got, err := w.readPath(w.ann, "/home/ann/new"); got != "new" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A change that is committed during the look-up counts, even if the look-up does not see it.
+func TestEntryCacheChangeDuringLookUp(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	e := w.mustUpload(w.ann, "/home/ann/a", "one")
+	cache := w.tree.EntryCache
+	_, err := cache.FindDuring(e.ID, func() (*files.FoundEntry, error) {
+		w.tree.EntryCache = nil
+		defer func() { w.tree.EntryCache = cache }()
+		found, err := w.tree.FindID(t.Context(), e.ID)
+		if err == nil {
+			_, err = w.tree.Rename(t.Context(), w.ann, e.ID, "b")
+		}
+		return found, err
+	})
+	w.must(err)
+	w.wantByID("after the new name", e.ID, "/home/ann/b", "one")
+}
+
+// The content of a file moves to another store, and the file itself stays, since the move of its
+// folder fails.
+func TestEntryCacheFollowsContent(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	folder := w.createFolder(w.ann, "/home/ann/folder")
+	const first, second = "/home/ann/folder/1", "/home/ann/folder/2"
+	a, b := w.mustUpload(w.ann, first, "one"), w.mustUpload(w.ann, second, "two")
+	w.wantByID("at first", a.ID, first, "one")
+	w.wantByID("at first", b.ID, second, "two")
+	puts := 0
+	w.setHook(func(_ int, op, _ string) error {
+		if op == "put" {
+			if puts++; puts > 1 {
+				return errors.New("broken")
+			}
+		}
+		return nil
+	})
+	w.startMove(w.ann, folder.ID, "/vault")
+	_ = w.tryRunJobs() // the failure of an attempt
+	w.setHook(nil)
+	if n := w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = 'vault'"); n != 1 {
+		t.Fatalf("the content of %d files was moved, want 1", n)
+	}
+	w.exec("DELETE FROM jobs") // no attempt follows
+	w.advance(2*grace + time.Minute)
+	w.collect()
+	w.wantByID("after the collection", a.ID, first, "one")
+	w.wantByID("after the collection", b.ID, second, "two")
+}
+
+// A revoked permanent link ends although the file is as it was.
+func TestEntryCacheFollowsLinks(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	e := w.mustUpload(w.ann, "/home/ann/a.txt", "one")
+	link, err := w.tree.Link(t.Context(), w.ann, e.ID)
+	w.must(err)
+	for range 2 {
+		c, err := w.tree.ByLink(t.Context(), link.ID)
+		w.must(err)
+		if got := w.readContent(c); got != "one" {
+			t.Errorf("the link leads to %q", got)
+		}
+	}
+	w.must(w.tree.Unlink(t.Context(), w.ann, e.ID))
+	if _, err := w.tree.ByLink(t.Context(), link.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the revoked link: %v", err)
+	}
+}
+
+// A rule counts for files that were found before.
+func TestEntryCacheFollowsRules(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	w.mustUpload(w.ann, "/home/ann/a", "one")
+	for range 2 {
+		if got, err := w.readPath(w.ann, "/home/ann/a"); got != "one" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	w.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Deny, Role: access.User,
+		Permissions: access.Set(access.Download)})
+	if _, err := w.readPath(w.ann, "/home/ann/a"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("after a denial: %v", err)
+	}
+}
+
+// The cache takes no more memory than its limit, and none when it is off.
+func TestEntryCacheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 20_000
+	w := newEntryCacheFixture(t, limit)
+	for i := range 40 {
+		e := w.mustUpload(w.ann, fmt.Sprint("/home/ann/", i), "x")
+		for range 2 {
+			w.wantByID("each", e.ID, fmt.Sprint("/home/ann/", i), "x")
+		}
+	}
+	stats := w.tree.EntryCache.Stats()
+	if stats.Bytes < limit/2 || stats.Bytes > limit || stats.Hits == 0 {
+		t.Errorf("the cache is %+v, want up to %d bytes and hits", stats, limit)
+	}
+	if files.NewEntryCache(0, w.db.Changes()) != nil || files.NewEntryCache(1<<20, (*db.Changes)(nil)) != nil {
+		t.Error("a cache without memory or changes is not nil")
+	}
+}
