@@ -199,6 +199,35 @@ func TestChangesAfterBrokenConnection(t *testing.T) {
 	}
 }
 
+// While this process has no connection, SQLite can make the WAL index anew, which then counts from
+// the beginning. Commits of others count also when they end at the former count.
+func TestChangesOfOthersWithoutConnection(t *testing.T) {
+	t.Parallel()
+	for commits := range 12 {
+		d, path := trackedDB(t)
+		before := d.Changes().Now()
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			tx.BreakConnection()
+			return nil
+		})
+		if err == nil {
+			t.Fatal("a write on a broken connection succeeded")
+		}
+		other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range commits {
+			execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
+		}
+		execute(t, d, "UPDATE links SET created_at = created_at + 1 WHERE id = 'a'")
+		wantChanged(t, fmt.Sprint("after ", commits, " commits elsewhere"), d, before, "abcde")
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // While one goroutine and another process change a row, and others keep what they read of it, no
 // reader uses an answer that is older than a write that has returned.
 func TestKeptAnswersRacesWithChanges(t *testing.T) {

@@ -1,16 +1,15 @@
 package files_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/fault"
 	"larder/internal/files"
+	"larder/internal/object"
 )
 
 // newEntryCacheFixture is a storesFixture on SQLite that keeps found files in memory.
@@ -108,36 +107,20 @@ func TestEntryCacheChangeDuringLookUp(t *testing.T) {
 	w.wantByID("after the new name", e.ID, "/home/ann/b", "one")
 }
 
-// The content of a file moves to another store, and the file itself stays, since the move of its
-// folder fails.
+// The content of a file is in another store, and the row of the file is as it was.
 func TestEntryCacheFollowsContent(t *testing.T) {
 	t.Parallel()
 	w := newEntryCacheFixture(t, 1<<20)
-	folder := w.createFolder(w.ann, "/home/ann/folder")
-	const first, second = "/home/ann/folder/1", "/home/ann/folder/2"
-	a, b := w.mustUpload(w.ann, first, "one"), w.mustUpload(w.ann, second, "two")
-	w.wantByID("at first", a.ID, first, "one")
-	w.wantByID("at first", b.ID, second, "two")
-	puts := 0
-	w.setHook(func(_ int, op, _ string) error {
-		if op == "put" {
-			if puts++; puts > 1 {
-				return errors.New("broken")
-			}
-		}
-		return nil
+	e := w.mustUpload(w.ann, "/home/ann/a", "one")
+	w.wantByID("at first", e.ID, "/home/ann/a", "one")
+	there := w.storeContentIn("vault", "ONE") // in other letters, to tell them apart
+	var id string
+	w.must(w.db.Read(t.Context()).QueryRow("SELECT object_id FROM entries WHERE id = $1", e.ID).Scan(&id))
+	w.write(func(tx *db.Tx) error {
+		return object.Relocate(tx, id, object.Record{
+			Location: object.Location{Provider: "vault", Key: there.Key}, ETag: there.ETag})
 	})
-	w.startMove(w.ann, folder.ID, "/vault")
-	_ = w.tryRunJobs() // the failure of an attempt
-	w.setHook(nil)
-	if n := w.queryInt("SELECT COUNT(*) FROM objects WHERE provider_id = 'vault'"); n != 1 {
-		t.Fatalf("the content of %d files was moved, want 1", n)
-	}
-	w.exec("DELETE FROM jobs") // no attempt follows
-	w.advance(2*grace + time.Minute)
-	w.collect()
-	w.wantByID("after the collection", a.ID, first, "one")
-	w.wantByID("after the collection", b.ID, second, "two")
+	w.wantByID("in the other store", e.ID, "/home/ann/a", "ONE")
 }
 
 // A revoked permanent link ends although the file is as it was.
