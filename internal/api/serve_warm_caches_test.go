@@ -85,17 +85,19 @@ func (w *warmFile) at(path string) *warmFile {
 
 // newWarmFile makes an account with its credentials and a file in two folders, which guests may
 // download, and a neighbour of it.
-func newWarmFile(t *testing.T, l *apptest.Larder, name string, row *warmChange) (file, neighbour *warmFile) {
+func newWarmFile(t *testing.T, l *apptest.Larder, admin *apptest.Client, name string, row *warmChange) (
+	file, neighbour *warmFile,
+) {
 	t.Helper()
 	owner := l.User(t, name, row.account)
-	w := &warmFile{t: t, l: l, admin: l.Admin(t), owner: owner, visitor: l.Client(t), name: name,
+	w := &warmFile{t: t, l: l, admin: admin.In(t), owner: owner, visitor: l.Client(t), name: name,
 		home: "/home/" + name, content: onePixel}
 	w.session = l.SignIn(t, name, "password of "+name)
 	w.key = owner.Key(M{})
 	w.davKey = davKey(owner, M{})
 	top := w.home
-	if row.mount {
-		top = "/" + name
+	if row.mount != "" {
+		top = strings.ReplaceAll(row.mount, "NAME", name)
 		addMount(w.admin, addProvider(w.admin, name), top)
 		addRule(w.admin, M{"pathPattern": top + "/**", "effect": "allow", "userId": callerID(owner)})
 		w.bucket = l.Apps[0].Config.ObjectDir + "/" + name
@@ -106,7 +108,7 @@ func newWarmFile(t *testing.T, l *apptest.Larder, name string, row *warmChange) 
 	w.addFile(w.dir, "f.png")
 	beside := *w
 	beside.addFile(w.home, "neighbour.png")
-	if row.mount { // guests may download below the mount only
+	if row.mount != "" { // guests may download below the mount only
 		addRule(w.admin, M{"pathPattern": w.home + "/**", "effect": "allow", "role": "guest",
 			"permissions": []string{"download"}})
 	}
@@ -138,12 +140,13 @@ func TestChangesCountWithWarmCaches(t *testing.T) {
 		if len(warmChanges) < 25 {
 			t.Errorf("only %d changes", len(warmChanges))
 		}
-		stranger, _ := newWarmFile(t, l, "stranger", &warmChange{})
+		admin := l.Admin(t)
+		stranger, _ := newWarmFile(t, l, admin, "stranger", &warmChange{})
 		// one after the other: a new rule or account invalidates what is in memory of all files
 		for i := range warmChanges {
 			row := &warmChanges[i]
 			t.Run(row.name, func(t *testing.T) {
-				w, neighbour := newWarmFile(t, l, fmt.Sprintf("w%02d", i), row)
+				w, neighbour := newWarmFile(t, l, admin, fmt.Sprintf("w%02d", i), row)
 				row.test(w, neighbour, stranger.In(t))
 			})
 		}
@@ -214,7 +217,7 @@ func TestChangesCountWithoutCaches(t *testing.T) {
 	t.Parallel()
 	row := warmChange{}
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
-		w, _ := newWarmFile(t, l, "alice", &row)
+		w, _ := newWarmFile(t, l, l.Admin(t), "alice", &row)
 		w.want("at first", served)
 		if stats := l.Apps[0].Tree.EntryCache.Stats(); stats.Hits+stats.Misses != 0 {
 			t.Errorf("the cache that is off was used: %+v", stats)

@@ -22,7 +22,7 @@ import (
 type warmChange struct {
 	name      string
 	account   M                        // fields of the owner's account
-	mount     bool                     // the file lies in a mount of its own
+	mount     string                   // path of a mount of its own that has the file, for the account NAME; "" for none
 	before    func(w *warmFile)        // prepares the file
 	change    func(w *warmFile) func() // makes the change and returns the way back, nil for none
 	want      string                   // statuses of the file
@@ -132,6 +132,13 @@ var warmChanges = []warmChange{
 		w.setPassword(top, "open sesame")
 		return func() { w.setPassword(top, nil) }
 	}},
+	{name: "a folder above the mount has a password", mount: "/home/NAME/outer/volume", want: "403 404 403 403 403",
+		before: func(w *warmFile) { mkdir(w.owner, w.home, "outer") },
+		change: func(w *warmFile) func() {
+			outer := "/api/files/" + entryIDOf(w.owner, w.home, "outer")
+			w.admin.Put(outer, M{"accessPassword": "open sesame"}).OK(200)
+			return func() { w.admin.Put(outer, M{"accessPassword": nil}).OK(200) }
+		}},
 	// links and rules
 	{name: "the link is revoked", want: "200 404 200 200 200", change: func(w *warmFile) func() {
 		w.owner.Delete("/api/files/" + w.id + "/link").OK(200)
@@ -270,12 +277,12 @@ var warmChanges = []warmChange{
 		mount := addMount(w.admin, addProvider(w.admin, w.name), w.home+"/top")
 		return func() { w.admin.Delete(mountsPath + "/" + mount).OK(200) }
 	}},
-	{name: "the mount has another path", mount: true, want: onlyByID, change: func(w *warmFile) func() {
+	{name: "the mount has another path", mount: "/NAME", want: onlyByID, change: func(w *warmFile) func() {
 		mount := mountsPath + "/" + w.owner.Get("/api/files/"+w.id).OK(200).Text("mount.id")
 		w.admin.Put(mount, M{"mountPath": "/other_" + w.name}).OK(200)
 		return func() { w.admin.Put(mount, M{"mountPath": "/" + w.name}).OK(200) }
 	}},
-	{name: "the disk is not there", mount: true, want: "500 500 500 500 503", change: func(w *warmFile) func() {
+	{name: "the disk is not there", mount: "/NAME", want: "500 500 500 500 503", change: func(w *warmFile) func() {
 		away := w.bucket + "-away"
 		w.must(errors.Join(os.Rename(w.bucket, away), os.Mkdir(w.bucket, 0o700)))
 		return func() { w.must(errors.Join(os.Remove(w.bucket), os.Rename(away, w.bucket))) }
