@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -65,6 +66,32 @@ func TestEntryCacheKeepsOtherFiles(t *testing.T) {
 	w.mustUpload(w.ann, "/home/ann/a", "three")
 	readBoth("after a new file", "c")
 	w.wantFinds("after a new file", &stats, 2, 0)
+}
+
+// A change of each entry on the way to a file counts.
+func TestEntryCacheFollowsEntriesAbove(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	folder := w.createFolder(w.ann, "/home/ann/folder")
+	e := w.mustUpload(w.ann, "/home/ann/folder/a", "one")
+	setPassword := func(id string, hash string) {
+		t.Helper()
+		_, err := w.tree.Update(t.Context(), w.admin, id, files.Change{Password: &files.NewPassword{
+			Hash: func(context.Context) (string, error) { return hash, nil }}})
+		w.must(err)
+	}
+	for what, id := range map[string]string{"the mount": w.root, "the home": w.ann.HomeID, "the folder": folder.ID,
+		"the file": e.ID} {
+		w.wantByID("before "+what, e.ID, "/home/ann/folder/a", "one")
+		setPassword(id, "hash")
+		if _, err := w.readPath(w.ann, "/home/ann/folder/a"); !fault.Is(err, fault.PasswordRequired) {
+			t.Errorf("by path, with a password on %s: %v", what, err)
+		}
+		if _, err := w.tree.ByID(t.Context(), w.ann, e.ID); !fault.Is(err, fault.PasswordRequired) {
+			t.Errorf("by id, with a password on %s: %v", what, err)
+		}
+		w.exec("UPDATE entries SET password_hash = NULL WHERE id = $1", id)
+	}
 }
 
 // A path without a file is not kept, since a new file is no change.

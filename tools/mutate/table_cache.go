@@ -4,7 +4,6 @@ const (
 	dbP          = "internal/db"
 	changesFile  = dbP + "/changes.go"
 	foundFile    = files + "/entry_cache.go"
-	warmTest     = "^TestChangesCountWithWarmCaches$/^sqlite$"
 	changesOwn   = "^TestChangesOfRows$"
 	changesAlien = "^TestChangesOfOthers$"
 )
@@ -65,7 +64,10 @@ var cacheGuards = []mutation{
 		`range f.node.trail {`, `range f.node.trail[:len(f.node.trail)-1] {`, files,
 		"^TestEntryCacheKeepsOtherFiles$"},
 	{"cache-trail-folders", "changes of the folders above count for kept answers", foundFile,
-		`range f.node.trail {`, `range f.node.trail[len(f.node.trail)-1:] {`, api, warmTest},
+		`range f.node.trail {`, `range f.node.trail[len(f.node.trail)-1:] {`, files,
+		"^TestEntryCacheFollowsEntriesAbove$"},
+	{"cache-trail-root", "changes of the root of the mount count for kept answers", foundFile,
+		`range f.node.trail {`, `range f.node.trail[1:] {`, files, "^TestEntryCacheFollowsEntriesAbove$"},
 	{"cache-files", "a path without a file is not kept", foundFile,
 		`err == nil && found.IsFile() {`, `err == nil {`, files, "^TestEntryCacheKeepsFilesOnly$"},
 	{"cache-limit", "found files take no more memory than configured", foundFile,
