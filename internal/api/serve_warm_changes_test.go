@@ -22,7 +22,7 @@ import (
 type warmChange struct {
 	name      string
 	account   M                        // fields of the owner's account
-	mount     string                   // path of a mount of its own that has the file, for the account NAME; "" for none
+	mount     string                   // path of a mount for the file alone, with NAME for the account; "" for none
 	before    func(w *warmFile)        // prepares the file
 	change    func(w *warmFile) func() // makes the change and returns the way back, nil for none
 	want      string                   // statuses of the file
