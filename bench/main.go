@@ -76,7 +76,7 @@ func main() {
 	flag.StringVar(&o.binary, "binary", "bin/larder", "the server to measure")
 	flag.StringVar(&o.engine, "engine", onSQLite+","+onPostgres,
 		"databases to measure on; PostgreSQL is started for it")
-	flag.StringVar(&o.only, "only", "", "workloads to run, such as W1,W4 (default all)")
+	flag.StringVar(&o.only, "only", "", "workloads to run, such as W1,W4,peers (default all)")
 	flag.IntVar(&o.rounds, "rounds", 3, "interleaved rounds, whose medians count")
 	flag.IntVar(&o.reads, "reads", 20000, "requests of a round of W1")
 	flag.IntVar(&o.uploads, "uploads", 2000, "uploads of a round of W4")

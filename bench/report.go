@@ -48,7 +48,7 @@ func (b *bench) report() string {
 		}
 		s.WriteString("\n")
 	}
-	return s.String()
+	return s.String() + b.peersReport()
 }
 
 func command() string { return strings.Join(append([]string{"go run ./bench"}, os.Args[1:]...), " ") }

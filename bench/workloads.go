@@ -38,6 +38,9 @@ type bench struct {
 	moves, waits []float64 // of W6, ms, by round
 	firstBytes   []float64 // of W5: first bytes, ms
 	davHeader    string    // the Authorization header line of a WebDAV key
+
+	peers       []*peer   // that were measured
+	besidePeers []outcome // of the reference
 }
 
 // measure runs the selected workloads on each engine and returns the report.
@@ -74,7 +77,7 @@ func (b *bench) runAll(ctx context.Context) (err error) {
 			return fmt.Errorf("W7 and W8: %w", err)
 		}
 	}
-	if b.wants("W1", "W2", "W3", "W4", "W5", "W6") {
+	if b.wants("W1", "W2", "W3", "W4", "W5", "W6", "PEERS") {
 		if b.site, err = b.newInstallation(ctx, "larder"); err != nil {
 			return err
 		}
@@ -145,6 +148,9 @@ func (b *bench) compareWithReference(ctx context.Context) (err error) {
 				return err
 			}
 		}
+	}
+	if b.wants("PEERS") && b.engine == b.engines()[0] {
+		return b.comparePeers(ctx, shared)
 	}
 	return nil
 }
