@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -54,11 +55,13 @@ func serve(ctx context.Context, args, environ []string, out, errs io.Writer) err
 	}
 	lines := app.NewLogWriter(errs)
 	defer lines.Close()
-	log := newLog(cfg, lines, isTerminal(errs))
-	lines.OnLost = func(n int) {
-		log.Warn("log lines were lost, since their reader does not keep up", "lines", n)
+	terminal := isTerminal(errs)
+	lines.LostLine = func(dropped int) []byte {
+		var line bytes.Buffer
+		newLog(cfg, &line, terminal).Warn("log lines were lost, since their reader does not keep up", "lines", dropped)
+		return line.Bytes()
 	}
-	a, err := app.New(ctx, cfg, depsWithLog(out, log))
+	a, err := app.New(ctx, cfg, depsWithLog(out, newLog(cfg, lines, terminal)))
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,9 @@ const (
 // logInterval. Write never waits for the output: when too much waits to be written, it drops lines
 // and counts them. It is safe for concurrent use. A crash of the process loses the last lines.
 type LogWriter struct {
-	// OnLost is called after lines were dropped, with their number, when lines can be written
-	// again. It may call Write. It is set before the first Write; nil for none.
-	OnLost func(lines int)
+	// LostLine returns the line that stands for a number of dropped lines. It is set before the
+	// first Write; nil for none. It must not call Write.
+	LostLine func(dropped int) []byte
 
 	out  io.Writer
 	wake chan struct{} // holds a value while there are lines to write
@@ -87,24 +87,19 @@ func (w *LogWriter) run() {
 	}
 }
 
-// flush writes the lines that wait, and reports those that were dropped.
+// flush writes the lines that wait, and then the line that stands for those that were dropped.
 func (w *LogWriter) flush() {
-	for {
-		w.mu.Lock()
-		lines := w.lines
-		w.lines, w.spare = w.spare[:0], nil
-		w.mu.Unlock()
-		if len(lines) > 0 {
-			_, _ = w.out.Write(lines) // there is nowhere else to report the error
-		}
-		w.mu.Lock()
-		w.spare = lines
-		lost := w.lost
-		w.lost = 0
-		w.mu.Unlock()
-		if lost == 0 || w.OnLost == nil {
-			return
-		}
-		w.OnLost(lost)
+	w.mu.Lock()
+	lines, lost := w.lines, w.lost
+	w.lines, w.spare, w.lost = w.spare[:0], nil, 0
+	w.mu.Unlock()
+	if lost > 0 && w.LostLine != nil {
+		lines = append(lines, w.LostLine(lost)...)
 	}
+	if len(lines) > 0 {
+		_, _ = w.out.Write(lines) // there is nowhere else to report the error
+	}
+	w.mu.Lock()
+	w.spare = lines
+	w.mu.Unlock()
 }

@@ -67,34 +67,39 @@ func TestLogLinesComeInBatches(t *testing.T) {
 	})
 }
 
+// blockedOutput blocks in its first Write until it is released.
+type blockedOutput struct {
+	bytes.Buffer
+	once              sync.Once
+	entered, released chan struct{}
+}
+
+func (o *blockedOutput) Write(p []byte) (int, error) {
+	o.once.Do(func() {
+		close(o.entered)
+		<-o.released
+	})
+	return o.Buffer.Write(p)
+}
+
 // While nobody reads the log, writers don't wait. A mebibyte of lines is kept, and the number of
 // the others is reported when the log is read again.
 func TestBlockedLogLosesLinesAndSaysSo(t *testing.T) {
 	t.Parallel()
-	reader, out := io.Pipe()
+	out := &blockedOutput{entered: make(chan struct{}), released: make(chan struct{})}
 	w := NewLogWriter(out)
-	w.OnLost = func(lines int) { fmt.Fprintf(w, "lost %d\n", lines) }
+	w.LostLine = func(dropped int) []byte { return fmt.Appendf(nil, "lost %d\n", dropped) }
 	line := strings.Repeat("x", 1023) + "\n"
 	io.WriteString(w, "first\n")
-	first := make([]byte, 6)
-	if _, err := io.ReadFull(reader, first); err != nil {
-		t.Fatal(err)
-	}
+	<-out.entered
 	for range 1024 + 7 {
 		io.WriteString(w, line)
 	}
-	var got bytes.Buffer
-	all := make(chan error, 1)
-	go func() { _, err := io.Copy(&got, reader); all <- err }()
+	close(out.released)
 	w.Close()
-	out.Close()
-	if err := <-all; err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Repeat(line, 1024) + "lost 7\n"
-	if got.String() != want {
-		t.Errorf("the log ends with %q after %d lines", got.String()[max(0, got.Len()-40):],
-			strings.Count(got.String(), "\n"))
+	if want := "first\n" + strings.Repeat(line, 1024) + "lost 7\n"; out.String() != want {
+		t.Errorf("the log ends with %q after %d lines", out.String()[max(0, out.Len()-40):],
+			strings.Count(out.String(), "\n"))
 	}
 }
 
