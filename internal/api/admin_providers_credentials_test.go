@@ -102,7 +102,7 @@ func TestNewCredentialsTakeEffectAtOnce(t *testing.T) {
 			}
 			admin.Put(providersPath+"/"+id, M{"secretAccessKey": bucket.SecretKey}).OK(200)
 		}
-	}, apptest.ReachLoopback)
+	}, apptest.ReachLoopback, apptest.WithoutObjectCache)
 }
 
 // Abuse case C116: sealed credentials of one provider do not open in the row of another. That

@@ -76,7 +76,7 @@ func TestMoveIntoAStoreThatGoesDown(t *testing.T) {
 		if n := target.objects(t); n != 0 {
 			t.Errorf("%d objects are left in the old store", n)
 		}
-	}, apptest.ReachLoopback)
+	}, apptest.ReachLoopback, apptest.WithoutObjectCache)
 }
 
 // During its move to a bucket, a folder is renamed, a file in it is deleted and others are added.
@@ -305,5 +305,5 @@ func TestStoreThatLostEverything(t *testing.T) {
 		delete(moved.links, "one (signed)")
 		delete(moved.links, "locked")
 		moved.checkLinks(t, l.Client(t))
-	}, apptest.ReachLoopback)
+	}, apptest.ReachLoopback, apptest.WithoutObjectCache)
 }

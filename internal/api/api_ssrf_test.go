@@ -225,7 +225,7 @@ func TestHostResolvingToPrivateAddressLater(t *testing.T) {
 		user.Delete("/api/files/" + file).OK(200)
 	}, func(cfg *config.Config) {
 		cfg.AllowPrivateEndpoints = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	})
+	}, apptest.WithoutObjectCache)
 }
 
 // A redirect by a store is a failure of the store and is not followed (abuse case C63).

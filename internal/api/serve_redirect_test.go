@@ -319,7 +319,7 @@ func TestNoRedirectToFailingStore(t *testing.T) {
 				t.Errorf("after the store is back: %d", r.Status)
 			}
 		}
-	}, apptest.ReachLoopback)
+	}, apptest.ReachLoopback, apptest.WithoutObjectCache)
 }
 
 // The service fetches only the requested range from the store, and nothing for HEAD, 304 and 416.

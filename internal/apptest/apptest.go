@@ -125,6 +125,9 @@ func start(
 	return l
 }
 
+// WithoutObjectCache makes every read ask the store.
+func WithoutObjectCache(cfg *config.Config) { cfg.ObjectCache = 0 }
+
 // TrustLoopback is a change for Each: it treats the test's client as a trusted proxy.
 func TrustLoopback(cfg *config.Config) {
 	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

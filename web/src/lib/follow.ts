@@ -29,7 +29,7 @@ export function follow(
   let known: string | undefined;
 
   async function ask(): Promise<void> {
-    const begun = performance.now();
+    const begun = Date.now();
     if (!document.hidden && !session.offline) {
       const state = await stateOf(address, ends, stop.signal);
       if (stop.signal.aborted) return;
@@ -38,7 +38,7 @@ export function follow(
         known = state.id;
       }
     }
-    timer = setTimeout(ask, Math.min(longest, Math.max(pause, share * (performance.now() - begun))));
+    timer = setTimeout(ask, Math.min(longest, Math.max(pause, share * (Date.now() - begun))));
   }
   let timer = setTimeout(ask, first);
   return () => {
