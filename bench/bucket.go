@@ -42,7 +42,7 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 	if s.address, err = freeAddress(); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.CommandContext(ctx, program, "--port", s.address, "--quiet", "posix", dir)
+	s.cmd = exec.CommandContext(ctx, program, "--port", s.address, "--quiet", "--keep-alive", "posix", dir)
 	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s.access, "ROOT_SECRET_KEY="+s.password)
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

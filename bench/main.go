@@ -72,7 +72,7 @@ func main() {
 		return
 	}
 	var o options
-	write := false
+	write, section := false, ""
 	flag.StringVar(&o.binary, "binary", "bin/larder", "the server to measure")
 	flag.StringVar(&o.engine, "engine", onSQLite+","+onPostgres,
 		"databases to measure on; PostgreSQL is started for it")
@@ -85,7 +85,8 @@ func main() {
 		"entries of the large folder of W6 and W9, and of the tree beside it; 0 leaves them out")
 	flag.StringVar(&o.profile, "profile", "",
 		"directory for CPU profiles of the server, 5 s from the start of each workload of the last round")
-	flag.BoolVar(&write, "write", false, "put the table into docs/performance.md")
+	flag.BoolVar(&write, "write", false, "put the tables into docs/performance.md")
+	flag.StringVar(&section, "section", "figures", "the part of docs/performance.md that -write replaces")
 	flag.Parse()
 	if flag.NArg() > 0 || !o.valid() {
 		flag.Usage()
@@ -97,7 +98,7 @@ func main() {
 	fatal(err)
 	fmt.Print(report)
 	if write {
-		fatal(insert("docs/performance.md", report))
+		fatal(insert("docs/performance.md", section, report))
 	}
 }
 

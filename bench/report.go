@@ -9,14 +9,9 @@ import (
 	"time"
 )
 
-const (
-	beginMarker = "<!-- figures: begin -->"
-	endMarker   = "<!-- figures: end -->"
-)
-
 // heading describes the machine and the command of the report.
 func heading(o options) string {
-	return fmt.Sprintf("Taken on %s, %d cores, %s %s/%s, by `%s`; medians over %d interleaved round(s).\n\n",
+	return fmt.Sprintf("Taken on %s, %d cores, %s %s/%s, by\n`%s`;\nmedians over %d interleaved round(s).\n\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		command(), o.rounds)
 }
@@ -124,7 +119,8 @@ func countLines(text []byte, end string) int {
 }
 
 // insert writes the report between the markers of a file.
-func insert(file, report string) error {
+func insert(file, section, report string) error {
+	beginMarker, endMarker := "<!-- "+section+": begin -->", "<!-- "+section+": end -->"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
