@@ -84,32 +84,32 @@ func (b *bench) startPeers(ctx context.Context, shared string) (peers []*peer, e
 	}
 	for _, each := range []struct {
 		program, versionFlag string
-		words                func(address string) []string
+		words                func(address string) ([]string, error)
 	}{
-		{"nginx", "-v", func(address string) []string {
+		{"nginx", "-v", func(address string) ([]string, error) {
 			config := filepath.Join(own, "nginx.conf")
-			err = os.WriteFile(config, fmt.Appendf(nil, nginxConfig, own, address, shared), 0o600)
-			return []string{"-c", config}
+			return []string{"-c", config},
+				os.WriteFile(config, fmt.Appendf(nil, nginxConfig, own, address, shared), 0o600)
 		}},
-		{"caddy", "version", func(address string) []string {
-			return []string{"file-server", "--root", shared, "--listen", address, "--access-log"}
+		{"caddy", "version", func(address string) ([]string, error) {
+			return []string{"file-server", "--root", shared, "--listen", address, "--access-log"}, nil
 		}},
-		{"rclone", "version", func(address string) []string {
-			return []string{"serve", "http", shared, "--addr", address}
+		{"rclone", "version", func(address string) ([]string, error) {
+			return []string{"serve", "http", shared, "--addr", address}, nil
 		}},
 	} {
-		address, addressErr := freeAddress()
-		if addressErr != nil {
-			return peers, addressErr
+		program, err := exec.LookPath(each.program)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "  no %s here; scripts/peers installs it\n", each.program)
+			continue
 		}
-		words := each.words(address)
+		address, err := freeAddress()
 		if err != nil {
 			return peers, err
 		}
-		program, lookErr := exec.LookPath(each.program)
-		if lookErr != nil {
-			fmt.Fprintf(os.Stderr, "  no %s here; scripts/peers installs it\n", each.program)
-			continue
+		words, err := each.words(address)
+		if err != nil {
+			return peers, err
 		}
 		p := &peer{name: each.program, version: versionOf(program, each.versionFlag),
 			request: request{method: "GET", path: "/f.jpg"}, server: &server{address: address}}
@@ -124,10 +124,14 @@ func (b *bench) startPeers(ctx context.Context, shared string) (peers []*peer, e
 		}
 	}
 	gateway, err := b.gatewayPeer(ctx, shared)
-	return append(peers, gateway), err
+	if gateway != nil {
+		peers = append(peers, gateway)
+	}
+	return peers, err
 }
 
-// gatewayPeer starts an S3 server (versitygw). Each request has a signature, which it checks.
+// gatewayPeer starts an S3 server (versitygw), which checks the signature of each request. It
+// returns the peer with an error that comes after the start.
 func (b *bench) gatewayPeer(ctx context.Context, shared string) (*peer, error) {
 	dir := filepath.Join(b.dir, "peers")
 	s, err := startBucket(ctx, dir)

@@ -162,8 +162,8 @@ func (c claims) checkOwner(sessionVersion, roleVersion int64, active bool) error
 // maxVerified is the number of tokens whose claims are kept.
 const maxVerified = 2000
 
-// newVerifiedTokens returns an empty cache for the claims of valid tokens, which spares their next
-// requests the signature and the decoding.
+// newVerifiedTokens returns an empty cache for the claims of valid tokens. The next request with
+// the same token then needs no check of the signature and no decoding.
 func newVerifiedTokens() *otter.Cache[string, claims] {
 	return otter.Must(&otter.Options[string, claims]{MaximumSize: maxVerified,
 		Executor: func(evict func()) { evict() }})

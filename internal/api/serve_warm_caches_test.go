@@ -142,7 +142,8 @@ func TestChangesCountWithWarmCaches(t *testing.T) {
 		}
 		admin := l.Admin(t)
 		stranger, _ := newWarmFile(t, l, admin, "stranger", &warmChange{})
-		// one after the other: a new rule or account invalidates what is in memory of all files
+		// The rows run one after the other, because each new rule or account makes the kept answers
+		// about all files outdated.
 		for i := range warmChanges {
 			row := &warmChanges[i]
 			t.Run(row.name, func(t *testing.T) {

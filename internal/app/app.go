@@ -134,8 +134,8 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	return open(ctx, cfg, deps, false)
 }
 
-// open is Open, for the server or for another command. Only the server has caches that need the
-// changes of the database.
+// open opens the service for the server (serving) or for another command. Only the server has
+// caches that need db.Changes.
 func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App, error) {
 	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random),
 		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// net/http writes the head of an answer and the first bytes of its body from a buffer, and the rest
-// of the body by itself. A corked connection holds back the former, so that both leave in one
-// system call.
+// net/http sends an answer in two writes: the head with the first bytes of the body, and the rest
+// of the body. A corked connection holds back the first write and sends both in one system call.
 
 // heldBytes is the size of the buffer of net/http, and so of the longest write that is held back.
 const heldBytes = 4 << 10
@@ -50,7 +49,8 @@ func (c *framedConn) writeHeld(p []byte) (int, error) {
 	return max(0, int(n)-held.length), err
 }
 
-// writeCorked runs write, which writes to the connection, and sends what was held back.
+// writeCorked calls write while the connection is corked. Afterwards it sends the bytes that the
+// connection still holds back.
 func (c *framedConn) writeCorked(write func() (int, error)) (n int, err error) {
 	c.cork.on = true
 	n, err = write()

@@ -29,8 +29,8 @@ var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return
 func (h slowClientHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := http.NewResponseController(w)
 	if r.Body != nil && r.Body != http.NoBody {
-		// clears that of the previous request, since the server asks for the body; not all writers
-		// have one
+		// The server may write "100 Continue" before the handler writes. The deadline of the
+		// previous request must not end that write. Some writers have no deadlines.
 		_ = conn.SetWriteDeadline(time.Time{})
 		_ = conn.SetReadDeadline(time.Now().Add(h.grace)) // for an unread body, which the server reads at the end
 		body := &timedBody{ReadCloser: r.Body, slowClientHandler: h, conn: conn}
@@ -118,8 +118,8 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 	}
 }
 
-// write writes p, in one system call if the head of the answer is still to be sent. A shorter p
-// leaves in one anyway.
+// write writes p. If the head of the answer has not been sent yet, both leave in one system call:
+// net/http does this for a short p, and the corked connection for a longer one.
 func (w *timedWriter) write(p []byte) (int, error) {
 	if w.corkable == nil || len(p) < heldBytes/2 {
 		return w.ResponseWriter.Write(p)

@@ -50,9 +50,9 @@ type Moment uint64
 // commits of all processes are counted in the WAL index. When that count is not the one that the
 // writer expects, any row may have changed.
 type Changes struct {
-	mu       sync.Mutex // held from a commit until it is recorded
-	index    atomic.Pointer[walIndex]
-	replaced []*walIndex                   // earlier indexes, open until the end
+	mu       sync.Mutex                    // held from a commit until it is recorded
+	index    atomic.Pointer[walIndex]      // nil while the writer has no connection
+	opened   []*walIndex                   // open until the end; the last one was used last
 	expected atomic.Uint32                 // count of commits in the index that are recorded
 	last     atomic.Uint64                 // number of the last commit
 	all      atomic.Uint64                 // number of the last commit that may have changed any row
@@ -216,27 +216,37 @@ func (c *Changes) follow(ctx context.Context, conn *sql.Conn, path string) error
 	if err != nil {
 		return err
 	}
-	index, err := openWALIndex(path)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index, err := c.openIndex(path)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if former := c.index.Swap(index); former != nil {
-		c.replaced = append(c.replaced, former)
-	}
+	c.index.Store(index)
 	commits, _ := index.commits()
 	c.recordAll(commits)
 	return nil
+}
+
+// openIndex returns the WAL index of the database. It uses the open file again unless SQLite has
+// made another one. On a full disk each write loses its connection, and would open another file.
+func (c *Changes) openIndex(path string) (*walIndex, error) {
+	if n := len(c.opened); n > 0 && c.opened[n-1].isOf(path) {
+		return c.opened[n-1], nil
+	}
+	index, err := openWALIndex(path)
+	if err != nil {
+		return nil, err
+	}
+	c.opened = append(c.opened, index)
+	return index, nil
 }
 
 // suspend makes Unchanged report false until follow is called.
 func (c *Changes) suspend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if former := c.index.Swap(nil); former != nil {
-		c.replaced = append(c.replaced, former)
-	}
+	c.index.Store(nil)
 }
 
 // close closes the files. No connection to the database may be open: closing a file would release
@@ -244,10 +254,10 @@ func (c *Changes) suspend() {
 func (c *Changes) close() error {
 	c.suspend()
 	var errs []error
-	for _, index := range c.replaced {
+	for _, index := range c.opened {
 		errs = append(errs, index.file.Close())
 	}
-	c.replaced = nil
+	c.opened = nil
 	return errors.Join(errs...)
 }
 

@@ -34,6 +34,16 @@ func trackedDB(t *testing.T) (d *db.DB, path string) {
 	return d, path
 }
 
+// openElsewhere opens a database as another process does, which tracks no changes.
+func openElsewhere(t *testing.T, path string) *db.DB {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func execute(t *testing.T, d *db.DB, query string, args ...any) {
 	t.Helper()
 	if err := d.Write(context.Background(), statement(query, args...)); err != nil {
@@ -124,10 +134,7 @@ func TestChangesOfTransactions(t *testing.T) {
 func TestChangesOfOthers(t *testing.T) {
 	t.Parallel()
 	d, path := trackedDB(t)
-	other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := openElsewhere(t, path)
 	if other.Changes() != nil {
 		t.Error("changes are tracked without TrackChanges")
 	}
@@ -187,10 +194,7 @@ func TestChangesAfterBrokenConnection(t *testing.T) {
 		wantChanged(t, "nothing", d, before, "")
 		execute(t, d, "UPDATE links SET ext = ext || 'x' WHERE id = 'a'")
 		wantChanged(t, "an own commit", d, before, "a")
-		other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := openElsewhere(t, path)
 		execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
 		wantChanged(t, "a commit elsewhere", d, before, "abcde")
 		if err := other.Close(); err != nil {
@@ -213,10 +217,7 @@ func TestChangesOfOthersWithoutConnection(t *testing.T) {
 		if err == nil {
 			t.Fatal("a write on a broken connection succeeded")
 		}
-		other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := openElsewhere(t, path)
 		for range commits {
 			execute(t, other, "UPDATE links SET created_at = created_at + 1 WHERE id = 'b'")
 		}
@@ -228,15 +229,30 @@ func TestChangesOfOthersWithoutConnection(t *testing.T) {
 	}
 }
 
+// A writer that loses its connection again and again, as on a full disk, keeps one file open.
+func TestLostConnectionsOpenNoMoreFiles(t *testing.T) {
+	t.Parallel()
+	d, _ := trackedDB(t)
+	if _, err := db.ConfigVersion(d.Read(t.Context())); err != nil { // a reader stays connected
+		t.Fatal(err)
+	}
+	for range 5 {
+		if err := d.Write(t.Context(), func(tx *db.Tx) error { tx.BreakConnection(); return nil }); err == nil {
+			t.Fatal("a write on a broken connection succeeded")
+		}
+		execute(t, d, "UPDATE links SET ext = ext || 'x' WHERE id = 'a'")
+	}
+	if n := d.Changes().OpenFiles(); n != 1 {
+		t.Errorf("%d files are open, want 1", n)
+	}
+}
+
 // While one goroutine and another process change a row, and others keep what they read of it, no
 // reader uses an answer that is older than a write that has returned.
 func TestKeptAnswersRacesWithChanges(t *testing.T) {
 	t.Parallel()
 	d, path := trackedDB(t)
-	other, err := db.Open(t.Context(), db.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := openElsewhere(t, path)
 	defer other.Close()
 	var acknowledged sync.Map // "a": the newest created_at that a write has returned from
 	acknowledged.Store("a", int64(0))

@@ -93,3 +93,6 @@ func (d *DB) ExecAlone(ctx context.Context, statement string) error {
 	_, err := d.writePool.ExecContext(ctx, statement)
 	return err
 }
+
+// OpenFiles returns the number of files that c has open.
+func (c *Changes) OpenFiles() int { return len(c.opened) }

@@ -23,6 +23,16 @@ func openWALIndex(database string) (*walIndex, error) {
 	return &walIndex{file}, nil
 }
 
+// isOf reports whether x is the present index of a database.
+func (x *walIndex) isOf(database string) bool {
+	mine, err := x.file.Stat()
+	if err != nil {
+		return false
+	}
+	present, err := os.Stat(database + "-shm")
+	return err == nil && os.SameFile(mine, present)
+}
+
 var countBuffers = sync.Pool{New: func() any { return new([4]byte) }}
 
 // commits returns the number of transactions that all processes have committed, modulo 2^32; false

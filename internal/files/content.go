@@ -50,31 +50,25 @@ type FoundEntry struct {
 
 // FindPath looks up a path.
 func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*FoundEntry, error) {
-	return t.EntryCache.find(entryKey{byPathKey, p.String()}, func() (*FoundEntry, error) {
-		f := &FoundEntry{tree: t, byPath: true}
-		var err error
-		f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-			f.node, version, err = v.find(t.DB.Read(ctx), p)
-			return version, err
-		})
-		return f, err
-	})
+	return t.findEntry(ctx, entryKey{byPathKey, p.String()},
+		func(v *ruleset, q db.Querier) (node, int64, error) { return v.find(q, p) })
 }
 
 // FindID looks up an entry by its id.
 func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
-	return t.findUpwards(ctx, entryKey{byIDKey, id}, (*ruleset).findID)
+	return t.findEntry(ctx, entryKey{byIDKey, id},
+		func(v *ruleset, q db.Querier) (node, int64, error) { return v.findID(q, id) })
 }
 
-// findUpwards looks up an entry from below, with a question of ruleset.
-func (t *Tree) findUpwards(ctx context.Context, key entryKey,
-	question func(v *ruleset, q db.Querier, id string) (n node, version int64, err error),
+// findEntry takes the answer to a question from memory, or else asks the database.
+func (t *Tree) findEntry(ctx context.Context, key entryKey,
+	ask func(v *ruleset, q db.Querier) (n node, version int64, err error),
 ) (*FoundEntry, error) {
 	return t.EntryCache.find(key, func() (*FoundEntry, error) {
-		f := &FoundEntry{tree: t}
+		f := &FoundEntry{tree: t, byPath: key.by == byPathKey}
 		var err error
 		f.rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-			f.node, version, err = question(v, t.DB.Read(ctx), key.text)
+			f.node, version, err = ask(v, t.DB.Read(ctx))
 			return version, err
 		})
 		return f, err
@@ -185,7 +179,8 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	if len(linkID) != linkLength {
 		return Content{}, noLink()
 	}
-	f, err := t.findUpwards(ctx, entryKey{byLinkKey, linkID}, (*ruleset).findByLink)
+	f, err := t.findEntry(ctx, entryKey{byLinkKey, linkID},
+		func(v *ruleset, q db.Querier) (node, int64, error) { return v.findByLink(q, linkID) })
 	if err != nil {
 		return Content{}, err
 	}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -8,9 +9,9 @@ import (
 	"larder/internal/db"
 )
 
-// EntryCache keeps files that were looked up in memory, by path, by id and by permanent link, with
-// what decides about access to them (docs/adr/0017). A kept answer is used only while none of the
-// rows has changed that it was made of. It exists for SQLite alone. All methods are safe for
+// EntryCache keeps files in memory that were looked up by path, by id or by permanent link, with
+// the data that decides about access to them (docs/adr/0017). It uses an answer only while the rows
+// that the answer depends on are unchanged. It exists for SQLite alone. All methods are safe for
 // concurrent use; those of nil keep nothing.
 type EntryCache struct {
 	changes      *db.Changes
@@ -35,7 +36,7 @@ const (
 type cachedEntry struct {
 	*FoundEntry
 	since db.Moment
-	rows  []db.TrackedRow // that it was made of
+	rows  []db.TrackedRow // that it depends on
 }
 
 const (
@@ -76,14 +77,19 @@ const (
 	minCachedCount = 1000
 	// maxCachedCounts is the number of counts that are kept.
 	maxCachedCounts = 1000
-	// maxCountedQuery is the length in bytes of the longest query whose count is kept.
+	// maxCountedQuery is the length in bytes, with its arguments, of the longest query whose count
+	// is kept.
 	maxCountedQuery = 4 << 10
 )
 
-// count returns the number that a query about the entries of a folder counts, from memory while no
-// entry of the folder has changed. The query is the key; other rows do not decide about its answer.
-func (c *EntryCache) count(folder, query string, count func() (int64, error)) (int64, error) {
-	if c == nil || len(query) > maxCountedQuery {
+// count returns the result of a query that counts entries of a folder, which count runs. It takes
+// the result from memory while no entry of the folder has changed, since the result depends on no
+// other row.
+func (c *EntryCache) count(folder, query string, args []any, count func() (int64, error)) (int64, error) {
+	if c == nil {
+		return count()
+	}
+	if query = fmt.Sprintf("%s %q", query, args); len(query) > maxCountedQuery {
 		return count()
 	}
 	members := []db.TrackedRow{db.MembersOf(folder)}
@@ -131,8 +137,8 @@ func (c *EntryCache) find(key entryKey, lookUp func() (*FoundEntry, error)) (*Fo
 	return found, err
 }
 
-// rows returns the rows that decide about the answer to a question: those of the entry and of all
-// entries above it, its content, the permanent link that was asked for, and the configuration.
+// rows returns the rows that the answer to a question depends on: those of the entry and of all
+// entries above it, its content, the permanent link in the question, and the configuration.
 func (f *FoundEntry) rows(key entryKey) []db.TrackedRow {
 	rows := make([]db.TrackedRow, 0, len(f.node.trail)+3)
 	rows = append(rows, db.ConfigRow, db.RowOf("objects", f.node.object))

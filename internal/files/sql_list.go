@@ -126,7 +126,7 @@ func (sel *selection) count(q db.Querier, cache *EntryCache) (int64, error) {
 		counted.names = folded
 	}
 	counted.where(&s)
-	return cache.count(sel.folder, fmt.Sprintf("%s %q", s.String(), s.args), func() (n int64, err error) {
+	return cache.count(sel.folder, s.String(), s.args, func() (n int64, err error) {
 		if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 			return 0, fmt.Errorf("count a folder: %w", err)
 		}

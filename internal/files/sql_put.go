@@ -26,7 +26,8 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 }
 
 // lockEntry locks an entry until the transaction ends, and reports whether it exists. On SQLite the
-// writer's transaction is lock enough, and a row that is written counts as changed (db.Changes).
+// transaction itself excludes other writers. An UPDATE would only make kept answers about the row
+// outdated (db.Changes).
 func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	if tx.Dialect().SingleWriter() {
 		existing, err := existingEntries(tx, []string{id})
