@@ -15,7 +15,6 @@ import (
 	"larder/internal/app"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
-	"larder/internal/fault"
 )
 
 // Abuse case C131: uploads that do not end in time are cut off. The stop is clean, and nothing of
@@ -51,8 +50,10 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for reserved(t, a.DB) != uploads*size {
-				<-time.After(time.Millisecond)
+			for began := time.Now(); reserved(t, a.DB) != uploads*size; <-time.After(time.Millisecond) {
+				if time.Since(began) > time.Minute {
+					t.Fatalf("%d bytes are reserved, want those of %d uploads", reserved(t, a.DB), uploads)
+				}
 			}
 			stop()
 			if err := <-done; err != nil {
@@ -78,26 +79,22 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// adminKey waits for the first start and creates a key for the administrator.
+// adminKey waits until the service is ready and creates a key for the administrator. Before that,
+// the service refuses all other requests.
 func adminKey(t *testing.T, a *app.App, uploadPath string) string {
 	t.Helper()
-	for {
-		user, err := a.Accounts.ByName(a.DB.Read(t.Context()), "admin")
-		if fault.Is(err, fault.NotFound) {
-			<-time.After(time.Millisecond)
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, secret, err := a.Keys.Create(t.Context(), user.ID,
-			apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"},
-				UploadPath: uploadPath})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return key.ID + "." + secret.Reveal()
+	waitUntilReady(t, a)
+	user, err := a.Accounts.ByName(a.DB.Read(t.Context()), "admin")
+	if err != nil {
+		t.Fatal(err)
 	}
+	key, secret, err := a.Keys.Create(t.Context(), user.ID,
+		apikey.NewKey{Name: "k", Permissions: []string{"read", "write"}, Protocols: []string{"api"},
+			UploadPath: uploadPath})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.ID + "." + secret.Reveal()
 }
 
 func reserved(t *testing.T, d *db.DB) (bytes int64) {

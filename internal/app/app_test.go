@@ -56,6 +56,17 @@ func run(t *testing.T, cfg config.Config, while func(base string)) (printed stri
 	}
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
+	waitUntilReady(t, a)
+	while(a.BaseURL)
+	stop()
+	if err := <-done; err != nil {
+		t.Fatalf("a clean stop returned %v", err)
+	}
+	return out.String()
+}
+
+func waitUntilReady(t *testing.T, a *app.App) {
+	t.Helper()
 	for status := 0; status != http.StatusOK; {
 		response, err := http.Get(a.BaseURL + "/api/public/health/ready")
 		if err != nil {
@@ -64,12 +75,6 @@ func run(t *testing.T, cfg config.Config, while func(base string)) (printed stri
 		response.Body.Close()
 		status = response.StatusCode
 	}
-	while(a.BaseURL)
-	stop()
-	if err := <-done; err != nil {
-		t.Fatalf("a clean stop returned %v", err)
-	}
-	return out.String()
 }
 
 func TestStartsAndStopsRepeatedly(t *testing.T) {
