@@ -32,11 +32,8 @@ func depsWithLog(out io.Writer, log *slog.Logger) app.Deps {
 
 // newLog returns a log that is written to lines, for a reader at a terminal or not.
 func newLog(cfg config.Config, lines io.Writer, terminal bool) *slog.Logger {
-	options := app.LogOptions(cfg.LogLevel)
-	if cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal {
-		return slog.New(slog.NewTextHandler(lines, options))
-	}
-	return slog.New(slog.NewJSONHandler(lines, options))
+	text := cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal
+	return slog.New(app.NewLogHandler(lines, cfg.LogLevel, text))
 }
 
 func isTerminal(w io.Writer) bool {

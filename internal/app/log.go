@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"unicode/utf8"
 )
@@ -9,35 +11,99 @@ import (
 // logLimit is the number of bytes of one value that the log contains.
 const logLimit = 1 << 10
 
-// LogOptions returns the options of the log handler. Clients choose paths, names and the texts of
-// errors, which can be long. A value longer than logLimit is cut at a character boundary and marked
-// as cut. The stack of a panic is not cut, since no client chooses it.
-func LogOptions(level slog.Leveler) *slog.HandlerOptions {
-	return &slog.HandlerOptions{Level: level, ReplaceAttr: truncateAttr}
+// NewLogHandler returns the handler of the log, which writes lines of JSON, or of text for a person
+// at a terminal. Clients choose paths, names and the texts of errors, which can be long. A value
+// longer than logLimit is cut at a character boundary and marked as cut. The stack of a panic is
+// not cut, since no client chooses it.
+func NewLogHandler(out io.Writer, level slog.Leveler, text bool) slog.Handler {
+	options := &slog.HandlerOptions{Level: level}
+	if text {
+		return cuttingHandler{slog.NewTextHandler(out, options)}
+	}
+	return cuttingHandler{slog.NewJSONHandler(out, options)}
 }
 
-func truncateAttr(_ []string, a slog.Attr) slog.Attr {
+// cuttingHandler cuts long values. HandlerOptions.ReplaceAttr could do the same, and would double
+// the time that a line takes.
+type cuttingHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h cuttingHandler) Handle(ctx context.Context, r slog.Record) error {
+	long := len(r.Message) > logLimit
+	r.Attrs(func(a slog.Attr) bool {
+		long = long || isLong(a)
+		return !long
+	})
+	if long {
+		cut := slog.NewRecord(r.Time, r.Level, cutText(r.Message), r.PC)
+		r.Attrs(func(a slog.Attr) bool {
+			cut.AddAttrs(cutAttr(a))
+			return true
+		})
+		r = cut
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h cuttingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	cut := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		cut[i] = cutAttr(a)
+	}
+	return cuttingHandler{h.Handler.WithAttrs(cut)}
+}
+
+// WithGroup implements slog.Handler.
+func (h cuttingHandler) WithGroup(name string) slog.Handler {
+	return cuttingHandler{h.Handler.WithGroup(name)}
+}
+
+// isLong reports whether cutAttr might change an attribute.
+func isLong(a slog.Attr) bool {
+	switch a.Value.Kind() {
+	case slog.KindString:
+		return len(a.Value.String()) > logLimit
+	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+		return true
+	default: // numbers, times
+		return false
+	}
+}
+
+func cutAttr(a slog.Attr) slog.Attr {
+	value := a.Value.Resolve()
 	text := ""
 	switch {
 	case a.Key == "stack":
-	case a.Value.Kind() == slog.KindString:
-		text = a.Value.String()
-	case a.Value.Kind() != slog.KindAny: // numbers, times
-	default:
-		switch v := a.Value.Any().(type) {
-		case error:
-			text = v.Error()
-		case slog.Level, *slog.Source:
-		default:
-			text = fmt.Sprint(v)
+	case value.Kind() == slog.KindString:
+		text = value.String()
+	case value.Kind() == slog.KindGroup:
+		members := make([]slog.Attr, len(value.Group()))
+		for i, member := range value.Group() {
+			members[i] = cutAttr(member)
+		}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(members...)}
+	case value.Kind() == slog.KindAny:
+		if err, ok := value.Any().(error); ok {
+			text = err.Error()
+		} else {
+			text = fmt.Sprint(value.Any())
 		}
 	}
 	if len(text) <= logLimit {
 		return a
 	}
+	return slog.String(a.Key, cutText(text))
+}
+
+func cutText(text string) string {
+	if len(text) <= logLimit {
+		return text
+	}
 	end := logLimit
 	for end > logLimit-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return slog.String(a.Key, fmt.Sprintf("%s… (cut, %d bytes)", text[:end], len(text)))
+	return fmt.Sprintf("%s… (cut, %d bytes)", text[:end], len(text))
 }

@@ -16,7 +16,7 @@ import (
 func TestLongValuesAreCutInTheLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log := slog.New(slog.NewJSONHandler(&out, app.LogOptions(slog.LevelInfo)))
+	log := slog.New(app.NewLogHandler(&out, slog.LevelInfo, false))
 	long := strings.Repeat("猫", 20_000)
 	whole := strings.Repeat("a", 1<<10)
 	log.Info(long, "text", long, "error", errors.New(long), "panic", any([]string{long}), "bytes", 7, "whole", whole,

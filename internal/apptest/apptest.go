@@ -136,7 +136,7 @@ func TrustLoopback(cfg *config.Config) {
 func (l *Larder) startReplica(t testing.TB) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	log := slog.New(slog.NewJSONHandler(l.Log, app.LogOptions(slog.LevelInfo)))
+	log := slog.New(app.NewLogHandler(l.Log, slog.LevelInfo, false))
 	a, err := app.New(ctx, l.cfg, app.Deps{
 		Now: l.Clock.Now, Random: rand.Reader, Log: log, Out: io.Discard, Resolver: l.Resolver, MailRoots: MailRoots(),
 		HashMemory:   l.hashMemory,
