@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,6 +121,7 @@ type API struct {
 	zipLimit    *concurrency.Limit
 	searchLimit *concurrency.Limit // of visitors
 	avatarLimit *concurrency.Limit
+	linkCaching []string // Cache-Control of public content
 }
 
 // New builds the handler; it fails when the route table is inconsistent.
@@ -128,6 +130,7 @@ func New(cfg Config) (*API, error) {
 		Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://"),
 		zipLimit: concurrency.NewLimit(maxZips), searchLimit: concurrency.NewLimit(maxSearches),
 		avatarLimit: concurrency.NewLimit(maxAvatarUploads),
+		linkCaching: []string{"public, max-age=" + strconv.Itoa(int(cfg.LinkMaxAge.Seconds()))},
 	}
 	a.routes = a.routeTable()
 	var err error

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -68,28 +67,27 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	media, inline, policy := safeType(content.mimeType)
 	inline = inline && !opts.attachment
 	terms := c.redirectTerms(media, inline, content.name)
-	h.Set("Content-Type", media)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Content-Disposition", terms.Disposition)
-	h.Set("ETag", content.etag)
+	values := []string{media, policy, terms.Disposition, content.etag}
+	h["Content-Type"], h["Content-Security-Policy"] = values[0:1:1], values[1:2:2]
+	h["Content-Disposition"], h["Etag"] = values[2:3:3], values[3:4:4]
+	h["X-Content-Type-Options"] = nosniff
 	// The sandbox policy applies to scripts and styles. The same URL is refused to a page of this
 	// site that would run it, so a cached copy must not serve such a request.
 	if policy == sandboxPolicy {
-		h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Site")
+		h["Vary"] = varyByDestination
 	}
 	switch {
 	case opts.immutable:
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h["Cache-Control"] = cacheForEver
 	case opts.revalidate:
-		h.Set("Cache-Control", "private, no-cache")
+		h["Cache-Control"] = cacheRevalidated
 	case opts.public:
-		h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(c.a.LinkMaxAge.Seconds())))
+		h["Cache-Control"] = c.a.linkCaching
 	default:
-		h.Set("Cache-Control", "private, no-store")
+		h["Cache-Control"] = cacheNowhere
 	}
 	if opts.public {
-		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		h["Cross-Origin-Resource-Policy"] = crossOrigin
 		allowAllOrigins(h)
 	}
 	if asked := c.r.Header.Get("Range"); strings.Count(asked, ",") >= maxRanges {
@@ -185,4 +183,4 @@ func disposition(inline bool, name string) string {
 	return plain + "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-func allowAllOrigins(h http.Header) { h.Set("Access-Control-Allow-Origin", "*") }
+func allowAllOrigins(h http.Header) { h["Access-Control-Allow-Origin"] = anyOrigin }
