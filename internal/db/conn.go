@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -69,4 +70,37 @@ func (c *pgConn) repeatable(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", driver.ErrBadConn, err)
+}
+
+// pgQuery is a query for one row outside a transaction, on PostgreSQL.
+type pgQuery struct {
+	pool *sql.DB
+	ctx  context.Context
+	text string
+	args []any
+}
+
+// scan runs the query and copies the columns of the row. It uses pgx directly: database/sql would
+// convert each value again, and start a goroutine to watch the context beside that of pgx. Like
+// database/sql it repeats the query when the connection was closed. Each such connection leaves the
+// pool, so the last try is on a new one.
+func (q *pgQuery) scan(dest ...any) error {
+	for try := 0; ; try++ {
+		err := q.scanOnce(dest)
+		if try == readConns || !errors.Is(err, driver.ErrBadConn) {
+			return err
+		}
+	}
+}
+
+func (q *pgQuery) scanOnce(dest []any) error {
+	conn, err := q.pool.Conn(q.ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // returns it to the pool
+	return conn.Raw(func(opened any) error {
+		c := opened.(*pgConn)
+		return c.repeatable(q.ctx, c.Conn.Conn().QueryRow(q.ctx, q.text, q.args...).Scan(dest...))
+	})
 }

@@ -16,14 +16,18 @@ type Querier interface {
 
 // Row is the result of QueryRow.
 type Row struct {
-	row *sql.Row
-	err error // set instead of row
+	row   *sql.Row
+	query *pgQuery // set instead of row; runs in Scan
+	err   error    // set instead of row
 }
 
 // Scan copies the columns, or returns ErrNoRows.
 func (r Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
+	}
+	if r.query != nil {
+		return translate(r.query.scan(dest...))
 	}
 	return translate(r.row.Scan(dest...))
 }
@@ -175,6 +179,9 @@ func (r reader) QueryRow(query string, args ...any) Row {
 			return Row{err: err}
 		}
 		return Row{row: stmt.QueryRowContext(context.WithoutCancel(r.ctx), args...)}
+	}
+	if r.db.dialect == postgres {
+		return Row{query: &pgQuery{r.db.readPool, r.ctx, query, args}}
 	}
 	return Row{row: r.db.readPool.QueryRowContext(r.ctx, query, args...)}
 }
