@@ -67,9 +67,11 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	media, inline, policy := safeType(content.mimeType)
 	inline = inline && !opts.attachment
 	terms := c.redirectTerms(media, inline, content.name)
-	values := []string{media, policy, terms.Disposition, content.etag}
-	h["Content-Type"], h["Content-Security-Policy"] = values[0:1:1], values[1:2:2]
-	h["Content-Disposition"], h["Etag"] = values[2:3:3], values[3:4:4]
+	values := []string{media, policy, terms.Disposition, content.etag} // one allocation for all
+	h["Content-Type"] = values[0:1:1]
+	h["Content-Security-Policy"] = values[1:2:2]
+	h["Content-Disposition"] = values[2:3:3]
+	h["Etag"] = values[3:4:4]
 	h["X-Content-Type-Options"] = nosniff
 	// The sandbox policy applies to scripts and styles. The same URL is refused to a page of this
 	// site that would run it, so a cached copy must not serve such a request.

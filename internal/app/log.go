@@ -91,10 +91,10 @@ func cutAttr(a slog.Attr) slog.Attr {
 			text = fmt.Sprint(value.Any())
 		}
 	}
-	if len(text) <= logLimit {
-		return a
+	if cut := cutText(text); cut != text {
+		return slog.String(a.Key, cut)
 	}
-	return slog.String(a.Key, cutText(text))
+	return a
 }
 
 func cutText(text string) string {
