@@ -57,6 +57,7 @@ type Changes struct {
 	last     atomic.Uint64                 // number of the last commit
 	all      atomic.Uint64                 // number of the last commit that may have changed any row
 	rows     [changeCounters]atomic.Uint64 // number of the last commit that changed a row
+	config   atomic.Pointer[knownConfig]   // nil before it was read
 
 	// The following fields belong to the writer.
 	pages       sqlitedriver.DBStatus // counts the pages that its connection writes

@@ -148,13 +148,6 @@ func (t *Tx) committed() {
 	}
 }
 
-// ConfigVersion returns the version that BumpConfig raises.
-func ConfigVersion(q Querier) (int64, error) {
-	var version int64
-	err := q.QueryRow("SELECT value FROM versions WHERE name = 'config'").Scan(&version)
-	return version, err
-}
-
 // reader runs single statements on the pool for reads.
 type reader struct {
 	ctx context.Context

@@ -58,6 +58,11 @@ var cacheGuards = []mutation{
 	{"cache-index-offset", "the commits are counted where SQLite counts them", dbP + "/wal_index.go",
 		`commitCountOffset = 8`, `commitCountOffset = 12`, dbP, changesAlien},
 	// found files
+	{"cache-version", "the config version in memory is used only while nobody has raised it", dbP + "/config_version.go",
+		`known != nil && c.Unchanged(known.since, configRows)`, `known != nil`, dbP, "^TestConfigVersionIsKept$"},
+	{"cache-version-since", "a change during the query of the config version counts", dbP + "/config_version.go",
+		`&knownConfig{version, since}`, `&knownConfig{version, since + (c.Now() - since)}`, dbP,
+		"^TestConfigVersionAgainstChanges$"},
 	{"cache-checked", "a kept answer is used only while nothing has changed", foundFile,
 		`found && c.changes.Unchanged(e.since, e.rows) {`, `found {`, files, "^TestEntryCacheKeepsOtherFiles$"},
 	{"cache-since", "a change during the look-up counts", foundFile,

@@ -1,0 +1,34 @@
+package db
+
+// ConfigVersion returns the version that BumpConfig raises. Outside a transaction it takes it from
+// memory where db.Changes can tell that nobody has raised it.
+func ConfigVersion(q Querier) (int64, error) {
+	r, ok := q.(reader)
+	if !ok || r.db.changes == nil {
+		return readConfigVersion(q)
+	}
+	c := r.db.changes
+	if known := c.config.Load(); known != nil && c.Unchanged(known.since, configRows) {
+		return known.version, nil
+	}
+	since := c.Now() // before the query, whose answer may be older than a commit after it
+	version, err := readConfigVersion(q)
+	if err == nil {
+		c.config.Store(&knownConfig{version, since})
+	}
+	return version, err
+}
+
+var configRows = []TrackedRow{ConfigRow}
+
+// knownConfig is the config version that was read at a moment.
+type knownConfig struct {
+	version int64
+	since   Moment
+}
+
+func readConfigVersion(q Querier) (int64, error) {
+	var version int64
+	err := q.QueryRow("SELECT value FROM versions WHERE name = 'config'").Scan(&version)
+	return version, err
+}
