@@ -40,15 +40,19 @@ type ui struct {
 	index  string // "" when the binary was built without the web UI
 	share  string
 	assets map[string]asset
+	files  fs.FS // read for each answer: browsers ask for a file once, and it is in the binary
 
 	httpOrigins db.VersionedValue[[]string] // see httpOrigins
 }
 
-// asset is one file of the web UI in memory, in the available encodings.
+// asset is one file of the web UI.
 type asset struct {
-	media            string
-	identity, br, gz []byte // nil for an encoding that gains nothing
+	media     string
+	encodings []string // of its compressed forms, the preferred one first; empty if they gain nothing
 }
+
+// encodingSuffixes are the endings of the names of compressed forms.
+var encodingSuffixes = map[string]string{"br": ".br", "gzip": ".gz"}
 
 // newUI reads the web UI from dist, see web.Dist. Without an index.html the result is an empty ui.
 func newUI(dist fs.FS) (*ui, error) {
@@ -70,23 +74,21 @@ func newUI(dist fs.FS) (*ui, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the web UI: %w", err)
 	}
-	u := &ui{index: string(index), share: string(share), assets: map[string]asset{}}
+	u := &ui{index: string(index), share: string(share), assets: map[string]asset{}, files: dist}
+	names := map[string]bool{}
 	for _, file := range files {
-		content, err := fs.ReadFile(dist, "assets/"+file.Name())
-		if err != nil {
-			return nil, fmt.Errorf("read the web UI: %w", err)
+		names[file.Name()] = true
+	}
+	for name := range names {
+		if extension := path.Ext(name); extension != encodingSuffixes["br"] && extension != encodingSuffixes["gzip"] {
+			a := asset{media: assetType(extension)}
+			for _, encoding := range []string{"br", "gzip"} {
+				if names[name+encodingSuffixes[encoding]] {
+					a.encodings = append(a.encodings, encoding)
+				}
+			}
+			u.assets[name] = a
 		}
-		name, encoding := strings.TrimSuffix(strings.TrimSuffix(file.Name(), ".br"), ".gz"), path.Ext(file.Name())
-		a := u.assets[name]
-		switch encoding {
-		case ".br":
-			a.br = content
-		case ".gz":
-			a.gz = content
-		default:
-			a.identity, a.media = content, assetType(encoding)
-		}
-		u.assets[name] = a
 	}
 	return u, nil
 }
@@ -112,24 +114,18 @@ func (c *call) asset() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
 	}
-	a, found := c.a.ui.assets[strings.TrimPrefix(c.r.URL.EscapedPath(), assetsPath)]
+	name := strings.TrimPrefix(c.r.URL.EscapedPath(), assetsPath)
+	a, found := c.a.ui.assets[name]
 	if !found {
 		return fault.New(fault.NotFound, "There is no such file.")
 	}
-	h, body := c.w.Header(), a.identity
-	var offered []string
-	if a.br != nil {
-		offered = append(offered, "br")
+	encoding := acceptedEncoding(c.r, a.encodings...)
+	body, err := fs.ReadFile(c.a.ui.files, "assets/"+name+encodingSuffixes[encoding])
+	if err != nil {
+		return fmt.Errorf("read the web UI: %w", err)
 	}
-	if a.gz != nil {
-		offered = append(offered, "gzip")
-	}
-	switch encoding := acceptedEncoding(c.r, offered...); encoding {
-	case "br":
-		body = a.br
-		h.Set("Content-Encoding", encoding)
-	case "gzip":
-		body = a.gz
+	h := c.w.Header()
+	if encoding != "" {
 		h.Set("Content-Encoding", encoding)
 	}
 	h.Set("Content-Type", a.media)
