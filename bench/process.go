@@ -214,7 +214,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(total) * tick, nil
 }
 
-// memory returns VmRSS or VmHWM in bytes.
+// memory returns a field of /proc/PID/status in bytes, such as VmRSS.
 func (s *server) memory(field string) (int64, error) {
 	text, err := os.ReadFile(s.proc("status"))
 	if err != nil {

@@ -100,7 +100,7 @@ func (b *bench) runAll(ctx context.Context) (err error) {
 		}
 	}
 	if b.wants("W7") {
-		if err := b.memoryWhenFull(ctx); err != nil {
+		if err := b.memoryAfterUploads(ctx); err != nil {
 			return fmt.Errorf("W7: %w", err)
 		}
 	}
