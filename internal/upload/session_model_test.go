@@ -23,7 +23,7 @@ import (
 )
 
 // machineSteps is the number of operations on each engine.
-var machineSteps = flag.Int("machine.steps", 10_000, "operations of TestQuotaNeverDrifts on each engine")
+var machineSteps = flag.Int("machine.steps", 2500, "operations of TestQuotaNeverDrifts on each engine")
 
 // machine runs random operations of two users on the service, beside a model that consists of maps.
 // The store fails in one operation of twenty; nothing may have changed then.
