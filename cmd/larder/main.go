@@ -35,6 +35,8 @@ const usage = `Larder: image hosting and file storage.
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder restore DIR [--snapshot TIME] [--incomplete]
                                                   restore a backup into an empty installation
+  larder migrate-database --to postgres://…|sqlite
+                                                  copy the database to the other engine, while no server runs
   larder openapi                                  print the description of the interface (OpenAPI 3.1)
   larder version
 
@@ -108,6 +110,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return runFsck(ctx, args[1:], environ, out, errs)
 	case args[0] == "backup":
 		return takeBackup(ctx, args[1:], environ, out, errs)
+	case args[0] == "migrate-database":
+		return migrateDatabase(ctx, args[1:], environ, out, errs)
 	case args[0] == "restore":
 		return restore(ctx, args[1:], environ, out, errs)
 	}

@@ -131,7 +131,14 @@ type App struct {
 // Open builds everything that uses the database, without listening: the parts that commands other
 // than `serve` need. It does not change the schema.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
-	return open(ctx, cfg, deps, false)
+	a, err := open(ctx, cfg, deps, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkNotMoved(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
 }
 
 // open opens the service for the server (serving) or for another command. Only the server has
@@ -321,6 +328,9 @@ func (a *App) start(ctx context.Context) (err error) {
 		}
 	}
 	if err := a.join(ctx); err != nil {
+		return err
+	}
+	if err := a.checkNotMoved(ctx); err != nil { // after join, see checkAlone
 		return err
 	}
 	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {

@@ -231,11 +231,11 @@ func writeFile(dir, name string, content []byte) error {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return renameDurably(path+newSuffix, path)
+	return RenameDurably(path+newSuffix, path)
 }
 
-// renameDurably renames a file whose content is durable, and syncs the directory.
-func renameDurably(from, to string) error {
+// RenameDurably renames a file whose content is durable, and syncs the directory.
+func RenameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}

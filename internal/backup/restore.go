@@ -187,7 +187,7 @@ func (r *restore) restoreAll(ctx context.Context) error {
 		return err
 	}
 	if r.DatabaseURL == "" {
-		err = renameDurably(r.loadingPath(), r.DatabaseFile)
+		err = RenameDurably(r.loadingPath(), r.DatabaseFile)
 	} else {
 		err = r.exportToPostgres(ctx)
 	}
@@ -276,7 +276,7 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 	crash.Point("restore.objects")
 	if _, there := r.manifest.Files[auditName]; there {
 		path := filepath.Join(r.DataDir, auditName)
-		if err := errors.Join(r.copyFile(auditName, path+newSuffix), renameDurably(path+newSuffix, path)); err != nil {
+		if err := errors.Join(r.copyFile(auditName, path+newSuffix), RenameDurably(path+newSuffix, path)); err != nil {
 			return fmt.Errorf("restore the access log: %w", err)
 		}
 	}

@@ -238,3 +238,13 @@ func (d *DB) RequireSchema(tx *Tx, version int) error {
 	return fmt.Errorf("%w: %s (Larder %s) knows no schema version %d", ErrOlderReplica, older.ID, older.Version,
 		version)
 }
+
+// ClearReplicas deletes the rows of all replicas, when none can be running.
+func (d *DB) ClearReplicas(ctx context.Context) error {
+	return d.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.Exec("DELETE FROM replicas"); err != nil {
+			return fmt.Errorf("remove replicas that are gone: %w", err)
+		}
+		return nil
+	})
+}

@@ -79,7 +79,7 @@ func (d *DB) exportTo(ctx context.Context, path string, without []string) (err e
 	if err := createPrivateFile(path); err != nil {
 		return err
 	}
-	to, err := openSQLite(ctx, Config{Path: path, Log: d.log})
+	to, err := openSQLite(ctx, Config{Path: path, Log: d.log, Schema: d.schema})
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ func (d *DB) IsEmpty(ctx context.Context) (bool, error) {
 	return len(names) == 0, nil
 }
 
-// ImportFrom creates the schema of this binary in an empty PostgreSQL database and imports the rows
-// of from, in one transaction. from is a SQLite database of the same schema that is not changed
-// meanwhile. Error: ErrNotEmpty.
+// ImportFrom creates the schema in a PostgreSQL database that has none of its tables and imports
+// the rows of from, in one transaction. from is a SQLite database of the same schema that is not
+// changed meanwhile. Error: ErrNotEmpty.
 func (d *DB) ImportFrom(ctx context.Context, from *DB) error {
 	if d.dialect != postgres || from.dialect != sqlite {
 		return errors.New("only a PostgreSQL database is filled, from SQLite")
@@ -64,7 +64,11 @@ func (d *DB) importFrom(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) e
 	if err != nil {
 		return err
 	}
-	if len(names) > 0 {
+	own, err := tables(from.dialect, from.Read(ctx))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(own, func(name string) bool { return slices.Contains(names, name) }) {
 		return ErrNotEmpty
 	}
 	if err := migrate(tx, migrationTo{}); err != nil {
@@ -93,11 +97,31 @@ func (d *DB) importFrom(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) e
 			}
 			return values, nil
 		}
-		return conn.Raw(func(driver any) error {
+		err = conn.Raw(func(driver any) error {
 			_, err := driver.(*pgConn).Conn.Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(next))
 			return err
 		})
+		if err != nil {
+			return err
+		}
+		return continueNumbers(tx, table)
 	})
+}
+
+// continueNumbers lets the numbers that PostgreSQL gives to new rows of a table follow those of the
+// imported rows.
+func continueNumbers(tx *Tx, table string) error {
+	var column string
+	err := tx.QueryRow(`SELECT attname FROM pg_attribute
+		WHERE attrelid = to_regclass(quote_ident($1)) AND attidentity <> '' AND NOT attisdropped`, table).Scan(&column)
+	if errors.Is(err, ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		_, err = tx.Exec("SELECT setval(pg_get_serial_sequence(quote_ident($1), $2), (SELECT COALESCE(MAX("+
+			quoteName(column)+"), 0) + 1 FROM "+quoteName(table)+"), false)", table, column)
+	}
+	return err
 }
 
 // booleanColumns returns the indexes of the BOOLEAN columns of a PostgreSQL table, for which SQLite
@@ -117,9 +141,10 @@ func booleanColumns(q Querier, table string) (columns []int, err error) {
 	return columns, err
 }
 
-// copyTables empties every table of to, and calls put with the columns and the rows of from. Both
-// have the same tables with the same columns. It lists the tables of the database itself, so that
-// none can be forgotten. It copies no rows of the tables in without.
+// copyTables empties the tables of to, and calls put with the columns and the rows of from. Both
+// have the same tables with the same columns, and one of them is on SQLite. It takes the list of
+// tables from SQLite's catalogue, so that none can be forgotten: a PostgreSQL database can have
+// others beside them. It copies no rows of the tables in without.
 func copyTables(from Querier, to *Tx, without []string,
 	put func(table string, columns []string, rows *sql.Rows) error) error {
 	source, target := postgres, to.db.dialect
@@ -134,9 +159,13 @@ func copyTables(from Querier, to *Tx, without []string,
 	if err != nil {
 		return err
 	}
-	for _, table := range there {
-		if !slices.Contains(here, table) {
-			return fmt.Errorf("there is no table %s to copy from", table)
+	names, others := there, here
+	if target == postgres {
+		names, others = here, there
+	}
+	for _, table := range names {
+		if !slices.Contains(others, table) {
+			return fmt.Errorf("the table %s is missing on PostgreSQL", table)
 		}
 		columns, err := columnsOf(to, table)
 		if err != nil {

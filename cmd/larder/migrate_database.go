@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"larder/internal/app"
+	"larder/internal/config"
+	"larder/internal/db"
+)
+
+// migrateDatabase copies the database of the settings to the other engine and prints a line for
+// each table.
+func migrateDatabase(ctx context.Context, args, environ []string, out, errs io.Writer) error {
+	own := flag.NewFlagSet("migrate-database", flag.ContinueOnError)
+	to := own.String("to", "", "the address of an empty PostgreSQL database, or sqlite")
+	reopen := own.Bool("reopen", false, "use the database of the settings again, although it was copied")
+	cfg, words, err := config.LoadCommand(args, environ, own)
+	if err != nil {
+		return err
+	}
+	if len(words) != 0 || (*to == "") != *reopen || *to != "" && *to != app.ToSQLite && !app.IsPostgresAddress(*to) {
+		return fmt.Errorf("larder: migrate-database needs --to postgres://…, --to sqlite or --reopen: %w", errUsage)
+	}
+	if *reopen {
+		if err := app.ReopenDatabase(ctx, cfg, deps(cfg, out, errs)); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "The database can be used again. Everything that changed in its copy is not in it.")
+		return nil
+	}
+	done, err := app.MigrateDatabase(ctx, cfg, deps(cfg, out, errs), *to)
+	if errors.Is(err, db.ErrDifferent) {
+		return fmt.Errorf("%w: something wrote to the database meanwhile; run the command again", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%-24s %12s  %s\n", "table", "rows", "sum of the SHA-256 of all rows, the same in both")
+	for _, sums := range [][]db.TableSum{done.Metadata, done.AccessLog} {
+		for _, sum := range sums {
+			fmt.Fprintf(out, "%-24s %12d  %s\n", sum.Table, sum.Rows, sum.Sum)
+		}
+	}
+	if *to == app.ToSQLite {
+		fmt.Fprintln(out, "The copy is complete. Start `larder serve` without LARDER_DATABASE_URL.")
+	} else {
+		fmt.Fprintln(out, "The copy is complete. Start `larder serve` with its address in LARDER_DATABASE_URL.")
+	}
+	if done.Key != "" {
+		fmt.Fprintf(out, "Every server on it needs the secret key of this one; keep it secret:\n"+
+			"LARDER_SECRET_KEY=%s\n", done.Key)
+	}
+	return nil
+}

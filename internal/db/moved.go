@@ -1,0 +1,62 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// A database that is copied into one of the other engine is marked first, so that the mark is in
+// the copy as well. A service starts on none that is marked. The mark of a complete copy is
+// removed, and that of the original stays: nobody can go on with the wrong one by mistake.
+
+// MovedAt returns the mark of SetMoved, 0 for none.
+func (d *DB) MovedAt(ctx context.Context) (at int64, err error) {
+	q := d.Read(ctx)
+	names, err := tables(d.dialect, q)
+	if err == nil && slices.Contains(names, "versions") {
+		err = q.QueryRow("SELECT COALESCE(MAX(value), 0) FROM versions WHERE name = 'moved'").Scan(&at)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look whether the database was moved: %w", err)
+	}
+	return at, nil
+}
+
+// SetMoved marks the database as moved at a time (ms); 0 removes the mark.
+func (d *DB) SetMoved(ctx context.Context, at int64) error {
+	return d.Write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec("DELETE FROM versions WHERE name = 'moved'")
+		if err == nil && at != 0 {
+			_, err = tx.Exec("INSERT INTO versions (name, value) VALUES ('moved', $1)", at)
+		}
+		if err != nil {
+			return fmt.Errorf("mark the database as moved: %w", err)
+		}
+		return nil
+	})
+}
+
+// DropTables drops all tables of a PostgreSQL database that bears a mark of SetMoved: an incomplete
+// copy.
+func (d *DB) DropTables(ctx context.Context, mark int64) error {
+	found, err := d.MovedAt(ctx)
+	if err != nil {
+		return err
+	}
+	if d.dialect != postgres || mark == 0 || found != mark {
+		return fmt.Errorf("drop the tables of an incomplete copy: %w", ErrNotEmpty)
+	}
+	return d.Write(ctx, func(tx *Tx) error {
+		names, err := tables(d.dialect, tx)
+		for _, name := range names {
+			if err == nil {
+				_, err = tx.Exec("DROP TABLE " + quoteName(name) + " CASCADE")
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("drop the tables of an incomplete copy: %w", err)
+		}
+		return nil
+	})
+}
