@@ -166,3 +166,30 @@ test("dropping the same folder again does not upload anything twice", async () =
   expect(done).toBe(30);
   expect(browser.server.files.size).toBe(30);
 });
+
+test("what was cancelled stays so, although the page is closed before its items are removed", async () => {
+  const page = await browser.open();
+  const names = Array.from({ length: 30 }, (_, i) => file(`trip/${i}.jpg`, 80 * MiB));
+  await page.engine.add(names, "/photos");
+  await page.engine.add([file("other.mov", 80 * MiB)], "/films");
+  await browser.until(() => browser.server.sessions.length > 0);
+  const { Store } = await import("../src/lib/upload/store");
+  vi.spyOn(Store.prototype, "remove").mockResolvedValue(undefined); // its transaction is undone
+  page.engine.cancelAll((item) => item.batch.path === "/photos");
+  browser.close(page);
+
+  const next = await browser.open();
+  await browser.pass(1000);
+  expect(next.states).toEqual({ "other.mov": "needs-file" });
+  browser.close(next);
+  expect((await browser.open()).states).toEqual({ "other.mov": "needs-file" });
+});
+
+test("a batch of which one file was cancelled goes on with the others", async () => {
+  const page = await browser.open();
+  await page.engine.add([file("trip/a.jpg", 80 * MiB), file("trip/b.jpg", 80 * MiB)], "/photos");
+  await browser.until(() => browser.server.sessions.length > 0);
+  page.engine.cancelAll((item) => item.name === "a.jpg");
+  browser.close(page);
+  expect((await browser.open()).states).toEqual({ "trip/b.jpg": "needs-file" });
+});

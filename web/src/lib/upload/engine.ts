@@ -284,8 +284,13 @@ export class Engine {
       this.halt(item, item.state);
       if (begun) void abandon(item);
     }
-    for (const batch of new Set(items.map((item) => item.batch)))
-      batch.items = batch.items.filter((item) => !gone.has(item));
+    const batches = [...new Set(items.map((item) => item.batch))];
+    for (const batch of batches) batch.items = batch.items.filter((item) => !gone.has(item));
+    const ended = batches.filter((batch) => !batch.items.some(unfinished));
+    this.store.noteCancelled(
+      ended.map((batch) => batch.id),
+      this.tabs.id,
+    );
     this.batches = this.batches.filter((batch) => batch.items.length > 0);
     this.waiting = this.waiting.filter((item) => !gone.has(item));
     this.unstored = this.unstored.filter((item) => !gone.has(item));

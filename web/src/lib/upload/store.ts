@@ -26,6 +26,11 @@ export interface StoredItem {
 
 const name = "larder-uploads";
 const table = "items";
+/**
+ * The key in localStorage of the batches that were cancelled, each with its tab. A transaction that
+ * removes thousands of items is undone when the page is closed before it ends; this note stays.
+ */
+const cancelled = "larder.uploads.cancelled";
 
 export class Store {
   private opened: Promise<IDBDatabase | undefined> | undefined;
@@ -73,6 +78,11 @@ export class Store {
     });
   }
 
+  /** Notes that no item of these batches is wanted any more, also if remove comes too late. */
+  noteCancelled(batches: string[], tab: string): void {
+    keepCancelled({ ...readCancelled(), ...Object.fromEntries(batches.map((id) => [id, tab])) });
+  }
+
   /**
    * Claims for this tab all of the user's items whose tab is closed, and resolves to them. The
    * claim is one transaction, and transactions of all tabs run one after the other, so two tabs
@@ -80,17 +90,40 @@ export class Store {
    */
   async claim(user: string, tab: string, isAlive: (tab: string) => boolean): Promise<StoredItem[]> {
     const mine: StoredItem[] = [];
+    const unwanted = readCancelled();
     await this.write((items) => {
       const request = items.getAll() as IDBRequest<StoredItem[]>;
       request.onsuccess = () => {
         for (const one of request.result) {
           if (one.user !== user || one.tab === tab || isAlive(one.tab)) continue;
+          if (unwanted[one.batch.id] !== undefined) {
+            items.delete(one.id);
+            continue;
+          }
           one.tab = tab;
           items.put(one);
           mine.push(one);
         }
       };
     });
+    keepCancelled(Object.fromEntries(Object.entries(readCancelled()).filter(([, of]) => of === tab || isAlive(of))));
     return mine.sort((a, b) => a.batch.at - b.batch.at || a.order - b.order);
+  }
+}
+
+function readCancelled(): Record<string, string> {
+  try {
+    return JSON.parse(localStorage.getItem(cancelled) ?? "{}") as Record<string, string>;
+  } catch {
+    return {};
+  }
+}
+
+function keepCancelled(batches: Record<string, string>): void {
+  try {
+    if (Object.keys(batches).length > 0) localStorage.setItem(cancelled, JSON.stringify(batches));
+    else localStorage.removeItem(cancelled);
+  } catch {
+    // without storage nothing outlives the page
   }
 }
