@@ -62,6 +62,10 @@ func TestMigrateDatabase(t *testing.T) {
 	s.wantRefused(t, "in use by another Larder", migrate...)
 	p.stop(t)
 
+	// a destination that cannot be used changes nothing
+	s.wantRefused(t, "connect", "migrate-database", "--to", "postgres:///nothing?host=/nothing/listens/here")
+	s.start(t).stop(t)
+
 	said := s.mustRun(t, migrate...)
 	if !regexp.MustCompile(`(?m)^permanent_links +12 +[0-9a-f]{64}$|^links +12 +[0-9a-f]{64}$`).MatchString(said) ||
 		!regexp.MustCompile(`(?m)^access_log +[1-9][0-9]* `).MatchString(said) {

@@ -36,8 +36,9 @@ const unfinishedSuffix = ".migrating"
 
 // MigrateDatabase copies the database that cfg names to the other engine: from SQLite to the
 // address of an empty PostgreSQL database, or from PostgreSQL to ToSQLite. No server may run. It
-// compares all rows of both before the copy can be used. From its begin the original is marked, so
-// that no server starts on it (ErrMoved). After an interruption the same call begins anew.
+// compares all rows of both before the copy can be used. From the first copied row on, the original
+// is marked, so that no server starts on it (ErrMoved). After an interruption the same call begins
+// anew.
 func MigrateDatabase(ctx context.Context, cfg config.Config, deps Deps, to string) (m MigratedDatabase, err error) {
 	if cfg.Postgres() != (to == ToSQLite) {
 		return m, errors.New("the database is copied from SQLite to PostgreSQL or from PostgreSQL to sqlite; " +
@@ -72,8 +73,8 @@ func MigrateDatabase(ctx context.Context, cfg config.Config, deps Deps, to strin
 	return m, err
 }
 
-// prepareOriginal brings the schema of the original up to date, as a start does, and marks it as
-// moved. It fails while a server runs.
+// prepareOriginal brings the schema of the original up to date, as a start does. It fails while a
+// server runs.
 func (a *App) prepareOriginal(ctx context.Context) error {
 	if err := a.DB.Migrate(ctx); err != nil {
 		return err
@@ -88,6 +89,11 @@ func (a *App) prepareOriginal(ctx context.Context) error {
 	if err := a.openAudit(ctx); err != nil {
 		return err
 	}
+	return a.checkAlone(ctx)
+}
+
+// markOriginal marks the original as moved, when the destination is known to be usable.
+func (a *App) markOriginal(ctx context.Context) error {
 	mark, err := a.DB.MovedAt(ctx)
 	if err == nil && mark == 0 { // not begun before
 		err = a.DB.SetMoved(ctx, a.deps.Now().UnixMilli())
@@ -134,6 +140,9 @@ func (a *App) copyToPostgres(ctx context.Context, address string, m *MigratedDat
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := a.markOriginal(ctx); err != nil {
+		return err
+	}
 	for _, part := range []struct {
 		from, to *db.DB
 		file     string
@@ -188,6 +197,9 @@ func importFile(ctx context.Context, from, to *db.DB, snapshot string, deps Deps
 // metadata last. It sets former databases aside that were moved away.
 func (a *App) copyToSQLite(ctx context.Context, m *MigratedDatabase) error {
 	if err := a.setAsideMoved(ctx); err != nil {
+		return err
+	}
+	if err := a.markOriginal(ctx); err != nil {
 		return err
 	}
 	files := []struct {
