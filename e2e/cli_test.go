@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,17 @@ func TestVersion(t *testing.T) {
 	if out := newSite(t).mustRun(t, "version"); !strings.Contains(out, builtVersion) {
 		t.Errorf("version printed %q, want something with %s", out, builtVersion)
 	}
+	var built struct {
+		Version, Go, OS, Arch string
+		Schema                int
+	}
+	if err := json.Unmarshal([]byte(newSite(t).mustRun(t, "version", "--json")), &built); err != nil {
+		t.Fatal(err)
+	}
+	if built.Version != builtVersion || built.Go != runtime.Version() || built.OS != runtime.GOOS ||
+		built.Arch != runtime.GOARCH || built.Schema < 23 {
+		t.Errorf("version --json printed %+v", built)
+	}
 }
 
 func TestUnknownCommand(t *testing.T) {
@@ -22,7 +34,7 @@ func TestUnknownCommand(t *testing.T) {
 	s := newSite(t)
 	s.start(t)
 	for _, args := range [][]string{{"surve"}, {"admin", "crate", "x"}, {"key", "create"},
-		{"key", "create", "admin", "--for", "nothing"}} {
+		{"key", "create", "admin", "--for", "nothing"}, {"version", "--xml"}, {"version", "--json", "x"}} {
 		if stdout, stderr, code := s.run(t, args...); code != 2 || stderr == "" {
 			t.Errorf("larder %v: exit code %d, stdout %q, stderr %q; want 2 and a sentence on stderr", args, code,
 				stdout, stderr)

@@ -4,15 +4,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"larder/internal/config"
+	"larder/internal/db"
 	"larder/internal/thumb/picture"
 )
 
@@ -38,7 +41,7 @@ const usage = `Larder: image hosting and file storage.
   larder migrate-database --to postgres://…|sqlite
                                                   copy the database to the other engine, while no server runs
   larder openapi                                  print the description of the interface (OpenAPI 3.1)
-  larder version
+  larder version [--json]                         print the version, and what the program was built with
 
 Every command reads the same settings as serve: flags, LARDER_… variables, --config FILE.
 `
@@ -98,8 +101,7 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		_, err := io.WriteString(out, usage)
 		return err
 	case args[0] == "version", args[0] == "--version":
-		_, err := fmt.Fprintln(out, "larder", version)
-		return err
+		return printVersion(args[1:], out)
 	case args[0] == "openapi":
 		return printDocument(out)
 	case args[0] == picture.Command: // for the server only, which starts it for each picture
@@ -119,4 +121,22 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return run(ctx, args[2:], environ, out, errs)
 	}
 	return fmt.Errorf("larder: unknown command %q: %w", command, errUsage)
+}
+
+// printVersion prints the version; with --json also the Go version, the system, and the newest
+// schema of the database that this program knows.
+func printVersion(args []string, out io.Writer) error {
+	switch {
+	case len(args) == 0:
+		_, err := fmt.Fprintln(out, "larder", version)
+		return err
+	case len(args) > 1 || args[0] != "--json":
+		return fmt.Errorf("larder: version %q: %w", args, errUsage)
+	}
+	schema, err := db.SchemaVersion()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(map[string]any{"version": version, "go": runtime.Version(),
+		"os": runtime.GOOS, "arch": runtime.GOARCH, "schema": schema})
 }
