@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,7 +139,7 @@ func (b *bench) memoryAfterUploads(ctx context.Context) error {
 
 // countSyncs uploads under strace and counts the syncs between the first request and the end of the
 // last.
-func (b *bench) countSyncs(ctx context.Context, connections int) error {
+func (b *bench) countSyncs(ctx context.Context, connections int) (err error) {
 	trace := filepath.Join(b.dir, fmt.Sprintf("syncs%d", connections))
 	strace := func(output string) []string {
 		return []string{"strace", "-D", "-f", "-q", "--seccomp-bpf", "-e", "trace=fsync,fdatasync", "-o", output}
@@ -150,6 +151,10 @@ func (b *bench) countSyncs(ctx context.Context, connections int) error {
 		if err := c.start(ctx, strace(traces[1])...); err != nil {
 			return err
 		}
+		defer func() { // strace makes all other work of the processes slower
+			c.stop()
+			err = errors.Join(err, c.start(ctx))
+		}()
 	}
 	p, err := b.site.start(ctx, strace(trace)...)
 	if err != nil {

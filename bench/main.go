@@ -16,6 +16,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -86,7 +87,8 @@ func main() {
 	flag.StringVar(&o.profile, "profile", "",
 		"directory for CPU profiles of the server, 5 s from the start of each workload of the last round")
 	flag.BoolVar(&write, "write", false, "put the tables into docs/performance.md")
-	flag.StringVar(&section, "section", "figures", "the part of docs/performance.md that -write replaces")
+	flag.StringVar(&section, "section", "", "the part of docs/performance.md that -write replaces (default one for "+
+		"each engine)")
 	flag.Parse()
 	if flag.NArg() > 0 || !o.valid() {
 		flag.Usage()
@@ -94,11 +96,21 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	report, err := measure(ctx, o)
-	fatal(err)
-	fmt.Print(report)
-	if write {
-		fatal(insert("docs/performance.md", section, report))
+	parts := map[string]string{section: o.engine} // engines by the part of the document
+	if section == "" {
+		parts = map[string]string{}
+		for _, engine := range o.engines() {
+			parts[engine] = engine
+		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		o.engine = parts[part]
+		report, err := measure(ctx, o)
+		fatal(err)
+		fmt.Print(report)
+		if write {
+			fatal(insert("docs/performance.md", part, report))
+		}
 	}
 }
 
