@@ -22,7 +22,7 @@ func (b *bench) report() string {
 	if b.engine == onPostgres {
 		s.WriteString(
 			"### PostgreSQL\n\nCPU of PostgreSQL's own processes stands behind the server's, after a plus, and does " +
-				"not count into the ratio.\n\n")
+				"not count\ninto the ratio.\n\n")
 	} else {
 		s.WriteString("### SQLite\n\n")
 	}
