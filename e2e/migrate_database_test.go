@@ -1,21 +1,31 @@
 package e2e
 
 import (
+	"bytes"
 	"database/sql"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"larder/internal/db/dbtest"
 )
 
-// wantRefused runs a command that must fail and say a text.
+// wantRefused runs a command that must fail at once and say a text.
 func (s *site) wantRefused(t *testing.T, text string, args ...string) {
 	t.Helper()
-	if _, stderr, code := s.run(t, args...); code == 0 || !strings.Contains(stderr, text) {
-		t.Errorf("larder %v: exit code %d, want a failure that says %q:\n%s", args, code, text, stderr)
+	command := s.command(args...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() }) // it serves
+	err := command.Wait()
+	if !late.Stop() || err == nil || !strings.Contains(said.String(), text) {
+		t.Errorf("larder %v ended with %v, want a failure that says %q:\n%s", args, err, text, said.String())
 	}
 }
 
