@@ -66,8 +66,10 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
   page.setDefaultTimeout(30_000)
   page.on('pageerror', (error) => faults.push(`script: ${error.stack || error}`))
   page.on('console', (message) => {
-    // refused requests are part of many scenarios, and the browser logs each of them
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+    // Refused requests are part of many scenarios, and the browser logs each of them. On plain http
+    // it also logs that it ignores this header.
+    const expected = /^Failed to load resource|^The Cross-Origin-Opener-Policy header has been ignored/
+    if (message.type() === 'error' && !expected.test(message.text()))
       faults.push(`console: ${message.text()}`)
   })
   page.on('response', (response) => response.status() >= 500 && faults.push(`${response.status()} ${response.url()}`))

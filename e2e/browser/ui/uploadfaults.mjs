@@ -119,7 +119,7 @@ async function killed(page, config) {
   await choose(page, config, file.path)
   await until('two parts', () => parts.arrived.length >= 2, 60_000)
   await config.ask('kill')
-  const banner = page.getByText(say.offline)
+  const banner = page.getByText(say.silent)
   await banner.waitFor()
   await config.shot('upload-faults-killed')
   await config.ask('start')

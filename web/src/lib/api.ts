@@ -187,6 +187,13 @@ export function retryAfter(value: string | null): number {
   return value && /^\d+$/.test(value) ? Number(value) * 1000 : 0;
 }
 
+/** Reports whether an answer is a 429, and delays all requests as it says. */
+export function pausedBy(answer: Response, tries = 0): boolean {
+  if (answer.status !== 429) return false;
+  pause(retryAfter(answer.headers.get("Retry-After")) || backoff(tries));
+  return true;
+}
+
 /**
  * Replaces the Request that openapi-fetch creates for a call: the body of a Request can be read
  * only once, and a copy for a retry takes about a millisecond.
@@ -241,10 +248,7 @@ async function send({ url, method, headers, body, signal }: Call, named = true):
     // A limit of wrong passwords, codes or mails delays no other request, and the page must not
     // repeat the attempt.
     if (answer.status === 429 && ownLimit.test(path)) return answer;
-    if (answer.status === 429) {
-      pause(retryAfter(answer.headers.get("Retry-After")) || backoff(tries));
-      continue;
-    }
+    if (pausedBy(answer, tries)) continue;
     if (answer.status !== 401 && answer.status !== 403) return answer;
     const code = await codeOf(answer);
     if (code === "INVALID_CSRF" && !renewed) {

@@ -1,5 +1,5 @@
 /** Notices changes of the open folder by other people and programs. */
-import { accountHeaders, checkAccount, type Schemas } from "./api";
+import { accountHeaders, checkAccount, pausedBy, ready, type Schemas } from "./api";
 import { session } from "./session.svelte";
 
 type Answer = { data?: Schemas["ApiFolderRevisionReply"]; error?: { code: string } };
@@ -7,7 +7,7 @@ type Answer = { data?: Schemas["ApiFolderRevisionReply"]; error?: { code: string
 /** The first request, ms after the folder is shown. */
 const first = 500;
 /** The pause between two requests in ms: changes are to be seen within 5 s. */
-const pause = 3500;
+const interval = 3500;
 /** The pause as a multiple of the time of a request, in folders so large that it takes long. */
 const share = 20;
 /** The longest pause, in ms. */
@@ -38,7 +38,7 @@ export function follow(
         known = state.id;
       }
     }
-    timer = setTimeout(ask, Math.min(longest, Math.max(pause, share * (Date.now() - begun))));
+    timer = setTimeout(ask, Math.min(longest, Math.max(interval, share * (Date.now() - begun))));
   }
   let timer = setTimeout(ask, first);
   return () => {
@@ -58,7 +58,9 @@ async function stateOf(
   signal: AbortSignal,
 ): Promise<{ id: string; total: number; code: string } | undefined> {
   try {
+    await ready(signal);
     const answer = await fetch(address, { headers: accountHeaders(), signal });
+    if (pausedBy(answer)) return undefined;
     await checkAccount(answer.headers);
     const { data, error } = (await answer.json()) as Answer;
     if (data) return { id: data.revision, total: data.total, code: "" };
