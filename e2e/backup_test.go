@@ -206,6 +206,17 @@ func uploadFixedContent(t *testing.T, p *process) *fixedContent {
 	return k
 }
 
+// wantLinks checks that a visitor gets the content of each permanent link.
+func (c *fixedContent) wantLinks(t *testing.T, p *process) {
+	t.Helper()
+	visitor := newClient(p.url)
+	for path, content := range c.links {
+		if body := visitor.do(t, "GET", path, nil).want(t, 200).body; string(body) != content {
+			t.Errorf("a permanent link gives %d bytes, want %d", len(body), len(content))
+		}
+	}
+}
+
 // wantPresent checks all of it in a restored service.
 func (c *fixedContent) wantPresent(t *testing.T, p *process) {
 	t.Helper()
@@ -221,12 +232,7 @@ func (c *fixedContent) wantPresent(t *testing.T, p *process) {
 		}
 		admin.do(t, "GET", "/api/files/"+c.ids[path], nil).want(t, 200)
 	}
-	visitor := newClient(p.url)
-	for path, content := range c.links {
-		if body := visitor.do(t, "GET", path, nil).want(t, 200).body; string(body) != content {
-			t.Errorf("a permanent link gives %d bytes, want %d", len(body), len(content))
-		}
-	}
+	c.wantLinks(t, p)
 	for _, e := range admin.walk(t, "/uploads") { // each file that was being uploaded is complete
 		if body := admin.do(t, "GET", escaped(e.full()), nil).want(t, 200).
 			body; int64(len(body)) != e.Size {

@@ -39,12 +39,7 @@ func (c *fixedContent) wantServed(t *testing.T, p *process) {
 			t.Errorf("%s has %d bytes, want %d", path, len(body), len(content))
 		}
 	}
-	visitor := newClient(p.url)
-	for path, content := range c.links {
-		if body := visitor.do(t, "GET", path, nil).want(t, 200).body; string(body) != content {
-			t.Errorf("a permanent link gives %d bytes, want %d", len(body), len(content))
-		}
-	}
+	c.wantLinks(t, p)
 }
 
 // wantLoggedUploads checks how many uploads an access log lists that a stop has completed.
@@ -77,7 +72,7 @@ func TestMigrateDatabase(t *testing.T) {
 	s.start(t).stop(t)
 
 	said := s.mustRun(t, migrate...)
-	if !regexp.MustCompile(`(?m)^permanent_links +12 +[0-9a-f]{64}$|^links +12 +[0-9a-f]{64}$`).MatchString(said) ||
+	if !regexp.MustCompile(`(?m)^links +12 +[0-9a-f]{64}$`).MatchString(said) ||
 		!regexp.MustCompile(`(?m)^access_log +[1-9][0-9]* `).MatchString(said) {
 		t.Errorf("the command printed %s", said)
 	}

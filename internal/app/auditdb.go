@@ -59,18 +59,25 @@ func (a *App) openAuditDB(ctx context.Context) error {
 }
 
 // setAsideAuditFile renames audit.db and the files beside it, and returns the new name of audit.db.
-// It renames audit.db last: after a crash in between, no journal of the old file is left beside the
-// new one.
 func (a *App) setAsideAuditFile() (name string, err error) {
 	path := a.Config.AuditFile()
 	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return "", errors.Join(fmt.Errorf("set %s aside: %s already exists", path, name), err)
 	}
-	for _, part := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(path+part, name+part); err != nil && !(part != "" && errors.Is(err, fs.ErrNotExist)) {
-			return "", fmt.Errorf("set a malformed access log aside: %w", err)
-		}
+	if err := renameDatabase(path, name); err != nil {
+		return "", fmt.Errorf("set a malformed access log aside: %w", err)
 	}
 	return name, nil
+}
+
+// renameDatabase renames a closed SQLite database and the files beside it, the database last: after
+// a crash in between, no journal of the old file is left beside a new one.
+func renameDatabase(path, name string) error {
+	for _, part := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(path+part, name+part); err != nil && !(part != "" && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	return nil
 }

@@ -28,9 +28,6 @@ type MigratedDatabase struct {
 	Key string
 }
 
-// migrationReplicas is how long before a migration of the database no replica may have been seen.
-const migrationReplicas = 5 * time.Minute
-
 // unfinishedSuffix ends the names of SQLite databases that are not complete yet.
 const unfinishedSuffix = ".migrating"
 
@@ -116,7 +113,7 @@ func (a *App) checkAlone(ctx context.Context) error {
 	if !a.Config.Postgres() { // the data directory is locked: rows belong to servers that were killed
 		return a.DB.ClearReplicas(ctx)
 	}
-	running, err := a.DB.Replicas(ctx, migrationReplicas)
+	running, err := a.DB.Replicas(ctx, db.AliveFor)
 	if err == nil && len(running) > 0 {
 		err = fmt.Errorf("the replica %s was seen within the last five minutes: stop all servers; after one that was "+
 			"killed wait until five minutes have passed", running[0].ID)
@@ -261,10 +258,8 @@ func (a *App) setAsideMoved(ctx context.Context) error {
 // setAside renames a closed SQLite database, if there is one, to a name with the present time.
 func (a *App) setAside(path string) error {
 	name := path + ".moved-" + a.deps.Now().UTC().Format("20060102T150405.000Z")
-	for _, part := range []string{"-wal", "-shm", ""} { // the database last, see setAsideAuditFile
-		if err := os.Rename(path+part, name+part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("set the former database aside: %w", err)
-		}
+	if err := renameDatabase(path, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set the former database aside: %w", err)
 	}
 	return nil
 }

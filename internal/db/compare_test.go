@@ -31,8 +31,8 @@ func otherEngine(t *testing.T, d *db.DB, engine string) *db.DB {
 	return to
 }
 
-// A copy on the other engine has the same sums. Each change of a value, and each row more or less,
-// is a difference.
+// Compare returns the same sums for a database and its copy on the other engine. It returns
+// ErrDifferent when a value was changed, or a row was added or deleted.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {

@@ -1,7 +1,7 @@
 package db
 
-// ConfigVersion returns the version that BumpConfig raises. Outside a transaction it takes it from
-// memory where db.Changes can tell that nobody has raised it.
+// ConfigVersion returns the version that BumpConfig raises. Outside a transaction on SQLite, it
+// returns the version that it read before, as long as Changes reports that the row has not changed.
 func ConfigVersion(q Querier) (int64, error) {
 	r, ok := q.(reader)
 	if !ok || r.db.changes == nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A database that is copied into one of the other engine is marked first, so that the mark is in
-// the copy as well. A service starts on none that is marked. The mark of a complete copy is
-// removed, and that of the original stays: nobody can go on with the wrong one by mistake.
+// The command migrate-database marks a database before it copies it, so the copy has the mark as
+// well. Servers and commands refuse a database with a mark. When the copy is complete, the command
+// removes the mark of the copy and leaves that of the original, so servers start on the copy only.
 
 // MovedAt returns the mark of SetMoved, 0 for none.
 func (d *DB) MovedAt(ctx context.Context) (at int64, err error) {

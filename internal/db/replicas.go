@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// aliveFor is how long a replica counts as running after it was last seen.
-	aliveFor = 5 * time.Minute
-	// lapse is aliveFor in milliseconds.
-	lapse = int64(aliveFor / time.Millisecond)
+	// AliveFor is how long a replica counts as running after it was last seen.
+	AliveFor = 5 * time.Minute
+	// lapse is AliveFor in milliseconds.
+	lapse = int64(AliveFor / time.Millisecond)
 )
 
 // ErrOlderReplica means that a running replica does not know the schema that is needed.

@@ -5,8 +5,8 @@ const (
 	movedStory = "^TestMigrateDatabase$"
 )
 
-// movedGuards are the guards of copies to the other engine: the copy is complete, and nobody goes
-// on with the original.
+// movedGuards are the guards of copies to the other engine: the copy is complete, and no server
+// uses the original any more.
 var movedGuards = []mutation{
 	{"moved-mark", "the original is marked before it is copied", movedFile,
 		`err = a.DB.SetMoved(ctx, a.deps.Now().UnixMilli())`, `err = nil`, "e2e", movedStory},
