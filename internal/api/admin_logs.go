@@ -22,6 +22,7 @@ type logEntryReply struct {
 	StatusCode       int     `json:"statusCode" required:"true"`
 	Count            int64   `json:"count" required:"true" description:"Number of requests in this entry: visitors' reads of a public file are summed by the hour."`
 	CreatedAt        int64   `json:"createdAt" required:"true" description:"ms; for an entry that sums requests the beginning of its hour."`
+	RequestID        *string `json:"requestId" required:"true" description:"An addition. X-Request-Id of the response; null for an entry that sums requests, and for entries of earlier versions."`
 }
 
 type listLogsInput struct {
@@ -29,7 +30,7 @@ type listLogsInput struct {
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"200" default:"50"`
 	UserID *string `query:"userId" json:"-" maxLength:"255"`
 	Action *string `query:"action" json:"-" enum:"login,login_failed,register,upload,download,preview,delete,restore,purge,rewind,move,rename,folder,share,share_download,key,admin,webdav,free_mode"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, case-insensitive."`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, case-insensitive, or a whole requestId (an addition)."`
 	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
 	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
 }
@@ -62,7 +63,7 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 			ID: strconv.FormatInt(e.ID, 10), UserID: optional(e.UserID), Username: optional(user.Username),
 			Avatar: avatars[e.UserID], KeyID: optional(e.KeyID), IP: optional(e.IP),
 			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count,
-			CreatedAt: e.CreatedAt,
+			CreatedAt: e.CreatedAt, RequestID: optional(e.RequestID),
 		})
 	}
 	return reply, nil

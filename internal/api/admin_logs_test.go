@@ -276,6 +276,10 @@ func TestLogsEndpoint(t *testing.T) {
 				t.Error("no id")
 			}
 			delete(entry, "id")
+			if id, _ := entry["requestId"].(string); id == "" {
+				t.Error("no request id")
+			}
+			delete(entry, "requestId")
 			want := map[string]any{
 				"userId": aliceID, "username": "alice", "avatar": nil, "keyId": nil, "ip": "127.0.0.1", "action": "folder",
 				"path":             "/home/alice/Ordner 2",

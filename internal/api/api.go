@@ -149,15 +149,16 @@ func New(cfg Config) (*API, error) {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	began := a.Now()
-	c := &call{a: a, w: rec, r: r}
+	c := &call{a: a, w: rec, r: r, requestID: a.requestIDOf(r)}
+	w.Header()[requestIDHeader] = []string{c.requestID}
 	defer c.writeAuditNotes()
 	defer func() {
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler {
-			a.Log.Error("panic while serving", "method", r.Method, "path", loggedPath(r), "panic", p, "stack",
-				stackTrace())
+			a.Log.Error("panic while serving", "method", r.Method, "path", loggedPath(r), "request_id", c.requestID,
+				"panic", p, "stack", stackTrace())
 			if rec.status == 0 {
-				c.fail(fault.New(fault.Internal, internalMessage))
+				c.fail(fault.New(fault.Internal, ""))
 			}
 		}
 		ended := a.Now()
@@ -186,7 +187,7 @@ func (c *call) logRequest(began, ended time.Time) {
 	line.AddAttrs(slog.String("method", c.r.Method), slog.String("path", loggedPath(c.r)),
 		slog.Int("status", c.w.status), slog.Int64("bytes", c.w.written),
 		slog.Int64("ms", ended.Sub(began).Milliseconds()), slog.String("ip", c.ip.String()),
-		slog.String("user", c.actor.UserID))
+		slog.String("user", c.actor.UserID), slog.String("request_id", c.requestID))
 	_ = to.Handle(c.ctx(), line) // a log that fails is no reason to fail the request
 }
 

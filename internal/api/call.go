@@ -26,6 +26,7 @@ type call struct {
 	htmlErrors bool // errors may be shown as a page to a browser that navigates here
 	isWebDAV   bool // errors are written in WebDAV's format
 
+	requestID     string // see requestIDOf
 	ip            netip.Addr
 	version       int64             // config version, read once when a credential needs it
 	found         *files.FoundEntry // the entry that the route's find returned, nil before

@@ -32,6 +32,8 @@ type failureError struct {
 	Message string         `json:"message" required:"true"`
 	Field   string         `json:"field,omitempty" description:"The field of the request that is at fault, where that is known."`
 	Details map[string]any `json:"details,omitempty" description:"Development environments only."`
+
+	RequestID string `json:"requestId,omitempty" description:"An addition, of error envelopes. X-Request-Id of this response, by which administrators find the request in the log."`
 }
 
 // none is the payload of endpoints whose data is null.
@@ -74,8 +76,12 @@ var codes = map[fault.Kind]struct {
 	fault.MailFailed:        {"MAIL_ERROR", 500},
 }
 
-const internalMessage = "Something went wrong on the server. Tell the administrator the time of this message: the " +
-	"log has the cause."
+// internalMessage is the message of unexpected failures. Image-hosting clients show nothing else,
+// so it contains the request id.
+func (c *call) internalMessage() string {
+	return "Something went wrong on the server. Administrators find the cause in the log, by the request id " +
+		c.requestID + "."
+}
 
 // headOnly reports whether the request is a HEAD. A handler then makes nothing that a GET makes,
 // such as a token, since no page shows it (abuse case C44). The answer has no Content-Length
@@ -111,17 +117,18 @@ type clientError struct {
 func (c *call) describeError(err error) clientError {
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		f = fault.New(fault.Internal, internalMessage).WithCause(err)
+		f = fault.New(fault.Internal, "").WithCause(err)
 	}
 	known := codes[f.Kind]
 	if known.status >= 500 {
 		if c.r.Context().Err() == nil { // otherwise the client has disconnected, which is no failure
-			c.a.Log.Error("request failed", "method", c.r.Method, "path", loggedPath(c.r), "error", err)
+			c.a.Log.Error("request failed", "method", c.r.Method, "path", loggedPath(c.r),
+				"request_id", c.requestID, "error", err)
 		}
 	}
 	message := f.Message
 	if f.Kind == fault.Internal {
-		message = internalMessage
+		message = c.internalMessage()
 	}
 	return clientError{code: known.code, status: known.status, message: message, fault: f}
 }
@@ -141,8 +148,8 @@ func (c *call) fail(err error) {
 		c.writeErrorPage(answer)
 		return
 	}
-	body := failure{Error: failureError{Code: answer.code, Message: answer.message, Field: answer.fault.Field},
-		Timestamp: c.a.Now().UnixMilli()}
+	body := failure{Error: failureError{Code: answer.code, Message: answer.message, Field: answer.fault.Field,
+		RequestID: c.requestID}, Timestamp: c.a.Now().UnixMilli()}
 	if c.a.Development && answer.fault.Cause != nil {
 		body.Error.Details = map[string]any{"cause": answer.fault.Cause.Error()}
 	}
@@ -170,7 +177,7 @@ func (c *call) writeJSON(status int, body any) {
 	err := encoder.Encode(body)
 	text := b.Bytes()
 	if err != nil {
-		c.a.Log.Error("encode a reply", "path", loggedPath(c.r), "error", err)
+		c.a.Log.Error("encode a reply", "path", loggedPath(c.r), "request_id", c.requestID, "error", err)
 		status, text = http.StatusInternalServerError, []byte(
 			`{"success":false,"error":{"code":"INTERNAL_ERROR","message":"Something went wrong on the server."}}`)
 	}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"larder/internal/apptest"
 	"larder/internal/audit"
 	"larder/internal/config"
+	"larder/internal/ident"
 )
 
 // Specification: Conventions.
@@ -48,7 +50,7 @@ func TestEnvelopes(t *testing.T) {
 
 	bad := visitor.Get("/api/auth/me").Fails(401, "UNAUTHORIZED").Object()
 	wantFields(t, "the error envelope", bad, "success", "error", "timestamp")
-	wantFields(t, "error", bad["error"], "code", "message")
+	wantFields(t, "error", bad["error"], "code", "message", "requestId")
 	wantJSON(t, "success", bad["success"], false)
 	wantJSON(t, "timestamp", bad["timestamp"], json.Number(now))
 }
@@ -105,7 +107,7 @@ func TestHealthProbesAnswerBareObjects(t *testing.T) {
 func TestProbesBeforeSeeding(t *testing.T) {
 	t.Parallel()
 	handler, err := api.New(api.Config{
-		Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), IDs: ident.New(rand.Reader),
 		Started: func() bool { return false }, Ready: func(*http.Request) (bool, string) { return false, "starting" },
 	})
 	if err != nil {
@@ -124,6 +126,7 @@ func TestPanicIsInternalError(t *testing.T) {
 	log := &apptest.LogBuffer{}
 	handler, err := api.New(api.Config{ // without a database, reading the settings panics
 		Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Development: true,
+		IDs:     ident.New(rand.Reader),
 		Started: func() bool { return true },
 		Audit:   audit.New(audit.Config{Now: time.Now}),
 	})
@@ -137,7 +140,7 @@ func TestPanicIsInternalError(t *testing.T) {
 	}
 	o := apptest.ParseObject(t, w.Body.Bytes())
 	wantFields(t, "the envelope", o, "success", "error", "timestamp")
-	wantFields(t, "error", o["error"], "code", "message")
+	wantFields(t, "error", o["error"], "code", "message", "requestId")
 	if text := w.Body.String(); !strings.Contains(text, `"INTERNAL_ERROR"`) || strings.Contains(text, "goroutine") ||
 		strings.Contains(text, ".go") || strings.Contains(text, "nil pointer") {
 		t.Errorf("answer %s", text)

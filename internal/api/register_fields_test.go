@@ -17,7 +17,7 @@ func TestRefusalsNameTheField(t *testing.T) {
 		field := func(name string, reply *apptest.Reply, status int, code, field string) {
 			t.Helper()
 			refused := reply.Fails(status, code).Object()["error"]
-			wantFields(t, name, refused, "code", "message", "field")
+			wantFields(t, name, refused, "code", "message", "field", "requestId")
 			wantJSON(t, name, refused.(map[string]any)["field"], field)
 		}
 		field("the name is taken", register(l.Client(t), "ANN", M{"email": "other@example.org"}), 409,

@@ -293,6 +293,11 @@ func (r *Reply) Fails(status int, code string) *Reply {
 	return r
 }
 
+// BodyWithoutID returns the body with X-Request-Id replaced by ID, to compare answers.
+func (r *Reply) BodyWithoutID() string {
+	return strings.ReplaceAll(string(r.Body), r.Header.Get("X-Request-Id"), "ID")
+}
+
 // Object returns the body, which must be one JSON object. Numbers are json.Number.
 func (r *Reply) Object() map[string]any {
 	r.t.Helper()

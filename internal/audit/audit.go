@@ -76,6 +76,7 @@ type Entry struct {
 	Status    int    // of the response
 	Count     int64  // number of requests that the entry stands for; 0 means 1
 	CreatedAt int64  // ms; set by Record
+	RequestID string // "" for sums and merged entries
 }
 
 // The defaults of Config.
@@ -189,7 +190,7 @@ func storable(path string) string {
 type Query struct {
 	UserID   string
 	Action   Action
-	Search   string // part of the path, compared without case
+	Search   string // part of the path, compared without case, or a whole request id
 	From, To *int64 // ms, both inclusive
 	Page     int64  // from 1
 	Limit    int64

@@ -21,7 +21,8 @@ func nullableFold(path string) sql.NullString {
 	return sql.NullString{String: fold, Valid: fold != path}
 }
 
-const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at"
+const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at, " +
+	"request_id"
 
 // insertStatements are the statements for fixed numbers of rows, the largest first. These few
 // statements stay prepared, whatever the number of entries.
@@ -53,10 +54,10 @@ func insert(tx *db.Tx, entries []Entry) error {
 	}
 	for _, statement := range insertStatements {
 		for len(entries) >= statement.rows {
-			args := make([]any, 0, statement.rows*10)
+			args := make([]any, 0, statement.rows*11)
 			for _, e := range entries[:statement.rows] {
 				args = append(args, nullable(e.UserID), nullable(e.KeyID), nullable(e.IP), string(e.Action), e.Path,
-					nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt)
+					nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt, nullable(e.RequestID))
 			}
 			if _, err := tx.Exec(statement.text, args...); err != nil {
 				return err
@@ -115,6 +116,8 @@ func (q Query) where(d db.Dialect) (text string, args []any) {
 	}
 	if q.Search != "" {
 		add(d.Position("COALESCE(path_fold, path)", "?")+" > 0", vpath.Fold(q.Search))
+		args = append(args, q.Search)
+		all[len(all)-1] = "(" + all[len(all)-1] + " OR request_id = $" + strconv.Itoa(len(args)) + ")"
 	}
 	if all == nil {
 		return "", nil
@@ -145,7 +148,7 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	}
 	limit, offset := "$"+strconv.Itoa(len(args)+1), "$"+strconv.Itoa(len(args)+2)
 	found, err := q.Query(`
-		SELECT id, user_id, key_id, ip, action, path, bytes, status, count, created_at
+		SELECT id, user_id, key_id, ip, action, path, bytes, status, count, created_at, request_id
 		FROM access_log`+where+`
 		ORDER BY `+order+`
 		LIMIT `+limit+` OFFSET `+offset, append(args, query.Limit, (query.Page-1)*query.Limit)...)
@@ -156,12 +159,12 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	var entries []Entry
 	for found.Next() {
 		var e Entry
-		var userID, keyID, ip sql.NullString
+		var userID, keyID, ip, requestID sql.NullString
 		if err := found.Scan(&e.ID, &userID, &keyID, &ip, &e.Action, &e.Path, &e.Bytes, &e.Status, &e.Count,
-			&e.CreatedAt); err != nil {
+			&e.CreatedAt, &requestID); err != nil {
 			return nil, err
 		}
-		e.UserID, e.KeyID, e.IP = userID.String, keyID.String, ip.String
+		e.UserID, e.KeyID, e.IP, e.RequestID = userID.String, keyID.String, ip.String, requestID.String
 		entries = append(entries, e)
 	}
 	return entries, found.Err()

@@ -19,8 +19,8 @@ export class Failure extends Error {
     readonly status = 0,
     /** Milliseconds to wait before a retry, as the server says; 0 when the server says nothing. */
     readonly retryAfter = 0,
-    /** Server time in ms, for reports to the administrator. */
-    readonly timestamp = 0,
+    /** The id by which an administrator finds the request in the log, "" for none. */
+    readonly requestId = "",
     /** The field of the request that is at fault, "" when the server does not say it. */
     readonly field = "",
   ) {
@@ -301,13 +301,13 @@ export async function take<Envelope>(
 
 /** The Failure for a response body, with or without an envelope. */
 export function failure(body: unknown, status: number, headers?: Headers): Failure {
-  const told = body as { error?: { code?: string; message?: string; field?: string }; timestamp?: number } | undefined;
+  const told = body as { error?: { code?: string; message?: string; field?: string; requestId?: string } } | undefined;
   return new Failure(
     told?.error?.code ?? (status === 429 ? "RATE_LIMIT_EXCEEDED" : "INTERNAL_ERROR"),
     told?.error?.message ?? `HTTP ${status}`,
     status,
     retryAfter(headers?.get("Retry-After") ?? null),
-    told?.timestamp ?? Date.now(),
+    told?.error?.requestId ?? "",
     told?.error?.field ?? "",
   );
 }

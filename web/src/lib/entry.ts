@@ -52,9 +52,10 @@ const various = ["VALIDATION_ERROR", "OPERATION_FAILED"];
  */
 export function explain(cause: unknown, words: Record<string, string> = {}): string {
   if (!(cause instanceof Failure)) return String(cause);
-  const { code, message } = cause;
+  const { code, message, requestId } = cause;
   if (message && various.includes(code) && locale() === "en-US") return message;
-  return words[code] ?? t.failures[code] ?? message;
+  const text = words[code] ?? t.failures[code] ?? message;
+  return code === "INTERNAL_ERROR" && requestId ? `${text} ${t.gone.request(requestId)}` : text;
 }
 
 /** The message for a failure to set a name, which needs a permission. */

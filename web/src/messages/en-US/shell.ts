@@ -44,6 +44,7 @@ export const gone: typeof zhGone = {
   password: "Password",
   open: "Open",
   failed: "Something went wrong",
+  request: (id) => `If you report this, include the request id ${id}.`,
   id: (time) => `If you report this, include this time: ${time}`,
   home: "Go to files",
   why: "Why?",

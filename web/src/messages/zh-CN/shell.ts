@@ -42,6 +42,7 @@ export const gone = {
   password: "访问密码",
   open: "打开",
   failed: "出错了",
+  request: (id: string) => `报告问题时请提供请求编号 ${id}。`,
   id: (time: string) => `报告问题时请提供此时间：${time}`,
   home: "前往文件",
   why: "为什么？",

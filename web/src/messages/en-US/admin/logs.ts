@@ -4,7 +4,7 @@ export const logs: typeof zh = {
   save: "Download CSV",
   saved: (n) => (n === "1" ? "1 entry downloaded." : `${n} entries downloaded.`),
   savedPart: (n) => `The newest ${n} entries are downloaded. Narrow the filters to get the rest.`,
-  search: "Find by path",
+  search: "Find by path or request id",
   found: (n) => (n === "1" ? "1 entry" : `${n} entries`),
   none: "No such entries",
   visitor: "Visitor",
@@ -27,6 +27,7 @@ export const logs: typeof zh = {
     status: "Status",
     bytes: "Traffic",
     count: "Requests",
+    request: "Request id",
   },
   actions: {
     login: "Sign-in",

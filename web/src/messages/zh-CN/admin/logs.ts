@@ -2,7 +2,7 @@ export const logs = {
   save: "下载 CSV",
   saved: (n: string) => `已下载 ${n} 条记录。`,
   savedPart: (n: string) => `已下载最新的 ${n} 条记录。请缩小范围以下载其余记录。`,
-  search: "按路径查找",
+  search: "按路径或请求编号查找",
   found: (n: string) => `${n} 条记录`,
   none: "没有符合条件的记录",
   visitor: "访客",
@@ -25,6 +25,7 @@ export const logs = {
     status: "状态码",
     bytes: "流量",
     count: "次数",
+    request: "请求编号",
   },
   actions: {
     login: "登录",
