@@ -189,6 +189,13 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
+// SystemWarnings returns the problems of stores and of this process that need an administrator.
+func (a *API) SystemWarnings(ctx context.Context) ([]SystemWarning, error) {
+	var reply systemReply
+	err := a.systemStores(ctx, &reply)
+	return append(reply.Details, a.Warnings()...), err
+}
+
 // storeWarning describes the problem of a store; its code is "" for none.
 func (a *API) storeWarning(status provider.StoreStatus) SystemWarning {
 	warning := SystemWarning{Provider: status.Provider.Name}

@@ -105,6 +105,9 @@ type Config struct {
 	StoreStatuses func(ctx context.Context, patience time.Duration) ([]provider.StoreStatus, error)
 	// Warnings returns the problems of this process. StoreStatuses has those of stores.
 	Warnings func() []SystemWarning
+
+	// Observe is called after each answered request, for metrics; nil for none.
+	Observe func(Observation)
 }
 
 // API is the HTTP handler of the public listener.
@@ -165,11 +168,17 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if rec.status != http.StatusTooManyRequests || a.refusalLog.shouldLog(c.ip, ended, a.logRefusals) {
 			c.logRequest(began, ended)
 		}
+		if a.Observe != nil {
+			a.Observe(c.observation(ended.Sub(began)))
+		}
 		if p == http.ErrAbortHandler {
 			panic(p)
 		}
 	}()
 	c.ip = a.clientIP(r)
+	if a.Observe != nil {
+		c.countReceived()
+	}
 	if a.secure {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}

@@ -11,7 +11,7 @@ import (
 
 // davRoute serves everything below /webdav by package webdav (specification: WebDAV). Errors that
 // occur before that, such as an invalid key, are WebDAV errors too.
-var davRoute = route{auth: webdavKeyAuth, limit: transferLimit, handler: (*call).webdav}
+var davRoute = route{name: "/webdav/", auth: webdavKeyAuth, limit: transferLimit, handler: (*call).webdav}
 
 func (c *call) webdav() error {
 	c.isWebDAV = true

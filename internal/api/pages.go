@@ -15,8 +15,9 @@ import (
 
 // Routes that dispatch chooses itself, since the router must not see their paths.
 var (
-	homeRoute   = route{auth: noAuth, limit: unlimited, compressed: true, handler: (*call).home}
-	publicRoute = route{auth: optionalAuth, limit: transferLimit, find: (*call).findPublic, handler: (*call).publicPath}
+	homeRoute   = route{name: "/", auth: noAuth, limit: unlimited, compressed: true, handler: (*call).home}
+	publicRoute = route{name: "/{path}", auth: optionalAuth, limit: transferLimit, find: (*call).findPublic,
+		handler: (*call).publicPath}
 )
 
 // pageRules are the styles of the pages that don't come from the web UI: they look like its

@@ -15,6 +15,7 @@ import (
 type route struct {
 	method   string
 	pattern  string // below /api/, with {name} for a parameter; "" for routes outside the table
+	name     string // of a route outside the table, for metrics
 	auth     authMode
 	limit    limitClass
 	addition bool // not in the specification: x-addition in the OpenAPI document

@@ -38,6 +38,7 @@ func newRouter(routes []route) (*router, error) {
 	}
 	for i := range rt.patterns {
 		rt.patterns[i].notAllowed = notAllowedRoute(rt.patterns[i].methods)
+		rt.patterns[i].notAllowed.name = "/" + strings.Join(rt.patterns[i].segments, "/")
 	}
 	slices.SortStableFunc(rt.patterns, func(a, b pattern) int {
 		return slices.CompareFunc(a.segments, b.segments, literalFirst)
@@ -73,7 +74,7 @@ func notAllowedRoute(methods map[string]*route) route {
 	}}
 }
 
-var unknownRoute = route{auth: noAuth, handler: func(*call) error {
+var unknownRoute = route{name: "/api/", auth: noAuth, handler: func(*call) error {
 	return fault.New(fault.NotFound, "There is no such endpoint.")
 }}
 

@@ -15,7 +15,7 @@ import (
 // sharePageRoute is the page of a share; dispatch chooses it. It reads the database for callers
 // without an account, so it counts against the limit of public paths. It is not compressed, because
 // it contains the id of the share beside texts that users choose; see compress.go.
-var sharePageRoute = route{auth: noAuth, limit: transferLimit, handler: (*call).sharePage}
+var sharePageRoute = route{name: "/share/{id}", auth: noAuth, limit: transferLimit, handler: (*call).sharePage}
 
 // sharePagePath is the path prefix of the pages of shares.
 const sharePagePath = "/share/"

@@ -21,8 +21,8 @@ import (
 
 // Routes of the web UI, which dispatch chooses itself. Loading a page counts against no limit.
 var (
-	shellRoute = route{auth: noAuth, limit: unlimited, compressed: true, handler: (*call).shell}
-	assetRoute = route{auth: noAuth, limit: unlimited, handler: (*call).asset}
+	shellRoute = route{name: "/app/", auth: noAuth, limit: unlimited, compressed: true, handler: (*call).shell}
+	assetRoute = route{name: "/app/assets/", auth: noAuth, limit: unlimited, handler: (*call).asset}
 )
 
 // The build writes noncePlaceholder where the nonce of an answer belongs, failurePlaceholder where

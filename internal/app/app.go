@@ -109,6 +109,7 @@ type App struct {
 	Audit         *audit.Log // nil after Open: only the server writes the access log
 
 	deps             Deps
+	metrics          *metrics // nil without the operations listener
 	auditDB          *db.DB
 	damagedAuditFile string // the new name of an access log that was malformed at this start; "" if none was
 	masterKey        *secret.Keyring
@@ -161,6 +162,10 @@ func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App
 	if deps.OwnClock {
 		database.Now = deps.Now
 	}
+	if serving && cfg.OpsListen != "" {
+		a.metrics = newMetrics()
+		database.ObserveWrite = a.metrics.observeWrite
+	}
 	a.DB, err = db.Open(ctx, database)
 	if err != nil {
 		return nil, err
@@ -207,6 +212,7 @@ func (a *App) build() {
 	a.Providers = provider.New(provider.Config{
 		DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Secrets: a.masterKey, IDs: a.ids, Now: now,
 		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
+		WrapTransport: a.metrics.wrapTransport(),
 	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Objects = object.New(object.Config{
@@ -352,7 +358,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		Now: a.deps.Now, Log: a.deps.Log, OpenSpoolFile: a.spool, CheckSpoolSpace: a.checkSpoolSpace, UI: a.ui(),
 		StoreAddresses: a.Providers.BrowserAddresses, Started: a.seedDone.Load, Ready: a.ready,
 		Version: a.deps.Version, MinFree: a.Config.MinFree, StoreStatuses: a.Providers.StoreStatuses,
-		Warnings: a.warnings,
+		Warnings: a.warnings, Observe: a.metrics.requestObserver(),
 	})
 	if err != nil {
 		return err

@@ -117,6 +117,10 @@ func (a *App) trackServing(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.servingMu.RLock()
 		defer a.servingMu.RUnlock()
+		if a.metrics != nil {
+			a.metrics.inFlight.Inc()
+			defer a.metrics.inFlight.Dec()
+		}
 		handler.ServeHTTP(w, r)
 	})
 }

@@ -5,28 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net/http"
-	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"larder/internal/blob/disk"
 	"larder/internal/config"
 	"larder/internal/db"
-	"larder/internal/files"
 	"larder/internal/kv"
 	"larder/internal/kv/memory"
 	"larder/internal/kv/postgres"
 	"larder/internal/kv/redis"
-	"larder/internal/object"
-	"larder/internal/quota"
 	"larder/internal/secret"
 )
 
@@ -100,101 +89,4 @@ func (a *App) sweepGuesses(ctx context.Context) error {
 		return table.Sweep(ctx)
 	}
 	return nil
-}
-
-// opsHandler serves metrics and profiles. It is never reachable through the public listener (abuse
-// case C121).
-func (a *App) opsHandler() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "larder_passwords_waiting", Help: "Passwords waiting to be hashed.",
-	}, func() float64 { return float64(a.Accounts.WaitingHashes()) }))
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "larder_kept_bytes", Help: "Bytes in the trash and of versions.",
-	}, a.keptBytes))
-	registry.MustRegister(objectCacheMetrics(a.Objects.Cache)...)
-	registry.MustRegister(entryCacheMetrics(a.Tree.EntryCache)...)
-	if shared, ok := a.counters.(*redis.Store); ok {
-		registry.MustRegister(redisMetrics(shared)...)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return mux
-}
-
-// keptBytes is the value of larder_kept_bytes, NaN when it cannot be read.
-func (a *App) keptBytes() float64 {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	bytes, err := quota.TotalKept(a.DB.Read(ctx))
-	if err != nil {
-		return math.NaN()
-	}
-	return float64(bytes)
-}
-
-// objectCacheMetrics shows the use of the cache of small objects.
-func objectCacheMetrics(cache *object.Cache) []prometheus.Collector {
-	return []prometheus.Collector{
-		counter("larder_object_cache_hits_total", "Small files that were sent from memory.",
-			func() uint64 { return cache.Stats().Hits }),
-		counter("larder_object_cache_misses_total", "Small files that were read from their store.",
-			func() uint64 { return cache.Stats().Misses }),
-		counter("larder_object_cache_evictions_total", "Small files that the cache gave up for others.",
-			func() uint64 { return cache.Stats().Evictions }),
-		gauge("larder_object_cache_bytes", "Bytes of memory that the cache of small files takes.",
-			func() uint64 { return cache.Stats().Bytes }),
-	}
-}
-
-// entryCacheMetrics shows the use of the cache of the places and rights of files.
-func entryCacheMetrics(cache *files.EntryCache) []prometheus.Collector {
-	return []prometheus.Collector{
-		counter("larder_entry_cache_hits_total", "Files that were found in memory.",
-			func() uint64 { return cache.Stats().Hits }),
-		counter("larder_entry_cache_misses_total", "Files that were looked up in the database.",
-			func() uint64 { return cache.Stats().Misses }),
-		gauge("larder_entry_cache_bytes", "Bytes of memory, about, that the cache of found files takes.",
-			func() uint64 { return cache.Stats().Bytes }),
-	}
-}
-
-func counter(name, help string, value func() uint64) prometheus.Collector {
-	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
-		func() float64 { return float64(value()) })
-}
-
-func gauge(name, help string, value func() uint64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
-		func() float64 { return float64(value()) })
-}
-
-// redisMetrics shows the state of the rate limiter, so that operators notice when replicas count
-// separately.
-func redisMetrics(store *redis.Store) []prometheus.Collector {
-	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "larder_redis_down",
-			Help: "1 while Redis is down and rate limits count in this process alone, else 0.",
-		}, func() float64 {
-			if store.State().Down {
-				return 1
-			}
-			return 0
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "larder_redis_outages_total", Help: "Outages of Redis.",
-		}, func() float64 { return float64(store.State().Outages) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "larder_rate_limit_local_total",
-			Help: "Rate limit checks that counted in this process alone because Redis did not answer.",
-		}, func() float64 { return float64(store.State().LocalTakes) }),
-	}
 }

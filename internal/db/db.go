@@ -44,6 +44,9 @@ type Config struct {
 	CacheBytes int64
 	// TrackChanges is for the server, whose caches use DB.Changes. It has no effect on PostgreSQL.
 	TrackChanges bool
+	// ObserveWrite is called for each DB.Write and calls write, which runs it; for metrics, nil for
+	// none.
+	ObserveWrite func(write func() error) error
 }
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -60,6 +63,8 @@ type DB struct {
 	now       func() time.Time // nil for the clock of the database
 	ended     sync.Map         // names of the steps that are known to be complete
 	log       *slog.Logger
+
+	observeWrite func(write func() error) error // nil for none
 }
 
 // Open connects to the database and does not migrate it. It creates the SQLite file with mode 0600.
@@ -93,8 +98,9 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	reads.SetMaxOpenConns(sqliteReaders)
 	reads.SetMaxIdleConns(sqliteReaders)
-	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, schema: cfg.Schema.orMetadata(),
-		now: cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
+	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, observeWrite: cfg.ObserveWrite,
+		schema: cfg.Schema.orMetadata(),
+		now:    cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
 	if cfg.TrackChanges {
 		d.changes = &Changes{}
 	}
@@ -166,6 +172,14 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.Read(ctx).QueryRow("SELECT 1").Scan(&one)
 }
 
+// Pools returns the connection pools by name, for metrics.
+func (d *DB) Pools() map[string]*sql.DB {
+	if d.readPool == d.writePool {
+		return map[string]*sql.DB{"all": d.readPool}
+	}
+	return map[string]*sql.DB{"read": d.readPool, "write": d.writePool}
+}
+
 // Dialect returns the engine.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
@@ -183,6 +197,14 @@ const MaxTries = 50
 // a database transaction with other callers of Write. It must not change anything except through
 // tx, and passes side effects to tx.AfterCommit. It may return a *RetryError.
 func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	if d.observeWrite != nil {
+		return d.observeWrite(func() error { return d.writeUntilPrepared(ctx, fn) })
+	}
+	return d.writeUntilPrepared(ctx, fn)
+}
+
+// writeUntilPrepared is Write without its observer.
+func (d *DB) writeUntilPrepared(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)
 		var again *RetryError

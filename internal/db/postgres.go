@@ -18,7 +18,8 @@ const (
 )
 
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
-	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log}
+	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log,
+		observeWrite: cfg.ObserveWrite}
 	reads, writes := readConns, writeConns
 	if cfg.Secondary {
 		reads, writes = secondaryConns, secondaryConns

@@ -76,6 +76,9 @@ type Config struct {
 	Limits  s3.Limits      // time limits of stores in buckets
 	IDs     *ident.Source
 	Now     func() time.Time
+	// WrapTransport returns what wraps the transport to the bucket of a provider, for metrics; nil
+	// for none
+	WrapTransport func(p Provider) s3.TransportWrapper
 }
 
 // Registry reads providers and opens their stores. All methods are safe for concurrent use. Close
@@ -253,12 +256,16 @@ func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 
 // Options returns the options with which the bucket of a provider is opened.
 func (r *Registry) Options(p Provider) s3.Options {
-	return s3.Options{
+	options := s3.Options{
 		Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, AccessKey: p.AccessKeyID.Reveal(),
 		SecretKey: p.SecretKey.Reveal(),
 		PathStyle: p.Type == PathStyle, Prefix: p.PathPrefix, UploadDomain: p.UploadDomain, Egress: r.cfg.Egress,
 		IDs: r.cfg.IDs, Limits: r.cfg.Limits,
 	}
+	if wrap := r.cfg.WrapTransport; wrap != nil {
+		options.WrapTransport = wrap(p)
+	}
+	return options
 }
 
 // CheckEndpoint checks that the provider's endpoint may be reached (specification: Storage

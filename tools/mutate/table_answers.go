@@ -25,7 +25,7 @@ var answers = []mutation{
 		`get("/api/shares/", jsonRoute(200, a.listShares)).`,
 		`get("/api/shares/", jsonRoute(200, a.listShares)).withCompression().`, api, "^TestOnlyListedRoutesCompress$"},
 	{"compress-share-page", "the page of a share is not compressed (C133)", api + "/sharepage.go",
-		`route{auth: noAuth, limit: transferLimit, handler`, `route{auth: noAuth, limit: transferLimit, compressed: true, handler`,
+		`noAuth, limit: transferLimit, handler`, `noAuth, limit: transferLimit, compressed: true, handler`,
 		api, "^TestContentsAndSecretsAreNotCompressed$"},
 	// the account of a page
 	{"account-header", "a page of another account than the session's changes nothing", api + "/credential.go",

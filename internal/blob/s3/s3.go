@@ -71,7 +71,12 @@ type Options struct {
 	Client   *http.Client   // sends the requests; a client of Egress when nil. It does not follow redirects
 	IDs      *ident.Source  // draws marks; required
 	Limits   Limits         // of time
+	// WrapTransport wraps what sends the requests, for metrics; nil for none
+	WrapTransport TransportWrapper
 }
+
+// TransportWrapper returns a transport that sends requests by next.
+type TransportWrapper func(next http.RoundTripper) http.RoundTripper
 
 // server identifies a server; it can copy between two of its buckets.
 type server struct{ endpoint, accessKey, secretKey string }
@@ -127,6 +132,9 @@ func Open(opts Options) (*Store, error) {
 		opts.Prefix += "/"
 	}
 	client := *opts.Client
+	if opts.WrapTransport != nil {
+		client.Transport = opts.WrapTransport(client.Transport)
+	}
 	client.Transport = &limitedTransport{client.Transport, opts.Limits}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	settings := sdk.Options{

@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"larder/internal/backup"
+	"larder/internal/db"
+	"larder/internal/fsck"
+	"larder/internal/job"
+	"larder/internal/object"
+	"larder/internal/quota"
+)
+
+const (
+	// stateTimeout is the time for one reading of the state. Monitors often wait 10 seconds.
+	stateTimeout = 5 * time.Second
+	// stateBucketTimeout is the part of it that buckets get.
+	stateBucketTimeout = 2 * time.Second
+	// stateReplicaTime is how long a replica counts after it last reported.
+	stateReplicaTime = time.Minute
+	// maxCounted is the number of rows at which counting stops.
+	maxCounted = 100_000
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Metrics of the state, which all replicas read from the same database and stores.
+var (
+	databaseUp     = describe("larder_database_up", "1 if the state could be read from the database, else 0.")
+	replicaCount   = describe("larder_replicas", "Replicas that reported in the last minute.")
+	buildInfo      = describe("larder_build_info", "1, with the version and the engine of the database.", "version", "engine")
+	jobCount       = describe("larder_jobs", "Jobs by status, ended ones of the last 30 days.", "status")
+	garbageObjects = describe("larder_garbage_objects", "Objects that wait to be deleted, counted up to 100000.")
+	garbageBytes   = describe("larder_garbage_bytes", "Bytes of the objects that wait to be deleted and were the content of files.")
+	storedBytes    = describe("larder_stored_bytes", "Bytes of all files by the quotas of their owners.")
+	storedFiles    = describe("larder_stored_files", "Files by the quotas of their owners.")
+	keptBytes      = describe("larder_kept_bytes", "Bytes in the trash and of versions.")
+	commandEnded   = describe("larder_command_ended_timestamp_seconds",
+		"When a command last ran to its end, in seconds since the Unix epoch.", "command")
+	commandProblems = describe("larder_command_problems", "Problems that a command reported the last time.", "command")
+	storeUp         = describe("larder_store_up", "1 if the store of a provider can be used, else 0.", "provider", "name")
+	storeFree       = describe("larder_store_free_bytes", "Free bytes on the disk of a provider.", "provider", "name")
+)
+
+// stateCollector is a prometheus.Collector that reads the state of the installation from the
+// database and the stores each time that it is asked.
+type stateCollector struct{ app *App }
+
+// Describe implements prometheus.Collector.
+func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{databaseUp, replicaCount, buildInfo, jobCount, garbageObjects, garbageBytes,
+		storedBytes, storedFiles, keptBytes, commandEnded, commandProblems, storeUp, storeFree} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. What cannot be read is missing, and larder_database_up
+// is 0 then.
+func (s *stateCollector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), stateTimeout)
+	defer cancel()
+	send := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	send(buildInfo, 1, s.app.deps.Version, string(s.app.DB.Dialect()))
+	up := 1.0
+	for _, part := range []func(context.Context, func(*prometheus.Desc, float64, ...string)) error{
+		s.counts, s.commands, s.stores} {
+		if err := part(ctx, send); err != nil {
+			up = 0
+			s.app.deps.Log.Error("read the state for the metrics", "error", err)
+		}
+	}
+	send(databaseUp, up)
+}
+
+func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
+	q := s.app.DB.Read(ctx)
+	replicas, err := s.app.DB.Replicas(ctx, stateReplicaTime)
+	if err != nil {
+		return err
+	}
+	send(replicaCount, float64(len(replicas)))
+	jobs, err := job.Count(q, maxCounted)
+	if err != nil {
+		return err
+	}
+	for status, n := range map[string]int64{job.Pending: jobs.Pending, job.Running: jobs.Running,
+		job.Completed: jobs.Completed, job.Failed: jobs.Failed} {
+		send(jobCount, float64(n), status)
+	}
+	objects, bytes, err := object.CountGarbage(q, maxCounted)
+	if err != nil {
+		return err
+	}
+	send(garbageObjects, float64(objects))
+	send(garbageBytes, float64(bytes))
+	stored, files, err := quota.Total(q)
+	if err != nil {
+		return err
+	}
+	send(storedBytes, float64(stored))
+	send(storedFiles, float64(files))
+	kept, err := quota.TotalKept(q)
+	if err != nil {
+		return err
+	}
+	send(keptBytes, float64(kept))
+	return nil
+}
+
+func (s *stateCollector) commands(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
+	for _, command := range []string{backup.Command, fsck.Command} {
+		last, err := db.LastCommandResult(s.app.DB.Read(ctx), command)
+		if errors.Is(err, db.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		send(commandEnded, float64(last.EndedAt)/1000, command)
+		send(commandProblems, float64(last.Problems), command)
+	}
+	return nil
+}
+
+func (s *stateCollector) stores(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
+	statuses, err := s.app.Providers.StoreStatuses(ctx, stateBucketTimeout)
+	if err != nil {
+		return err
+	}
+	for _, status := range statuses {
+		up := 1.0
+		if status.Err != nil {
+			up = 0
+		}
+		send(storeUp, up, status.Provider.ID, status.Provider.Name)
+		if status.Free >= 0 {
+			send(storeFree, float64(status.Free), status.Provider.ID, status.Provider.Name)
+		}
+	}
+	return nil
+}
