@@ -41,14 +41,21 @@ func newClient(bases ...string) *client {
 func login(t testing.TB, username, password string, bases ...string) *client {
 	t.Helper()
 	c := newClient(bases...)
-	c.do(t, "POST", "/api/auth/login", object{"username": username, "password": password}).want(t, 200)
+	c.signIn(t, username, password)
+	return c
+}
+
+// signIn signs in as username, keeps the cookie and the CSRF token, and returns the answer.
+func (c *client) signIn(t testing.TB, username, password string) reply {
+	t.Helper()
+	r := c.do(t, "POST", "/api/auth/login", object{"username": username, "password": password}).want(t, 200)
 	var csrf struct{ Token string }
 	c.do(t, "GET", "/api/auth/csrf-token", nil).data(t, 200, &csrf)
 	if len(csrf.Token) != 32 {
 		t.Fatalf("CSRF token %q, want 32 characters", csrf.Token)
 	}
 	c.header.Set("X-CSRF-Token", csrf.Token)
-	return c
+	return r
 }
 
 // admin signs in as the first administrator.

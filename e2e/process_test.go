@@ -100,9 +100,9 @@ func (s *site) mustRun(t testing.TB, args ...string) string {
 	return stdout
 }
 
-// process is a running server.
+// process is a running server, or another program.
 type process struct {
-	site   *site
+	site   *site // nil for another program
 	cmd    *exec.Cmd
 	url    string // the printed URL, without a trailing slash
 	stdout *output
@@ -116,28 +116,38 @@ type process struct {
 func (s *site) launch(t testing.TB, wrapper ...string) *process {
 	t.Helper()
 	words := append(append([]string{}, wrapper...), s.binary(), "serve")
-	p := &process{site: s, cmd: exec.Command(words[0], words[1:]...), stdout: newOutput(), stderr: newOutput(),
-		exited: make(chan struct{})}
-	p.cmd.Env = s.environ()
-	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("start the server: %v", err)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = s.environ()
+	p := spawn(t, cmd)
+	p.site = s
+	return p
+}
+
+// spawn starts a program without waiting and collects its output. It is killed at the end of the
+// test.
+func spawn(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", cmd.Path, err)
 	}
 	go func() {
-		p.err = p.cmd.Wait()
+		p.err = cmd.Wait()
 		close(p.exited)
 	}()
 	t.Cleanup(func() {
 		p.cmd.Process.Kill() // fails when it has ended already
 		<-p.exited
 		if t.Failed() {
-			t.Logf("stdout of %s:\n%s\nstderr, the end:\n%s", p.url, p.stdout, tail(p.stderr.String(), 4000))
+			t.Logf("stdout of %s %s:\n%s\nstderr, the end:\n%s", filepath.Base(cmd.Path), p.url, p.stdout,
+				tail(p.stderr.String(), 4000))
 		}
 	})
 	return p
 }
 
-var servesLine = regexp.MustCompile(`(?m)^Larder serves (http://\S+)`)
+var servesLine = regexp.MustCompile(`(?m)^Larder serves (https?://\S+)`)
 
 // start launches a server and waits until it is ready.
 func (s *site) start(t testing.TB, wrapper ...string) *process {

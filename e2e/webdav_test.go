@@ -80,7 +80,7 @@ func newDAVFixture(t *testing.T, engine, store string) *davFixture {
 // davKey is a WebDAV key as user name and password.
 type davKey struct{ user, password string }
 
-var davLines = regexp.MustCompile(`^address   (http://\S+)/webdav\nuser name (pk_\w{24})\npassword  (sk_\w{48})\n$`)
+var davLines = regexp.MustCompile(`^address   (https?://\S+)/webdav\nuser name (pk_\w{24})\npassword  (sk_\w{48})\n$`)
 
 // davKey creates a key with the command line.
 func (s *site) davKey(t testing.TB, user string, more ...string) davKey {
