@@ -11,7 +11,7 @@ type mutation struct {
 	guard string // description of the guard
 	file  string // from the top of the tree
 	old   string // text that occurs in the file exactly once
-	new   string // the replacement without the guard, which must compile
+	new   string // the replacement without the guard, which must compile if the file is Go
 	pkg   string // package whose test must fail then
 	test  string // pattern for go test -run
 }
