@@ -1,6 +1,8 @@
 package main
 
-// outside are the guards of replicas, names, connections, browsers, secrets and rates.
+const nginxConfig = "deploy/proxy/nginx.conf"
+
+// outside are the guards of replicas, proxies, names, connections, browsers, secrets and rates.
 var outside = []mutation{
 	// replicas and the schema
 	{"replica-older", "a migration is refused while a replica runs that is too old for it", "internal/db/migrate.go",
@@ -40,6 +42,31 @@ var outside = []mutation{
 		`case running:`, `case running && valid:`, "internal/db", "^TestIndexThatIsStillBuilt$"},
 	{"replica-rows", "a backup does not contain rows of replicas", "internal/backup/sql.go",
 		`"guesses", "replicas"}`, `"guesses"}`, "internal/backup", "^TestBackupIsPrivate$/^sqlite$"},
+
+	// proxies in front
+	{"proxy-nginx-address", "nginx does not pass on the addresses that a client claims (C55)", nginxConfig,
+		`X-Forwarded-For $remote_addr;`, `X-Forwarded-For $proxy_add_x_forwarded_for;`, "e2e", "^TestProxies$/^nginx$"},
+	{"proxy-nginx-upload", "nginx passes uploads on as they arrive", nginxConfig,
+		`proxy_request_buffering off;`, `proxy_request_buffering on;`, "e2e", "^TestProxies$/^nginx$"},
+	{"proxy-nginx-download", "nginx does not write downloads to its disk", nginxConfig,
+		`proxy_max_temp_file_size 0;`, `proxy_max_temp_file_size 1g;`, "e2e", "^TestProxies$/^nginx$"},
+	{"proxy-nginx-paths", "nginx passes paths on as the client sent them (C2)", nginxConfig,
+		`proxy_pass http://larder;`, `proxy_pass http://larder/;`, "e2e", "^TestProxies$/^nginx$"},
+	{"proxy-nginx-compression", "nginx compresses no answers that may hold secrets", nginxConfig,
+		`gzip off;`, `gzip on;`, "e2e", "^TestProxies$/^nginx$"},
+	{"proxy-nginx-id", "nginx does not pass on the request ids that a client claims", nginxConfig,
+		`proxy_set_header X-Request-Id "";`, ``, "e2e", "^TestProxies$/^nginx$"},
+	{"proxy-caddy-id", "Caddy does not pass on the request ids that a client claims", "deploy/proxy/Caddyfile",
+		`header_up -X-Request-Id`, ``, "e2e", "^TestProxies$/^Caddy$"},
+	{"proxy-haproxy-id", "HAProxy does not pass on the request ids that a client claims", "deploy/proxy/haproxy.cfg",
+		`http-request del-header X-Request-Id`, ``, "e2e", "^TestProxies$/^HAProxy$"},
+	{"proxy-caddy-compression", "Caddy does not ask for compressed answers itself", "deploy/proxy/Caddyfile",
+		`compression off`, `compression on`, "e2e", "^TestProxies$/^Caddy$"},
+	{"proxy-haproxy-address", "HAProxy does not pass on the addresses that a client claims (C55)",
+		"deploy/proxy/haproxy.cfg",
+		`http-request set-header X-Forwarded-For %[src]`, `option forwardfor`, "e2e", "^TestProxies$/^HAProxy$"},
+	{"proxy-haproxy-headers", "HAProxy passes the longest addresses on", "deploy/proxy/haproxy.cfg",
+		`tune.bufsize 65536`, `tune.bufsize 16384`, "e2e", "^TestProxies$/^HAProxy$"},
 
 	// names
 	{"path-dots", "a name is not . or .. (C1)", "internal/vpath/vpath.go",
