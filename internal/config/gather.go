@@ -30,6 +30,10 @@ var (
 	portLink = regexp.MustCompile(`^LARDER_(\w+_)?PORT$`)
 )
 
+// clientVars are the variables of programs that use a service: its address and an API key. No
+// command of this program reads them.
+var clientVars = map[string]bool{"LARDER_URL": true, "LARDER_KEY": true}
+
 // rawValue is a value as it was written.
 type rawValue struct {
 	name  string // its name in its place: --listen, LARDER_LISTEN, larder.toml: listen
@@ -134,7 +138,7 @@ func readEnv(environ []string, in map[string]rawValue, faults *Error) {
 	}
 	for _, line := range environ {
 		name, value, ok := strings.Cut(line, "=")
-		if !ok || !strings.HasPrefix(name, envPrefix) || strings.HasPrefix(name, testPrefix) {
+		if !ok || !strings.HasPrefix(name, envPrefix) || strings.HasPrefix(name, testPrefix) || clientVars[name] {
 			continue
 		}
 		known, ok := byEnv[name]

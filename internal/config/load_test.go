@@ -215,6 +215,32 @@ func TestEmptyMeansNone(t *testing.T) {
 	}
 }
 
+// LARDER_URL and LARDER_KEY belong to programs that use a service: every command ignores them, and
+// only them.
+func TestVariablesOfClients(t *testing.T) {
+	t.Parallel()
+	environ := []string{"LARDER_URL=https://files.example.org", "LARDER_KEY=pk_a.sk_b"}
+	plain, err := config.Load(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(nil, environ)
+	if err != nil || !reflect.DeepEqual(c, plain) {
+		t.Errorf("serve: %+v, %v", c, err)
+	}
+	c, _, err = config.LoadCommand([]string{"x"}, environ, nil)
+	if err != nil || !reflect.DeepEqual(c, plain) {
+		t.Errorf("another command: %+v, %v", c, err)
+	}
+	got := problems(t, nil, append(environ, "LARDER_NONSENSE=1", "LARDER_KEYS=1", "LARDER_URL_=1"))
+	want := []config.Problem{{Text: "LARDER_NONSENSE in the environment is not a setting"},
+		{Text: "LARDER_KEYS in the environment is not a setting"},
+		{Text: "LARDER_URL_ in the environment is not a setting"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "garbage_grace = 60\nbase-url = \"x\"\nlink_max_age = \"soon\"\n[captcha]\nprovider = \"x\"\n")
