@@ -65,9 +65,12 @@ type Key struct {
 type Actor struct {
 	UserID string // "" for a visitor without an account, whatever Role says
 	Role   Role
-	HomeID string     // entry id of the home, "" for none; code that builds a Target sets InHome by it
-	Key    *Key       // the key that the account acts through, nil for a session
-	IP     netip.Addr // an address that is not valid is in no prefix
+	// Operator is set for a command of the operator of the machine, who could change every rule:
+	// everything is allowed, and no password is asked. No request sets it.
+	Operator bool
+	HomeID   string     // entry id of the home, "" for none; code that builds a Target sets InHome by it
+	Key      *Key       // the key that the account acts through, nil for a session
+	IP       netip.Addr // an address that is not valid is in no prefix
 	// ids of the passwords that the caller has given, of rules and entries; ignored for keys, which
 	// cannot give one
 	Unlocked []string
@@ -115,6 +118,7 @@ const (
 
 // The values of Verdict.DecidedBy when no rule decides.
 const (
+	ByOperator      = "operator"
 	ByAdministrator = "administrator"
 	ByOwner         = "owner"
 	ByHome          = "home"

@@ -185,6 +185,31 @@ func TestDecideWithoutRule(t *testing.T) {
 	runDecideCases(t, table)
 }
 
+// For a command of the operator of the machine neither rules nor passwords count.
+func TestDecideOperator(t *testing.T) {
+	t.Parallel()
+	policy := access.NewPolicy([]access.Rule{{ID: "no", Pattern: "/**", Permissions: access.All, Effect: access.Deny,
+		Role: access.User}}, true)
+	target := targetAt("/home/bob/x")
+	target.Password = &access.EntryPassword{ID: "p", OwnerID: "bob"}
+	operator := alice
+	operator.Operator = true
+	for _, permission := range []access.Permission{read, write, update, del, share, dl} {
+		if v := policy.Decide(alice, target, permission); v.Outcome != access.Denied {
+			t.Errorf("alice: %v for %v", v, permission)
+		}
+		if v := policy.Decide(operator, target, permission); v.Outcome != access.Allowed {
+			t.Errorf("the operator: %v for %v", v, permission)
+		}
+	}
+	if set := policy.Allowed(operator, target); set != access.All {
+		t.Errorf("the operator is allowed %v", set.Names())
+	}
+	if v := policy.Decide(operator, target, read|write); v.Outcome != access.Denied {
+		t.Errorf("two permissions at once: %v", v)
+	}
+}
+
 func TestDecideSeededRules(t *testing.T) {
 	t.Parallel()
 	runDecideCases(t, []decideCase{

@@ -44,6 +44,12 @@ func (r *Resource) ETag() string {
 	return etag(r.node.content)
 }
 
+// Size is the size of a file in bytes.
+func (r *Resource) Size() int64 { return r.node.size }
+
+// OwnerID is the id of the account that owns the entry.
+func (r *Resource) OwnerID() string { return r.node.owner }
+
 // UpdatedAt is the time of the last change of the entry, in ms.
 func (r *Resource) UpdatedAt() int64 { return r.node.updated }
 

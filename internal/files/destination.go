@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/db"
@@ -46,6 +47,9 @@ type Destination struct {
 	Payer      string
 	Freed      int64  // bytes that the replacement frees in that quota
 	ReplacesID string // id of the replaced file, "" for none
+	// Modified is the time that the file gets as that of its last change; the present time if it is
+	// zero or in the future.
+	Modified time.Time
 	// Precondition, unless it is nil, checks the existing entry when the file is put, by its ETag,
 	// "" for none or a folder. Its error ends Put.
 	Precondition func(etag string) error

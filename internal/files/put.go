@@ -208,9 +208,10 @@ func (p *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err
 			return Entry{}, false, err
 		}
 	}
+	now := p.nowMs()
 	r := row{id: p.IDs.UUID(), parent: n.id, name: string(name), size: p.stored.Size, mimeType: p.stored.MimeType,
-		owner: p.actor.UserID, object: p.object, content: p.object}
-	if done, err := p.insertEntry(p.tx, &r); !done || err != nil {
+		owner: p.actor.UserID, object: p.object, content: p.object, created: now, updated: p.modified(now)}
+	if done, err := insertTimedEntry(p.tx, &r); !done || err != nil {
 		return Entry{}, false, err
 	}
 	if err := quota.Charge(p.tx, r.owner, r.size, 1); err != nil {
@@ -229,7 +230,8 @@ func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 		}
 	}
 	r := there
-	r.size, r.mimeType, r.object, r.content, r.updated = p.stored.Size, p.stored.MimeType, p.object, p.object, p.nowMs()
+	r.size, r.mimeType, r.object, r.content = p.stored.Size, p.stored.MimeType, p.object, p.object
+	r.updated = p.modified(p.nowMs())
 	if changed, err := p.changeContent(p.tx, p.rules, p.actor, &there, &r); err != nil || !changed {
 		return Entry{}, false, err
 	}
@@ -238,6 +240,15 @@ func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 	}
 	p.tx.AfterCommit(func() { crash.Point("replace.committed") })
 	return p.rules.entry(p.actor, &r, childTarget(n.existingTarget(p.actor), p.actor, &r)), true, nil
+}
+
+// modified returns the time that the file gets as that of its last change, in ms. It is never in
+// the future, since a backup takes the newest time of all entries as the age of the database.
+func (p *putOperation) modified(now int64) int64 {
+	if p.dest.Modified.IsZero() {
+		return now
+	}
+	return min(p.dest.Modified.UnixMilli(), now)
 }
 
 // freeNumberedName returns a free name with a number: it doubles the number until one is free, and

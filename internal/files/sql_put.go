@@ -42,12 +42,17 @@ func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 
 // insertEntry inserts an entry, with the present time as both times, unless its name is taken.
 func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
+	r.created = t.nowMs()
+	r.updated = r.created
+	return insertTimedEntry(tx, r)
+}
+
+// insertTimedEntry inserts an entry with its times, unless its name is taken.
+func insertTimedEntry(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
 		kind = folderKind
 	}
-	r.created = t.nowMs()
-	r.updated = r.created
 	n, err := tx.Exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)

@@ -6,7 +6,7 @@ import (
 	"larder/internal/db"
 )
 
-// entrySums describes a set of entries: any change of an entry raises its time.
+// entrySums describes a set of entries: any change of an entry changes its time.
 type entrySums struct{ count, newest, times, sizes int64 }
 
 // timeModulus keeps the sum of a billion times below 2^63.

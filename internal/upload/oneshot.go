@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"sync"
+	"time"
 
 	"larder/internal/access"
 	"larder/internal/blob"
@@ -34,6 +35,8 @@ type OneShot struct {
 	Size     int64          // bytes announced, -1 for unknown
 	MimeType string         // "" or what the client claims; an invalid type counts as ""
 	Conflict files.Conflict // "" = rename
+	// Modified is the time of the last change of the file, see files.Destination.
+	Modified time.Time
 	// Links says whether the permanent link is made at once: "none" (or ""), "images", "all". A
 	// file is an image by its decided type and by its first bytes, so that nothing but a picture is
 	// published under the name of one.
@@ -89,7 +92,7 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	if o.RequireFolder && len(place.Missing) > 0 {
 		return Result{}, fault.New(fault.Conflict, "The target folder does not exist.")
 	}
-	place.Precondition = o.Precondition
+	place.Precondition, place.Modified = o.Precondition, o.Modified
 	if err := s.checkRoomEarly(ctx, a.UserID, place, o); err != nil {
 		return Result{}, err
 	}

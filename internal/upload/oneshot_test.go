@@ -111,6 +111,38 @@ func TestOneShotThatFailsChangesNothing(t *testing.T) {
 	})
 }
 
+// A file gets the time that the caller names as that of its last change, but none in the future.
+func TestOneShotKeepsTime(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		before := w.now()
+		old := before.Add(-48 * time.Hour)
+		for _, c := range []struct {
+			name           string
+			modified, want time.Time
+		}{
+			{"none", time.Time{}, before}, {"old", old, old}, {"of 1970", time.UnixMilli(0), time.UnixMilli(0)},
+			{"before 1970", time.UnixMilli(-5), time.UnixMilli(-5)}, {"future", before.Add(time.Hour), before},
+		} {
+			for _, size := range []int{0, 300 << 10} {
+				o := oneShot(c.name, letterBytes(size), int64(size))
+				o.Modified, o.Conflict = c.modified, files.Replace // the second one replaces the first
+				result, err := w.up.Put(ctx, w.ann, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file, _, err := w.tree.Details(ctx, w.ann, result.File.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if file.UpdatedAt != c.want.UnixMilli() || result.File.UpdatedAt != file.UpdatedAt ||
+					file.CreatedAt != before.UnixMilli() {
+					t.Errorf("%s: updated at %d, created at %d", c.name, file.UpdatedAt, file.CreatedAt)
+				}
+			}
+		}
+	})
+}
+
 // Abuse case C97.
 func TestReplacingGivesTheDifferenceBack(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {

@@ -49,7 +49,7 @@ func tooManyOneShots() error {
 // checkOneShotLimit refuses one more row than a user may have. It is exact only after the user's
 // quota was locked in the same transaction. Fault: RateLimited.
 func (s *Service) checkOneShotLimit(tx *db.Tx, userID string) error {
-	if s.db.Dialect() != "postgres" { // this is the only process, and it has counted
+	if s.db.Dialect() != "postgres" { // this is the only server, and it has counted
 		return nil
 	}
 	count, err := countOneShots(tx, userID, s.now().Add(Lifetime-rowCountsFor).UnixMilli())
