@@ -33,6 +33,8 @@ const usage = `Larder: image hosting and file storage.
   larder trash list USER                          list the trash of an account, with the id of each entry
   larder trash restore USER ID [--to FOLDER]      bring an entry back from the trash, with the rights of the account
   larder trash empty USER                         delete everything in the trash of an account for good
+  larder import dir DIR --user NAME [--into PATH] [--replace] [--dry-run]
+                                                  store the files of a directory of this machine as files of an account
   larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting,trash]
                                                   compare the database with the stores and report problems
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
@@ -52,7 +54,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0; 1 for a failure; 2 for wrong arguments; picture.Unconfined.
+// run returns the exit code: 0; 1 for a failure; 2 for wrong arguments; exitInterrupted;
+// picture.Unconfined.
 func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	err := dispatch(ctx, args, environ, out, errs)
 	var wrong *config.Error
@@ -69,6 +72,8 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 		return 2
 	case errors.Is(err, errFindings):
 		return 1
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
 	case errors.Is(err, picture.ErrUnconfined):
 		fmt.Fprintln(errs, err)
 		return picture.Unconfined
@@ -89,6 +94,7 @@ var twoWordCommands = map[string]func(ctx context.Context, args, environ []strin
 	"trash list":            trashList,
 	"trash restore":         trashRestore,
 	"trash empty":           trashEmpty,
+	"import dir":            importDir,
 }
 
 func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) error {

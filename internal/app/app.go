@@ -28,6 +28,7 @@ import (
 	"larder/internal/blob/s3"
 	"larder/internal/config"
 	"larder/internal/db"
+	"larder/internal/dirimport"
 	"larder/internal/download"
 	"larder/internal/egress"
 	"larder/internal/fault"
@@ -103,6 +104,7 @@ type App struct {
 	MailJobs      *job.Runner // runs the jobs that send mails, which must not wait for moves
 	Letters       *letter.Service
 	Fsck          *fsck.Service
+	Imports       *dirimport.Service
 	Announcements *site.Announcements
 	Thumbs        *thumb.Maker // nil if thumbnails are switched off
 	Notices       *notice.Service
@@ -265,6 +267,8 @@ func (a *App) build() {
 	a.Thumbs = a.newThumbMaker()
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
 		Log: a.deps.Log})
+	a.Imports = dirimport.New(dirimport.Config{DB: d, Tree: a.Tree, Uploads: a.Uploads, Now: now,
+		Own: []string{a.Config.DataDir, a.Config.ObjectDir}, CheckUsable: a.checkUsable})
 }
 
 // trashSettings returns the present settings of the trash.

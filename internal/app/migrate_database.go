@@ -293,6 +293,15 @@ func (a *App) checkNotMoved(ctx context.Context) error {
 		ErrMoved, time.UnixMilli(mark).UTC().Format(time.RFC3339), other)
 }
 
+// checkUsable refuses to go on with a database that was copied to another one, or migrated to a
+// newer schema, while a command ran.
+func (a *App) checkUsable(ctx context.Context) error {
+	if err := a.checkNotMoved(ctx); err != nil {
+		return err
+	}
+	return a.DB.CheckSchema(ctx)
+}
+
 // ReopenDatabase lets a database be used again that MigrateDatabase has copied to another one.
 func ReopenDatabase(ctx context.Context, cfg config.Config, deps Deps) (err error) {
 	a, err := open(ctx, cfg, deps, false)

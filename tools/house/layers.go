@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/object"},
 	{"internal/files"},
 	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
-	{"internal/lifecycle", "internal/fsck", "internal/backup"},
+	{"internal/lifecycle", "internal/fsck", "internal/backup", "internal/dirimport"},
 	{"internal/webdav"},
 	{"web", "internal/api"},
 	{"internal/app"},

@@ -20,7 +20,8 @@ const (
 // mutations lists the guards that a test must cover, with the numbers of abuse cases
 // (docs/security.md). A new guard is one entry here. Each entry names the quickest test that fails
 // without the guard, on SQLite where the test runs on several engines.
-var mutations = slices.Concat(rights, outside, features, answers, trashGuards, cacheGuards, movedGuards)
+var mutations = slices.Concat(rights, outside, features, answers, trashGuards, cacheGuards, movedGuards,
+	importGuards)
 
 // rights are the guards of permissions, and of operations that work a limited number of times.
 var rights = []mutation{
