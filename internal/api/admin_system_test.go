@@ -208,4 +208,10 @@ func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
 	wantJSON(t, "warnings while Redis answers", systemWarnings(admin), "[]")
 	server.Stop()
 	wantWarning(t, admin, "Redis does not answer", M{"code": "limits_not_shared"})
+	ready := l.Client(t).Get("/api/public/health/ready")
+	wantJSON(t, "readiness without Redis", ready.Object(), M{"service": "larder", "status": "degraded", "ready": true,
+		"detail": "degraded: each replica counts rate limits by itself"})
+	if ready.Status != 200 {
+		t.Errorf("readiness without Redis answers %d", ready.Status)
+	}
 }

@@ -185,6 +185,9 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	if detail == "" && a.damagedAuditFile != "" {
 		detail = "degraded: the access log was damaged, and a new one was begun"
 	}
+	if detail == "" && a.redisIsDown() {
+		detail = "degraded: each replica counts rate limits by itself"
+	}
 	return ready, detail
 }
 

@@ -13,10 +13,16 @@ func (a *App) warnings() []api.SystemWarning {
 			Message: "The access log was damaged when the service started, so it was set aside as " + file +
 				" and a new one was begun. Check the disk."})
 	}
-	if shared, is := a.counters.(*redis.Store); is && shared.State().Down {
+	if a.redisIsDown() {
 		all = append(all, api.SystemWarning{Code: "limits_not_shared",
 			Message: "Redis does not answer, so each replica counts rate limits by itself. They are shared again as " +
 				"soon as it answers."})
 	}
 	return all
+}
+
+// redisIsDown reports whether Redis is configured and rate limits count in this process alone.
+func (a *App) redisIsDown() bool {
+	shared, is := a.counters.(*redis.Store)
+	return is && shared.State().Down
 }
