@@ -23,7 +23,7 @@ type Avatar struct {
 
 // SetAvatar makes a picture the one of an account and returns its id. The former picture and its id
 // are gone. The caller has checked and encoded the picture. Fault: SessionRevoked when the account
-// has ended meanwhile.
+// has been deleted or is no longer active.
 func (s *Service) SetAvatar(ctx context.Context, userID string, picture Avatar) (id string, err error) {
 	id = s.ids.Base62(avatarIDLength)
 	err = s.db.Write(ctx, func(tx *db.Tx) error {

@@ -34,8 +34,10 @@ type batchJob struct {
 	JobID string `json:"jobId" required:"true"`
 }
 
-// batch deletes or moves entries one by one. For each entry that fails, the reply has the id with
-// the code and message of the operation on a single entry.
+// batch deletes or moves entries one by one. The reply has the ids of the entries that succeeded,
+// including moves that go on as jobs, and for each entry that failed the code and message of the
+// operation on a single entry. Faults, for the whole batch: Forbidden for a key without the
+// permission; Invalid for a missing or wrong target path.
 func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	ids := make([]string, len(in.FileIDs))
 	for i, id := range in.FileIDs {

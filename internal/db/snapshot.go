@@ -74,7 +74,9 @@ func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []stri
 	return copied.Close()
 }
 
-// exportTo copies every table in one transaction with a consistent view.
+// exportTo copies the database, which is on PostgreSQL, into a new SQLite file at path, as one
+// transaction sees it. The tables named in without are empty there. It fails when the file exists.
+// After an error an incomplete file may remain.
 func (d *DB) exportTo(ctx context.Context, path string, without []string) (err error) {
 	if err := createPrivateFile(path); err != nil {
 		return err

@@ -177,7 +177,10 @@ const (
 var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion(byEntry)},
 	byLink: {ancestryByJoins(byLink), ancestryByRecursion(byLink)}}
 
-// ancestryByJoins selects the ancestors by joins: the root, the names below it, the trail.
+// ancestryByJoins returns the SQL text that selects, for the entry whose id the SQL expression
+// start gives: the id of its root, its path below the root, its trail (see parseTrail), the config
+// version, and the entry itself with its object. The query has no row for an entry that is more
+// than maxJoins levels below its root.
 func ancestryByJoins(start string) string {
 	root, path, trail, from := "e.id", "CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END", trailColumn(
 		"e"), "entries e"

@@ -244,7 +244,9 @@ func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row,
 	return info, err
 }
 
-// discardCopy makes a copy garbage at once when no file was made of it, because of err.
+// discardCopy is called when err has ended the completion of a direct upload; made is its session,
+// with the key of the copy. It makes the copy garbage at once if err proves that no file was made
+// of it, see discard; otherwise the key stays on the list for later.
 func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the "+

@@ -85,9 +85,11 @@ type propUpdate struct {
 	remove bool
 }
 
-// parsePropertyUpdate reads the body of a PROPPATCH (RFC 4918 section 14.19). It returns the
-// updates in document order, in which they must be applied. Faults: Invalid; TooLarge when the
-// values are longer than maxValues.
+// parsePropertyUpdate returns the updates that the body of a PROPPATCH asks for, in document order,
+// in which the caller must apply them (RFC 4918 section 14.19). e is nil for an empty body.
+// Elements that it does not expect are ignored. Faults: Invalid when e is not a propertyupdate,
+// holds no set or remove, or holds one without a prop, and for an xml:lang that is too long;
+// TooLarge when the values that are set have more than maxValues bytes together.
 func parsePropertyUpdate(e *element) ([]propUpdate, error) {
 	if e == nil || e.name != davName("propertyupdate") {
 		return nil, fault.New(fault.Invalid, "The body must be a DAV: propertyupdate element.")

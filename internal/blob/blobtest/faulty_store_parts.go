@@ -21,8 +21,8 @@ func (f *FaultyStore) Begin(ctx context.Context, key blob.Key, size, partSize in
 	return u, err
 }
 
-// PutPart stores a part, or applies the queued fault. With FailAfter, that many bytes of the body
-// are read first.
+// PutPart stores a part, or applies the queued fault. With FailAfter it reads that many bytes of
+// the body and stores nothing. With AnswerLost alone it stores the part and returns the fault.
 func (f *FaultyStore) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
 	fault, err := f.takeFault(ctx, PutPart)
 	if err != nil {

@@ -88,7 +88,9 @@ func (l *uploadLocks) tryLockAll(u blob.Upload) (leave func(), ok bool) {
 	return func() { l.leave(at, name, func() { at.finishing = false }) }, true
 }
 
-// markAborted records the abort of an upload whose parts are being written in this process.
+// markAborted marks an upload as aborted for the calls that use its lock now: each PutPart among
+// them aborts the upload again after it has sent its part, and fails. Without such a call
+// markAborted does nothing. The mark ends with the last of these calls.
 func (l *uploadLocks) markAborted(key blob.Key, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

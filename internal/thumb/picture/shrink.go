@@ -146,7 +146,8 @@ func spline(t float64) float64 {
 	return 0
 }
 
-// row filters a row of pixels.
+// row scales one row of pixels to len(f) pixels. A pixel is four numbers in from and in to. The
+// results may lie outside of 0 to 255, since the spline overshoots.
 func (f filter) row(from, to []float32) {
 	for i, t := range f {
 		var sum [4]float32
