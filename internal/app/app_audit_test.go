@@ -65,11 +65,20 @@ func TestStopKeepsTheLog(t *testing.T) {
 					}
 				})
 			}
+			ended := make(chan struct{})
+			go func() {
+				asking.Wait()
+				close(ended)
+			}()
 			for served.Load() < 1900 {
-				<-time.After(time.Millisecond)
+				select {
+				case <-ended:
+					t.Fatalf("all workers ended after %d requests", served.Load())
+				case <-time.After(time.Millisecond):
+				}
 			}
 			stop()
-			asking.Wait()
+			<-ended
 
 			b, stop := start()
 			defer stop()

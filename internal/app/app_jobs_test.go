@@ -42,7 +42,11 @@ func TestStopPutsJobsAside(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				<-until
+				select {
+				case <-until:
+				case <-time.After(time.Minute):
+					t.Fatal("the job does not run")
+				}
 				stop()
 				select {
 				case err := <-done:

@@ -67,7 +67,11 @@ func run(t *testing.T, cfg config.Config, while func(base string)) (printed stri
 
 func waitUntilReady(t *testing.T, a *app.App) {
 	t.Helper()
+	began := time.Now()
 	for status := 0; status != http.StatusOK; {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("not ready after a minute: status %d", status)
+		}
 		response, err := http.Get(a.BaseURL + "/api/public/health/ready")
 		if err != nil {
 			t.Fatal(err)
