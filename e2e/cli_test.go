@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +29,52 @@ func TestVersion(t *testing.T) {
 		built.Arch != runtime.GOARCH || built.Schema < 23 {
 		t.Errorf("version --json printed %+v", built)
 	}
+}
+
+// The exit code of health is for supervisors, its text for people. It is not ready while nothing
+// listens, while something else does, and while the disk is missing.
+func TestHealthCommand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.set("LARDER_LISTEN", freeAddress(t), "LARDER_OPS_LISTEN", freeAddress(t))
+	want := func(when string, wantCode int, words ...string) {
+		t.Helper()
+		stdout, stderr, code := s.run(t, "health")
+		if code != wantCode || stderr != "" {
+			t.Errorf("%s: exit code %d, want %d; stderr %q", when, code, wantCode, stderr)
+		}
+		for _, word := range words {
+			if !strings.Contains(stdout, word) {
+				t.Errorf("%s: printed %q, without %q", when, stdout, word)
+			}
+		}
+	}
+	want("before the start", 1, "not ready: ", "connection refused")
+	p := s.start(t)
+	want("while it runs", 0, "ready\n")
+	if _, stderr, code := s.run(t, "health", "now"); code != 2 || stderr == "" {
+		t.Errorf("health with a name: exit code %d, stderr %q", code, stderr)
+	}
+	objects := filepath.Join(s.dir, "objects")
+	if err := os.Rename(objects, objects+".away"); err != nil {
+		t.Fatal(err)
+	}
+	want("without its disk", 1, "not ready: a storage provider is not available",
+		`- The store of the provider "local" does not answer`)
+	if err := os.Rename(objects+".away", objects); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the service is ready again", func() bool { return p.probe("/api/public/health/ready") == 200 })
+	want("with its disk again", 0, "ready\n")
+	delete(s.env, "LARDER_OPS_LISTEN")
+	want("by the public address", 0, "ready\n")
+	s.set("LARDER_LISTEN", strings.Replace(s.env["LARDER_LISTEN"], "127.0.0.1", "0.0.0.0", 1),
+		"LARDER_BASE_URL", "https://files.example.org")
+	want("as if it listened everywhere", 0, "ready\n")
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	s.set("LARDER_LISTEN", other.Listener.Addr().String())
+	want("another service", 1, "does not answer like Larder")
 }
 
 func TestUnknownCommand(t *testing.T) {

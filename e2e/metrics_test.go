@@ -201,7 +201,9 @@ func TestMetrics(t *testing.T) {
 	until(t, "an alert of the missing disk", func() bool {
 		return m.count(t, `ALERTS{alertname="LarderStoreUnavailable", name="local"}`) == 1
 	})
-	var firing struct{ Result []struct{ Metric map[string]string } }
+	var firing struct {
+		Result []struct{ Metric map[string]string }
+	}
 	m.ask(t, "query?query="+url.QueryEscape(`ALERTS{alertstate="firing"}`), &firing)
 	if len(firing.Result) > 0 {
 		t.Errorf("firing alerts: %v", firing.Result)
@@ -258,7 +260,11 @@ func (m *monitored) wantPanels(t *testing.T) {
 			until(t, "values of the panel "+panel.Title+": "+expr, func() bool { return m.count(t, expr) > 0 })
 		}
 	}
-	var groups struct{ Groups []struct{ Rules []struct{ Name, Health string } } }
+	var groups struct {
+		Groups []struct {
+			Rules []struct{ Name, Health string }
+		}
+	}
 	until(t, "all alerts are evaluated", func() bool {
 		m.ask(t, "rules", &groups)
 		return len(groups.Groups) == 1 && !slices.ContainsFunc(groups.Groups[0].Rules,

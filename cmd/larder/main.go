@@ -25,6 +25,7 @@ var version = "development"
 const usage = `Larder: image hosting and file storage.
 
   larder serve                                    run the service (larder serve --help lists every setting)
+  larder health                                   ask the running service whether it is ready, and print what is wrong
   larder admin create NAME [--role user]          create an account (an administrator without --role) and print its password
   larder admin reset-password NAME                set a new random password and print it
   larder admin disable-captcha                    switch the bot check off when it keeps people from signing in
@@ -70,7 +71,7 @@ func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	case errors.As(err, &wrong), errors.Is(err, errUsage):
 		fmt.Fprintln(errs, err)
 		return 2
-	case errors.Is(err, errFindings):
+	case errors.Is(err, errFindings), errors.Is(err, errNotReady):
 		return 1
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
@@ -114,6 +115,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return picture.Main(args[1:], os.Stdin, os.Stdout)
 	case args[0] == "serve":
 		return serve(ctx, args[1:], environ, out, errs)
+	case args[0] == "health":
+		return health(ctx, args[1:], environ, out)
 	case args[0] == "fsck":
 		return runFsck(ctx, args[1:], environ, out, errs)
 	case args[0] == "backup":

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"larder/internal/config"
+)
+
+// errNotReady means that the service does not answer or can't work; the command has printed why.
+var errNotReady = errors.New("not ready")
+
+// healthTimeout bounds the whole command. Supervisors of containers often allow 30 seconds.
+const healthTimeout = 10 * time.Second
+
+// health asks the service of this machine whether it is ready, and prints what is wrong. It takes
+// the settings of the service, opens neither its database nor its files, and returns errNotReady if
+// the service is not ready. It is for supervisors of containers.
+func health(ctx context.Context, args, environ []string, out io.Writer) error {
+	cfg, words, err := config.LoadCommand(args, environ, nil)
+	if err != nil {
+		return err
+	}
+	if len(words) > 0 {
+		return fmt.Errorf("larder: health takes no names, not %q: %w", words, errUsage)
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	var state struct {
+		Ready    bool
+		Detail   string
+		Warnings []string
+	}
+	address := "http://" + reachable(cfg.Listen) + "/api/public/health/ready"
+	if cfg.OpsListen != "" {
+		address = "http://" + reachable(cfg.OpsListen) + "/ready" // names the problems
+	}
+	if err := askState(ctx, address, &state); err != nil {
+		fmt.Fprintf(out, "not ready: %v\n", err)
+		return errNotReady
+	}
+	verdict := "ready"
+	if !state.Ready {
+		verdict = "not ready"
+	}
+	if state.Detail != "" {
+		verdict += ": " + state.Detail
+	}
+	fmt.Fprintln(out, verdict)
+	for _, warning := range state.Warnings {
+		fmt.Fprintln(out, "-", warning)
+	}
+	if !state.Ready {
+		return errNotReady
+	}
+	return nil
+}
+
+// askState decodes the state at an address.
+func askState(ctx context.Context, address string, state any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Transport: &http.Transport{}} // without the proxy of the environment
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(state); err != nil {
+		return fmt.Errorf("%s does not answer like Larder: %w", address, err)
+	}
+	return nil
+}
+
+// reachable returns the address at which this machine reaches a listener: the loopback address for
+// one that listens at all addresses.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
