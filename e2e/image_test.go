@@ -147,8 +147,8 @@ func (i *images) serves(t *testing.T) (container string) {
 	return container
 }
 
-// The image with libvips serves like the small one, and libvips starts in it. It takes minutes and a
-// Debian mirror, so it is built in a soak only, which sets LARDER_TEST_IMAGES.
+// The image with libvips serves like the small one, and libvips starts in it. It takes minutes and
+// a Debian mirror, so it is built in a soak only, which sets LARDER_TEST_IMAGES.
 func TestContainerImageWithVips(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("LARDER_TEST_IMAGES") == "" {
