@@ -14,12 +14,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"time"
 )
 
 // Keyring derives the keys of the service from its master key. It is safe for concurrent use, and
 // prints as `[redacted]`.
 type Keyring struct {
 	root []byte // HKDF's pseudorandom key; the master key itself is not stored
+
+	former Former           // verifies tokens of a former key
+	now    func() time.Time // nil without a former key
 }
 
 // New returns the keyring of a master key of KeyBytes bytes. Errors are those of CheckKey.
@@ -55,3 +59,6 @@ func (k Keyring) derive(use, purpose string) []byte {
 
 // Format writes `[redacted]` for every verb and flag.
 func (k Keyring) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// Format writes `[redacted]` for every verb and flag.
+func (f Former) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }

@@ -62,12 +62,12 @@ func (k Keyring) Sign(purpose string, payload []byte) string {
 	return body + "." + k.mac(purpose, body)
 }
 
-// Verify returns the payload of a token that Sign made for the same purpose. Error: ErrForged for
-// every other token. The comparison takes constant time, and each payload has exactly one valid
-// encoding.
+// Verify returns the payload of a token that Sign made for the same purpose, with this key or with
+// the former one of WithFormer. Error: ErrForged for every other token. The comparison takes
+// constant time, and each payload has exactly one valid encoding.
 func (k Keyring) Verify(purpose, token string) ([]byte, error) {
 	body, mac, ok := strings.Cut(token, ".")
-	if !ok || !hmac.Equal([]byte(mac), []byte(k.mac(purpose, body))) {
+	if !ok || !hmac.Equal([]byte(mac), []byte(k.mac(purpose, body))) && !k.signedByFormer(purpose, body, mac) {
 		return nil, ErrForged
 	}
 	payload, err := encoding.DecodeString(body)
@@ -95,8 +95,16 @@ func additionalData(purpose, recordID string) []byte {
 	return fmt.Appendf(nil, "larder/1/%d/%s/%s", len(purpose), purpose, recordID)
 }
 
-func (k Keyring) mac(purpose, body string) string {
-	h := hmac.New(sha256.New, k.derive("sign", purpose))
+func (k Keyring) mac(purpose, body string) string { return macWith(k.derive("sign", purpose), body) }
+
+func macWith(key []byte, body string) string {
+	h := hmac.New(sha256.New, key)
 	h.Write([]byte(body))
 	return encoding.EncodeToString(h.Sum(nil))
+}
+
+// signedByFormer reports whether the former key made mac, and its time is not over.
+func (k Keyring) signedByFormer(purpose, body, mac string) bool {
+	key, kept := k.former.Keys[purpose]
+	return kept && k.now().Before(k.former.Until) && hmac.Equal([]byte(mac), []byte(macWith(key, body)))
 }
