@@ -221,6 +221,20 @@ func deleteExpiredSessions(tx *db.Tx, before int64) error {
 	return nil
 }
 
+// AfterRotation ends the rows of all sessions at a time (ms), when a new master key has made their
+// tokens invalid. The sweep deletes the rows later: a download address that a session made ends
+// with its row, and must last for its 15 minutes.
+func AfterRotation(tx *db.Tx, now int64) error {
+	_, err := tx.Exec("UPDATE sessions SET expires_at = $1 WHERE expires_at > $1", now)
+	if err == nil {
+		_, err = tx.Exec("DELETE FROM csrf_tokens")
+	}
+	if err != nil {
+		return fmt.Errorf("end all sessions: %w", err)
+	}
+	return nil
+}
+
 // writeSessionUses sets the times of last use, and never moves one back.
 func writeSessionUses(tx *db.Tx, uses map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(uses)) {

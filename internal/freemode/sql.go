@@ -8,6 +8,7 @@ import (
 
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/secret"
 )
 
 // reserve inserts the row of a session whose connection is being tested, so that limits count tests
@@ -163,6 +164,37 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// Reseal seals the connections of all sessions with the new key of a rotation.
+func Reseal(tx *db.Tx, rotation *secret.Rotation) error {
+	type sealed struct{ hash, place string }
+	rows, err := tx.Query("SELECT hash, place FROM free_sessions WHERE place <> '' ORDER BY hash")
+	if err != nil {
+		return fmt.Errorf("read free-mode sessions: %w", err)
+	}
+	defer rows.Close()
+	var all []sealed
+	for rows.Next() {
+		var s sealed
+		if err := rows.Scan(&s.hash, &s.place); err != nil {
+			return fmt.Errorf("read free-mode sessions: %w", err)
+		}
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read free-mode sessions: %w", err)
+	}
+	for _, s := range all {
+		place, err := rotation.Reseal(sealPurpose, s.hash, s.place)
+		if err == nil {
+			_, err = tx.Exec("UPDATE free_sessions SET place = $1 WHERE hash = $2", place, s.hash)
+		}
+		if err != nil {
+			return fmt.Errorf("seal free-mode sessions anew: %w", err)
+		}
+	}
+	return nil
 }
 
 // AfterRestore deletes all sessions in a database restored from a backup: a session that was ended

@@ -53,6 +53,42 @@ func (r *Registry) unseal(id, column string) (secret.Text, error) {
 	return secret.Text(plain), err
 }
 
+// Reseal seals the credentials of all providers with the new key of a rotation.
+func Reseal(tx *db.Tx, rotation *secret.Rotation) error {
+	type sealed struct{ id, accessKeyID, secretKey string }
+	rows, err := tx.Query("SELECT id, access_key_id, secret_access_key FROM providers ORDER BY id")
+	if err != nil {
+		return fmt.Errorf("read sealed credentials: %w", err)
+	}
+	defer rows.Close()
+	var all []sealed
+	for rows.Next() {
+		var p sealed
+		if err := rows.Scan(&p.id, &p.accessKeyID, &p.secretKey); err != nil {
+			return fmt.Errorf("read sealed credentials: %w", err)
+		}
+		all = append(all, p)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read sealed credentials: %w", err)
+	}
+	for _, p := range all {
+		accessKeyID, err := rotation.Reseal(sealPurpose, p.id, p.accessKeyID)
+		if err != nil {
+			return err
+		}
+		secretKey, err := rotation.Reseal(sealPurpose, p.id, p.secretKey)
+		if err == nil {
+			_, err = tx.Exec("UPDATE providers SET access_key_id = $1, secret_access_key = $2 WHERE id = $3",
+				accessKeyID, secretKey, p.id)
+		}
+		if err != nil {
+			return fmt.Errorf("seal credentials anew: %w", err)
+		}
+	}
+	return nil
+}
+
 // Insert adds a provider and raises the config version. A built-in store must have been prepared
 // with p.Marker.
 func (r *Registry) Insert(tx *db.Tx, p Provider) error {

@@ -241,6 +241,10 @@ func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
 // passwordField is the only secret setting.
 const passwordField = "smtpPassword"
 
+// sealPurpose is the purpose that the secret rows of settings are sealed for. Each can be opened
+// only under its own name.
+const sealPurpose = "settings"
+
 // encode returns the value of a field as JSON. It seals a secret; an empty secret stays an empty
 // text.
 func (s *Store) encode(f field) (string, error) {
@@ -248,7 +252,7 @@ func (s *Store) encode(f field) (string, error) {
 		if *password == "" {
 			return `""`, nil
 		}
-		sealed, err := s.keys.Seal("settings", f.name, []byte(password.Reveal()))
+		sealed, err := s.keys.Seal(sealPurpose, f.name, []byte(password.Reveal()))
 		f.value = &sealed
 		if err != nil {
 			return "", err
@@ -272,7 +276,7 @@ func (s *Store) decode(f field, text string) error {
 	if err := json.Unmarshal([]byte(text), &sealed); err != nil {
 		return fmt.Errorf("setting %s: %w", f.name, err)
 	}
-	if plain, err := s.keys.Open("settings", f.name, sealed); err == nil {
+	if plain, err := s.keys.Open(sealPurpose, f.name, sealed); err == nil {
 		*password = secret.Text(plain)
 	}
 	return nil

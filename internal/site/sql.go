@@ -1,6 +1,7 @@
 package site
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -53,4 +54,30 @@ func (s *Store) load(q db.Querier, settings *Settings) error {
 		}
 	}
 	return rows.Err()
+}
+
+// readSetting returns the value of a row, as JSON. Error: db.ErrNoRows.
+func readSetting(q db.Querier, name string) (value string, err error) {
+	err = q.QueryRow("SELECT value FROM settings WHERE name = $1", name).Scan(&value)
+	return value, err
+}
+
+// writeJSONSetting writes a text to a row, as JSON.
+func writeJSONSetting(tx *db.Tx, name, text string) error {
+	value, err := json.Marshal(text)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`
+		INSERT INTO settings (name, value)
+		VALUES ($1, $2)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, string(value))
+	return err
+}
+
+func deleteFormerKeys(tx *db.Tx) error {
+	if _, err := tx.Exec("DELETE FROM settings WHERE name = $1", formerKeysName); err != nil {
+		return fmt.Errorf("delete the former keys: %w", err)
+	}
+	return nil
 }
