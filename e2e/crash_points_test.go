@@ -198,7 +198,8 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{}
-	for _, point := range slices.Concat(backupPoints, restorePoints) { // see TestKilledBackupAndRestore
+	// see TestKilledBackupAndRestore and TestRotateKey
+	for _, point := range slices.Concat(backupPoints, restorePoints, rotatePoints) {
 		tried[point] = true
 	}
 	for _, c := range crashPoints {

@@ -43,6 +43,7 @@ const usage = `Larder: image hosting and file storage.
                                                   restore a backup into an empty installation
   larder migrate-database --to postgres://…|sqlite
                                                   copy the database to the other engine, while no server runs
+  larder rotate-key                               replace the secret key and seal all stored credentials anew, while no server runs
   larder openapi                                  print the description of the interface (OpenAPI 3.1)
   larder version [--json]                         print the version, and what the program was built with
 
@@ -123,6 +124,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return takeBackup(ctx, args[1:], environ, out, errs)
 	case args[0] == "migrate-database":
 		return migrateDatabase(ctx, args[1:], environ, out, errs)
+	case args[0] == "rotate-key":
+		return rotateKey(ctx, args[1:], environ, out, errs)
 	case args[0] == "restore":
 		return restore(ctx, args[1:], environ, out, errs)
 	}

@@ -343,7 +343,11 @@ func (a *App) start(ctx context.Context) (err error) {
 	if err := a.checkNotMoved(ctx); err != nil { // after join, see checkAlone
 		return err
 	}
-	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
+	if err := a.checkKey(ctx); err != nil { // after join, see lifecycle.RotateKey
+		return err
+	}
+	former, err := a.Site.FormerKeys(ctx)
+	if err != nil {
 		return err
 	}
 	if err := a.openAudit(ctx); err != nil {
@@ -353,8 +357,9 @@ func (a *App) start(ctx context.Context) (err error) {
 		DB: a.DB, Site: a.Site, Accounts: a.Accounts, Keys: a.Keys, Rules: a.Rules, Mounts: a.Mounts, Tree: a.Tree,
 		Uploads: a.Uploads, Shares: a.Shares,
 		Downloads: a.Downloads, Lifecycle: a.Lifecycle, FreeMode: a.FreeMode, Captcha: a.captchaVerifier(),
-		Letters: a.Letters, Counters: a.counters, Secrets: a.masterKey, Attempts: a.guesses,
-		Audit: a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, Notices: a.Notices, IDs: a.ids,
+		Letters: a.Letters, Counters: a.counters, Attempts: a.guesses,
+		Secrets: a.masterKey.WithFormer(former, a.deps.Now),
+		Audit:   a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, Notices: a.Notices, IDs: a.ids,
 		BaseURL:        a.BaseURL,
 		TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider,

@@ -12,7 +12,7 @@ import (
 
 // Backup writes a backup into a directory. It can run beside a server.
 func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (backup.Summary, error) {
-	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
+	if err := a.checkKey(ctx); err != nil {
 		return backup.Summary{}, err
 	}
 	cfg := backup.Config{

@@ -80,7 +80,7 @@ func (a *App) prepareOriginal(ctx context.Context) error {
 		return errors.Join(
 			errors.New("a step of the schema is not complete: start this version once, and let it run"), err)
 	}
-	if err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint()); err != nil {
+	if err := a.checkKey(ctx); err != nil {
 		return err
 	}
 	if err := a.openAudit(ctx); err != nil {

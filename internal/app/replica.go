@@ -9,6 +9,7 @@ import (
 
 	"larder/internal/audit"
 	"larder/internal/db"
+	"larder/internal/lifecycle"
 )
 
 const (
@@ -60,13 +61,17 @@ func (a *App) leave(ctx context.Context) {
 }
 
 // heartbeat records that this process is running. It ends Run when the schema has become too new
-// for this process.
+// for this process, or when the master key was replaced while the process stood still and counted
+// as stopped.
 func (a *App) heartbeat(ctx context.Context) error {
 	if !a.joined {
 		return nil
 	}
 	err := a.DB.Heartbeat(ctx, a.replica)
-	if errors.Is(err, db.ErrTooOld) {
+	if err == nil {
+		err = a.Lifecycle.RecheckKey(ctx, a.masterKey.Fingerprint())
+	}
+	if errors.Is(err, db.ErrTooOld) || errors.Is(err, lifecycle.ErrWrongKey) {
 		select {
 		case a.outdated <- err:
 		default: // Run is ending already

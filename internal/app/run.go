@@ -246,6 +246,7 @@ func (a *App) sweepAll(ctx context.Context) error {
 		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Tree.SweepTrash(ctx),
 		a.Providers.Sweep(ctx),
 		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Notices.Sweep(ctx), a.Audit.Sweep(ctx),
+		a.Site.SweepFormerKeys(ctx, a.deps.Now()),
 		a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 

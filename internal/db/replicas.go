@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -17,6 +18,9 @@ const (
 
 // ErrOlderReplica means that a running replica does not know the schema that is needed.
 var ErrOlderReplica = errors.New("an older replica is running")
+
+// ErrReplicaRunning means that a server runs on the database.
+var ErrReplicaRunning = errors.New("a server is running on this database")
 
 // Replica is a process that serves on this database.
 type Replica struct {
@@ -237,6 +241,16 @@ func (d *DB) RequireSchema(tx *Tx, version int) error {
 	}
 	return fmt.Errorf("%w: %s (Larder %s) knows no schema version %d", ErrOlderReplica, older.ID, older.Version,
 		version)
+}
+
+// CheckNoReplica fails while a server runs on the database. Error: ErrReplicaRunning.
+func (t *Tx) CheckNoReplica() error {
+	running, err := olderReplica(t, math.MaxInt32)
+	if err != nil || running == nil {
+		return err
+	}
+	return fmt.Errorf("%w: the replica %s was seen within the last five minutes. Stop all servers; after one that was "+
+		"killed wait until five minutes have passed", ErrReplicaRunning, running.ID)
 }
 
 // ClearReplicas deletes the rows of all replicas, when none can be running.

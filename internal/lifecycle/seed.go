@@ -3,9 +3,7 @@ package lifecycle
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"strconv"
 
 	"larder/internal/access"
 	"larder/internal/account"
@@ -39,31 +37,6 @@ func (s *Service) Seeded(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("look for the first start: %w", err)
 	}
 	return done, nil
-}
-
-// ErrWrongKey refuses a start with another master key than the one that the database was made with:
-// sealed columns could not be read, and every session would end (abuse case C116).
-var ErrWrongKey = errors.New(
-	"the secret key is not the one of this database: give the former LARDER_SECRET_KEY, or restore the key file in " +
-		"the data directory")
-
-// CheckKey compares the fingerprint of the master key (16 hexadecimal digits) with that of the key
-// that the database was made with; the first start records it. Error: ErrWrongKey.
-func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
-	given, err := strconv.ParseUint(fingerprint, 16, 64)
-	if err != nil {
-		return fmt.Errorf("read the key's fingerprint: %w", err)
-	}
-	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		noted, err := recordKeyFingerprint(tx, int64(given))
-		if err != nil {
-			return fmt.Errorf("look up the key's fingerprint: %w", err)
-		}
-		if noted != int64(given) {
-			return ErrWrongKey
-		}
-		return nil
-	})
 }
 
 // Seed does the work of a first start, once for each database, in one transaction under a lock that

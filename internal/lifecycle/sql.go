@@ -41,13 +41,24 @@ func storeNumber(q db.Querier) (number int64, err error) {
 }
 
 // recordKeyFingerprint records the fingerprint of the master key, unless one is recorded already,
-// and returns the recorded one.
-func recordKeyFingerprint(tx *db.Tx, fingerprint int64) (int64, error) {
-	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('key', $1) ON CONFLICT (name) DO NOTHING",
-		fingerprint); err != nil {
-		return 0, err
-	}
-	var noted int64
-	err := tx.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&noted)
+// and returns the recorded one. It locks the row, so that a rotation of the key either is complete
+// before, or sees the replica that this transaction belongs to.
+func recordKeyFingerprint(tx *db.Tx, fingerprint int64) (noted int64, err error) {
+	err = tx.QueryRow(`
+		INSERT INTO versions (name, value)
+		VALUES ('key', $1)
+		ON CONFLICT (name) DO UPDATE SET value = versions.value
+		RETURNING value`, fingerprint).Scan(&noted)
 	return noted, err
+}
+
+func keyFingerprint(q db.Querier) (noted int64, err error) {
+	err = q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&noted)
+	return noted, err
+}
+
+// replaceKeyFingerprint records another fingerprint.
+func replaceKeyFingerprint(tx *db.Tx, fingerprint int64) error {
+	_, err := tx.Exec("UPDATE versions SET value = $1 WHERE name = 'key'", fingerprint)
+	return err
 }
