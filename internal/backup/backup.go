@@ -246,6 +246,9 @@ func (r *backupRun) takeSnapshot(ctx context.Context) error {
 		return err
 	}
 	defer r.rows.Close() // opened for reading
+	if err := r.checkKeyOf(ctx, r.rows); err != nil {
+		return err
+	}
 	if err := r.openStores(ctx); err != nil {
 		return err
 	}

@@ -88,7 +88,8 @@ func checkOwner(path, fingerprint string) error {
 	if err == nil {
 		if id.Fingerprint != fingerprint {
 			return fmt.Errorf(
-				"%s contains the backup of another installation with another secret key: choose another directory",
+				"%s contains the backup of an installation with another secret key: choose another directory, also "+
+					"after `larder rotate-key`",
 				path)
 		}
 		return nil

@@ -123,6 +123,9 @@ func (r *backupRun) describe(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("copy the secret key: %w", err)
 		}
+		if copied, err := fingerprintOf(filepath.Join(into, keyName)); err != nil || copied != r.Fingerprint {
+			return errors.Join(errKeyReplaced, err)
+		}
 	}
 	m.Files = map[string]File{}
 	for _, name := range names {
@@ -166,6 +169,23 @@ func checkFormat(of int) error {
 			of, format)
 	}
 	return nil
+}
+
+// errKeyReplaced ends a backup that `larder rotate-key` has overtaken.
+var errKeyReplaced = errors.New(
+	"the secret key was replaced during the backup: run it again, into a new directory")
+
+// checkKeyOf checks that the copied database has the key that the manifest will name.
+func (r *backupRun) checkKeyOf(ctx context.Context, rows *db.DB) error {
+	want, err := fingerprintNumber(r.Fingerprint)
+	if err != nil {
+		return err
+	}
+	noted, err := keyFingerprint(rows.Read(ctx))
+	if err == nil && noted != want {
+		err = errKeyReplaced
+	}
+	return err
 }
 
 // fingerprintNumber converts a fingerprint to the number that databases store.
