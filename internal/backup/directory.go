@@ -88,8 +88,8 @@ func checkOwner(path, fingerprint string) error {
 	if err == nil {
 		if id.Fingerprint != fingerprint {
 			return fmt.Errorf(
-				"%s contains the backup of an installation with another secret key: choose another directory, also "+
-					"after `larder rotate-key`",
+				"%s contains the backup of another installation with another secret key, or of this one before "+
+					"`larder rotate-key`: choose another directory",
 				path)
 		}
 		return nil
