@@ -100,8 +100,8 @@ func prepareKeyStory(t *testing.T, engine string) (*keyStory, *process) {
 	return s, p
 }
 
-// wantRotated checks a server with the new key: sealed values are readable, sessions have ended, and
-// addresses from before are valid. The clients know the server by its fixed address.
+// wantRotated checks a server with the new key: sealed values are readable, sessions have ended,
+// and addresses from before are valid. The clients know the server by its fixed address.
 func (s *keyStory) wantRotated(t *testing.T, p *process) {
 	t.Helper()
 	s.old.do(t, "GET", "/api/auth/me", nil).fails(t, 401, "INVALID_TOKEN")
