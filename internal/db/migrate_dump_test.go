@@ -238,8 +238,8 @@ INSERT INTO csrf_tokens VALUES ('jti1', 'token', 1700000000000);
 INSERT INTO quotas VALUES ('u1', 1000, 10, 5, 1, 7, 1, 1, 2, 1700000000000, 5, NULL);
 INSERT INTO notifications VALUES ('n1', 'u1', 'quota:1700000000000', 'quota', '{"Percent":91}', 1700000000000, 1700000060000);
 INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '/uploads', '', 'images', FALSE, NULL, NULL, NULL, 1700000000000, 1700000000000);
-INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000);
-INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000);
+INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000, 'j3', 'p2');
+INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000, 'j3', 'p2');
 INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
 INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'files', 0, 0);
 INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1', '猫.jpg', 0, 0);
@@ -267,7 +267,7 @@ INSERT INTO invites VALUES ('i1', 'code', 5, 1, NULL, 'for friends', 'u1', 17000
 INSERT INTO shares VALUES ('abcdefghijkl', 'e1', 'u1', NULL, 'hash', 'p2', 'p1', 1700086400000, 10, 2, 3, 1, TRUE, TRUE, NULL, 1700000000000, 1700000000000, 1700086400000);
 INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 1700000000000, 1700000000000);
 INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
-INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL);
+INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL, FALSE);
 INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e12', 0, 0);
 INSERT INTO entries VALUES ('e3', 'trash', 'e3', 'e3', 1, 5, 'image/jpeg', 'u1', 'o1', NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e13', 0, 0);
 INSERT INTO trash VALUES ('e3', 'u1', 'u1', NULL, 1700000000000, 'deleted', 'cat.jpg', 'cat.jpg', 'root1', '[{"id":"root1","name":"","owner":"u1"}]', 'm1', 'p1', '/cat.jpg', 1, 0, 5, '[{"Owner":"u1","Folders":0,"Files":1,"Bytes":5}]');
@@ -277,12 +277,12 @@ INSERT INTO former_places VALUES ('e1', 1690000000000, 1699999000000, 'root1', '
 INSERT INTO history_gaps VALUES ('root1', 1699999000000);
 INSERT INTO history VALUES (1, 1690000000000);
 INSERT INTO copies VALUES ('j3', 'e2', 'u1', 1000, 3, 0, 0, 2);
-INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL);
+INSERT INTO jobs VALUES ('j3', 'copy', 'u1', 'pending', 0, NULL, 1700000000000, NULL, '{}', 4096, 0, 0, 1700000000000, NULL, TRUE);
 INSERT INTO locks VALUES ('f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 'e1', FALSE, TRUE, 'pk_1', '<D:href xmlns:D="DAV:">mailto:alice@example.org</D:href>', 1700003600000);
 INSERT INTO properties VALUES ('e1', 'http://example.org/ns', 'author', 'en', '<b xmlns="">Alice</b>');
 INSERT INTO properties VALUES ('e1', '', 'Straße', '', '');
 INSERT INTO free_sessions VALUES ('hash', 'fm_0123456789', 'token', 'v1.sealed', '192.0.2.1', 1700000000000, 1700003600000);
 INSERT INTO replicas VALUES ('web-1-0123456789', '1.2.3', 15, 2, 1700000000000);
 INSERT INTO schema_steps VALUES ('backfill', 'e1', 'web-1-0123456789', 1700000020000, NULL);
-INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica');
+INSERT INTO jobs VALUES ('j2', 'move', 'u1', 'running', 40, NULL, 1700000000000, NULL, '{}', 100, 40, 1, 1700000060000, 'replica', FALSE);
 `

@@ -29,19 +29,29 @@ const (
 // Job is one background job.
 type Job struct {
 	ID           string
-	Type         string // move, copy, checksum, legacy
+	Type         string // move, copy, evacuate, checksum, legacy
 	OwnerID      string // user who may read it; "" for a chore of the service
 	Status       string // pending, running, completed or failed
 	Progress     int    // percent
 	ErrorMessage *string
 	CreatedAt    int64  // milliseconds
 	CompletedAt  *int64 // milliseconds; also of a failed job
+	Paused       bool   // by its owner; the status is pending
 }
 
 // Handler runs a job of one type. It stops soon after ctx has ended and returns any error that this
 // causes. A fault ends the job as failed, with its message; other errors, and the faults
 // Unavailable, RateLimited and Internal, are retried later.
 type Handler func(ctx context.Context, run *Run) error
+
+// waiting is the error of WaitUntil.
+type waiting struct{ until int64 } // ms
+
+func (waiting) Error() string { return "the job waits" }
+
+// WaitUntil returns the error by which a handler ends its attempt to be called again at a time
+// (ms). The attempt does not count as a failure.
+func WaitUntil(ms int64) error { return waiting{ms} }
 
 // Undo cleans up after a job that fails for good, in the transaction that marks it as failed.
 type Undo func(tx *db.Tx, run *Run) error

@@ -259,12 +259,15 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	log, attempts := r.Log.With("job", run.ID, "type", run.Type), run.attemptCount()
 	var write func(tx *db.Tx) error
 	var refused *fault.Error
+	var wait waiting
 	switch kind := fault.KindOf(err); {
 	case errors.Is(err, ErrLeaseLost):
 		log.Info("another process took over a job", "cause", err)
 		return
 	case err == nil:
 		write = func(tx *db.Tx) error { return r.complete(tx, run) }
+	case errors.As(err, &wait):
+		write = func(tx *db.Tx) error { return requeue(tx, run, wait.until, 0) }
 	case errors.As(err, &refused) && kind != fault.Internal && kind != fault.Unavailable && kind != fault.RateLimited:
 		log.Info("a job failed", "error", err)
 		write = func(tx *db.Tx) error { return r.fail(tx, run, refused.Message) }

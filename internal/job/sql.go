@@ -41,10 +41,11 @@ func Insert(tx *db.Tx, n Spec) error {
 	return nil
 }
 
-const columns = "id, type, owner_id, status, progress, error_message, created_at, completed_at"
+const columns = "id, type, owner_id, status, progress, error_message, created_at, completed_at, paused"
 
 func scan(row interface{ Scan(dest ...any) error }) (j Job, err error) {
-	err = row.Scan(&j.ID, &j.Type, &j.OwnerID, &j.Status, &j.Progress, &j.ErrorMessage, &j.CreatedAt, &j.CompletedAt)
+	err = row.Scan(&j.ID, &j.Type, &j.OwnerID, &j.Status, &j.Progress, &j.ErrorMessage, &j.CreatedAt, &j.CompletedAt,
+		&j.Paused)
 	return j, err
 }
 
@@ -92,7 +93,7 @@ const maxRunningPerOwner = "2"
 func dueCondition(types []string, now int64) (condition string, args []any) {
 	in, names := db.InList(2, types)
 	args = append([]any{now}, names...)
-	return `status IN ('pending', 'running') AND due <= $1 AND type ` + in + ` AND (
+	return `status IN ('pending', 'running') AND NOT paused AND due <= $1 AND type ` + in + ` AND (
 		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + maxRunningPerOwner + ")", args
 }
 

@@ -18,16 +18,23 @@ import (
 
 // Mount is one mount.
 type Mount struct {
-	ID, ProviderID string
-	RootID         string // the entry that appears at Path
-	Path           vpath.Path
-	Name           string
-	SortBy         string // name, time, size or manual
-	SortOrder      string // asc or desc
-	Priority       int
+	ID         string
+	ProviderID string // of new objects
+	// provider that a job evacuates to ProviderID, and that job; "" for none
+	EvacuatedID, EvacuationID string
+	RootID                    string // the entry that appears at Path
+	Path                      vpath.Path
+	Name                      string
+	SortBy                    string // name, time, size or manual
+	SortOrder                 string // asc or desc
+	Priority                  int
 
 	CreatedAt, UpdatedAt int64 // milliseconds
 }
+
+// RecordedProviderID returns the provider that administrators gave the mount. New objects go to
+// another one during an evacuation.
+func (m *Mount) RecordedProviderID() string { return cmp.Or(m.EvacuatedID, m.ProviderID) }
 
 // Check reports why m cannot be stored. It does not check the provider. Fault: Invalid.
 func (m *Mount) Check() error {

@@ -59,12 +59,12 @@ func (s *Store) TableIn(q db.Querier) (*Table, error) {
 	return NewTable(mounts), nil
 }
 
-const columns = `id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at`
+const columns = `id, COALESCE(evacuate_to, provider_id), CASE WHEN evacuate_to IS NULL THEN '' ELSE provider_id END, COALESCE(evacuation_id, ''), root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at`
 
 func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
 	var path string
-	err = from.Scan(&m.ID, &m.ProviderID, &m.RootID, &path, &m.Name, &m.SortBy, &m.SortOrder, &m.Priority, &m.CreatedAt,
-		&m.UpdatedAt)
+	err = from.Scan(&m.ID, &m.ProviderID, &m.EvacuatedID, &m.EvacuationID, &m.RootID, &path, &m.Name, &m.SortBy,
+		&m.SortOrder, &m.Priority, &m.CreatedAt, &m.UpdatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Mount{}, noMount()
 	}
@@ -82,13 +82,13 @@ func (s *Store) Lock(tx *db.Tx, id string) (Mount, error) {
 	return scan(tx.QueryRow(`UPDATE mounts SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
 }
 
-// Replace writes all values of m except the root and the creation time to the mount with m's id,
-// and raises the config version. Fault: NotFound.
+// Replace writes all values of m except the root, its evacuation and the creation time to the mount
+// with m's id, and raises the config version. Fault: NotFound.
 func (s *Store) Replace(tx *db.Tx, m Mount) error {
 	n, err := tx.Exec(`
 		UPDATE mounts
 		SET provider_id = $1, mount_path = $2, name = $3, sort_by = $4, sort_order = $5, priority = $6, updated_at = $7
-		WHERE id = $8`, m.ProviderID, m.Path.String(), m.Name, m.SortBy, m.SortOrder, m.Priority, m.UpdatedAt, m.ID)
+		WHERE id = $8`, m.RecordedProviderID(), m.Path.String(), m.Name, m.SortBy, m.SortOrder, m.Priority, m.UpdatedAt, m.ID)
 	return finishChange(tx, "replace mount", n, err)
 }
 

@@ -107,6 +107,17 @@ func Lock(tx *db.Tx, id string) (at Location, refs int64, err error) {
 	return at, refs, nil
 }
 
+// Locate returns the location of an object. Error: db.ErrNoRows when there is no such object.
+func Locate(q db.Querier, id string) (at Location, err error) {
+	var key string
+	err = q.QueryRow("SELECT provider_id, key FROM objects WHERE id = $1", id).Scan(&at.Provider, &key)
+	if err != nil {
+		return Location{}, fmt.Errorf("locate object %s: %w", id, err)
+	}
+	at.Key = blob.Key(key)
+	return at, nil
+}
+
 // Relocate records a new location of an object. Its id stays, and with it the ETag of its files.
 func Relocate(tx *db.Tx, id string, o Record) error {
 	_, err := tx.Exec(`

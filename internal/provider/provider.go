@@ -58,6 +58,9 @@ type Provider struct {
 	// here
 	CredentialsUnreadable bool
 
+	// the job that moves all objects to the provider EvacuateTo; "" for none
+	EvacuationID, EvacuateTo string
+
 	CreatedAt, UpdatedAt int64
 }
 

@@ -11,14 +11,14 @@ import (
 	"larder/internal/secret"
 )
 
-const columns = `id, name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain, path_prefix, upload_mode, redirect, marker, created_at, updated_at`
+const columns = `id, name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain, path_prefix, upload_mode, redirect, marker, COALESCE(evacuation_id, ''), COALESCE(evacuate_to, ''), created_at, updated_at`
 
 func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
 	var p Provider
 	var accessKeyID, secretKey string // sealed
 	err := from.Scan(&p.ID, &p.Name, &p.Type, &p.Endpoint, &p.Region, &p.Bucket, &accessKeyID, &secretKey,
 		&p.PublicDomain, &p.UploadDomain, &p.PathPrefix, &p.UploadMode, &p.Redirect,
-		&p.Marker, &p.CreatedAt, &p.UpdatedAt)
+		&p.Marker, &p.EvacuationID, &p.EvacuateTo, &p.CreatedAt, &p.UpdatedAt)
 	if errors.Is(err, db.ErrNoRows) {
 		return Provider{}, fault.New(fault.NotFound, "There is no such provider.")
 	}
@@ -150,8 +150,8 @@ func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 	return all, rows.Err()
 }
 
-// Replace writes all values of p except the creation time to the provider with p's id, and raises
-// the config version. Fault: NotFound.
+// Replace writes all values of p except its evacuation and the creation time to the provider with
+// p's id, and raises the config version. Fault: NotFound.
 func (r *Registry) Replace(tx *db.Tx, p Provider) error {
 	values, err := r.values(p)
 	if err != nil {

@@ -1,0 +1,42 @@
+package mount
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// Evacuate makes the mounts on a provider, or only the mount of an id unless that is "", store new
+// objects in the provider target, until the evacuation with the id evacuationID ends. It raises the
+// config version.
+func (s *Store) Evacuate(tx *db.Tx, providerID, mountID, target, evacuationID string) error {
+	_, err := tx.Exec(`
+		UPDATE mounts
+		SET evacuate_to = $1, evacuation_id = $2
+		WHERE provider_id = $3 AND (id = $4 OR $4 = '')`, target, evacuationID, providerID, mountID)
+	if err != nil {
+		return fmt.Errorf("evacuate mounts: %w", err)
+	}
+	return tx.BumpConfig()
+}
+
+// FinishEvacuation gives the mounts of an evacuation the provider that new objects go to already.
+// It raises the config version.
+func (s *Store) FinishEvacuation(tx *db.Tx, evacuationID string) error {
+	return endEvacuation(tx, "provider_id = evacuate_to, ", evacuationID)
+}
+
+// CancelEvacuation gives the mounts of an evacuation back to the provider that they were on. It
+// raises the config version.
+func (s *Store) CancelEvacuation(tx *db.Tx, evacuationID string) error {
+	return endEvacuation(tx, "", evacuationID)
+}
+
+func endEvacuation(tx *db.Tx, set, evacuationID string) error {
+	_, err := tx.Exec("UPDATE mounts SET "+set+"evacuate_to = NULL, evacuation_id = NULL WHERE evacuation_id = $1",
+		evacuationID)
+	if err != nil {
+		return fmt.Errorf("end the evacuation of mounts: %w", err)
+	}
+	return tx.BumpConfig()
+}
