@@ -25,7 +25,8 @@ type adminMountReply struct {
 
 func viewAdminMount(m lifecycle.Mount) adminMountReply {
 	return adminMountReply{
-		ID: m.ID, ProviderID: m.ProviderID, ProviderName: m.ProviderName, MountPath: m.Path.String(), Name: m.Name,
+		ID: m.ID, ProviderID: m.RecordedProviderID(), ProviderName: m.ProviderName, MountPath: m.Path.String(),
+		Name:      m.Name,
 		SortBy:    m.SortBy,
 		SortOrder: m.SortOrder, Priority: m.Priority, Hidden: m.Hidden, Public: m.Public,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,

@@ -5,16 +5,17 @@ import "larder/internal/job"
 // jobReply is a background job (specification: Job).
 type jobReply struct {
 	ID           string  `json:"id" required:"true"`
-	Type         string  `json:"type" required:"true" enum:"move,copy,purge,rewind" description:"purge (the trash is emptied) and rewind (a folder is brought back to an earlier time) are additions."`
+	Type         string  `json:"type" required:"true" enum:"move,copy,purge,rewind,evacuate" description:"purge (the trash is emptied), rewind (a folder is brought back to an earlier time) and evacuate (a provider is emptied) are additions."`
 	Status       string  `json:"status" required:"true" enum:"pending,running,completed,failed"`
 	Progress     int     `json:"progress" required:"true" minimum:"0" maximum:"100"`
 	ErrorMessage *string `json:"errorMessage" required:"true"`
 	CreatedAt    int64   `json:"createdAt" required:"true"`
 	CompletedAt  *int64  `json:"completedAt" required:"true" description:"End of the job, also of a failed one."`
+	Paused       bool    `json:"paused" required:"true" description:"The job is pending until it is resumed."`
 }
 
 func viewJob(j job.Job) jobReply {
-	return jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt}
+	return jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt, j.Paused}
 }
 
 type jobInput struct {
@@ -28,6 +29,17 @@ type jobDetailsReply struct {
 // jobDetails accepts a key with any permissions: every key may see the jobs of its owner.
 func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
 	j, err := job.ByID(a.DB.Read(c.ctx()), c.actor.UserID, in.JobID)
+	return jobDetailsReply{viewJob(j)}, err
+}
+
+// pauseJob accepts sessions only: a key sees the jobs of its owner, and changes none.
+func (a *API) pauseJob(c *call, in jobInput) (jobDetailsReply, error) {
+	j, err := a.Lifecycle.PauseJob(c.ctx(), c.actor.UserID, in.JobID)
+	return jobDetailsReply{viewJob(j)}, err
+}
+
+func (a *API) resumeJob(c *call, in jobInput) (jobDetailsReply, error) {
+	j, err := a.Lifecycle.ResumeJob(c.ctx(), c.actor.UserID, in.JobID)
 	return jobDetailsReply{viewJob(j)}, err
 }
 

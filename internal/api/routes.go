@@ -125,6 +125,11 @@ func (a *API) routeTable() []route {
 			withSummary("The caller's newest jobs").asAddition(),
 		get("/api/files/jobs/{jobId}", jsonRoute(200, a.jobDetails)).withAuth(sessionOrKeyAuth).
 			withSummary("One of the caller's jobs").withFaults(fault.NotFound),
+		post("/api/files/jobs/{jobId}/pause", jsonRoute(200, a.pauseJob)).withAuth(sessionAuth).
+			withSummary("Pause an evacuation of the caller's").withFaults(fault.NotFound, fault.Conflict).asAddition(),
+		post("/api/files/jobs/{jobId}/resume", jsonRoute(200, a.resumeJob)).withAuth(sessionAuth).
+			withSummary("Resume a paused evacuation of the caller's").withFaults(fault.NotFound, fault.Conflict).
+			asAddition(),
 		post("/api/files/batch", jsonRoute(200, a.batch)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete or move up to 100 files and folders, each with its own result").
 			withFaults(fault.Forbidden),
@@ -324,6 +329,9 @@ func (a *API) routeTable() []route {
 			withFaults(fault.NotFound, fault.Conflict),
 		post("/api/admin/storage/providers/{id}/test", jsonRoute(200, a.testProvider)).withAuth(adminAuth).asReadOnly().
 			withSummary("Test the store of a provider").withFaults(fault.NotFound),
+		post("/api/admin/storage/providers/{id}/evacuate", jsonRoute(202, a.evacuateProvider)).withAuth(adminAuth).
+			withSummary("Move all objects of a provider to another one").withFaults(fault.NotFound, fault.Conflict).
+			asAddition(),
 		get("/api/admin/mounts", jsonRoute(200, a.listMounts)).withAuth(adminAuth).withCompression().withSummary("Mounts"),
 		post("/api/admin/mounts", jsonRoute(201, a.createMount)).withAuth(adminAuth).withSummary("Create a mount").
 			withFaults(fault.Conflict),

@@ -18,7 +18,7 @@ var foreignStatuses = []struct {
 	routes        *regexp.Regexp
 	another, boss int // another user, an administrator
 }{
-	{regexp.MustCompile(`^/api/files/jobs/\{jobId\}$`), 404, 404},
+	{regexp.MustCompile(`^/api/files/jobs/\{jobId\}`), 404, 404},
 	{regexp.MustCompile(`^/api/files/upload/`), 404, 404},
 	{regexp.MustCompile(`^/api/files/\{id\}`), 403, 200},
 	{regexp.MustCompile(`^/api/keys/\{id\}$`), 404, 404},

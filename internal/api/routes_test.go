@@ -162,6 +162,13 @@ var matrix = []routeRow{
 	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth,
 		func(o ownedItems) (string, any) { return "/api/files/jobs/" + o.job, nil },
 		"401 200 404 404 404 200 200 200 403 401 401 401 401 401", false},
+	// The owner's job is a move, which cannot be paused.
+	{"POST", "/api/files/jobs/{jobId}/pause", sessionAuth,
+		func(o ownedItems) (string, any) { return "/api/files/jobs/" + o.job + "/pause", nil },
+		"401 409 404 404 404 401 401 401 403 401 401 401 401 401", true},
+	{"POST", "/api/files/jobs/{jobId}/resume", sessionAuth,
+		func(o ownedItems) (string, any) { return "/api/files/jobs/" + o.job + "/resume", nil },
+		"401 409 404 404 404 401 401 401 403 401 401 401 401 401", true},
 	{"GET", "/api/files/{id}/copy-links", sessionOrKeyAuth,
 		func(o ownedItems) (string, any) { return "/api/files/" + o.file + "/copy-links?signed=true", nil },
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", false},
@@ -339,6 +346,10 @@ var matrix = []routeRow{
 	{"POST", "/api/admin/storage/providers/{id}/test", adminAuth, func(o ownedItems) (string, any) {
 		return "/api/admin/storage/providers/" + o.provider + "/test", nil
 	}, statusesForAdmin, false},
+	// The provider itself is no target.
+	{"POST", "/api/admin/storage/providers/{id}/evacuate", adminAuth, func(o ownedItems) (string, any) {
+		return "/api/admin/storage/providers/" + o.provider + "/evacuate", M{"targetProviderId": o.provider}
+	}, strings.ReplaceAll(statusesForAdmin, "200", "400"), true},
 	{"GET", "/api/admin/mounts", adminAuth, fixedRequest("/api/admin/mounts", nil), statusesForAdmin, false},
 	{"POST", "/api/admin/mounts", adminAuth, func(o ownedItems) (string, any) {
 		return "/api/admin/mounts", M{"providerId": o.store, "mountPath": "/mounts/" + o.name, "name": "m"}

@@ -261,6 +261,8 @@ func (a *App) build() {
 		MaxStorage: a.Config.DefaultMaxStorage, MaxFiles: a.Config.DefaultMaxFiles,
 	})
 	a.Jobs.Handle(lifecycle.HandoverJob, a.Lifecycle.RunHandover)
+	a.Jobs.Handle(lifecycle.EvacuateJob, a.Lifecycle.RunEvacuation)
+	a.Jobs.OnEnd(lifecycle.EvacuateJob, a.Lifecycle.EndEvacuation)
 	visitors := a.egressPolicy(a.Config.FreeModeAllowPrivateEndpoints)
 	visitors.Ports = freemode.PortAllowed
 	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})

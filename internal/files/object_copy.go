@@ -13,16 +13,19 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/job"
 	"larder/internal/object"
 )
 
 // objectCopy is one object that is being copied from store to store, to a key that is on the
 // garbage list meanwhile.
 type objectCopy struct {
-	*transfer
+	*Tree
+	run                *job.Run
 	file               sourceFile
 	fromStore, toStore blob.Store
-	key                blob.Key
+	to                 object.Location
+	pace               *pace // of the bytes that this process reads, nil for any
 
 	mu  sync.Mutex
 	due int64 // when the collector deletes the key, ms; guarded by mu
@@ -50,7 +53,7 @@ func (oc *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 		return blob.Info{}, fmt.Errorf("open what is to be copied: %w", err)
 	}
 	defer object.Close() // opened for reading
-	return oc.toStore.Put(ctx, oc.key, &postponingReader{ctx: ctx, copy: oc, from: object},
+	return oc.toStore.Put(ctx, oc.to.Key, &postponingReader{ctx: ctx, copy: oc, from: object},
 		blob.PutOptions{Size: oc.file.size, MimeType: oc.file.mimeType})
 }
 
@@ -64,13 +67,13 @@ func (oc *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err err
 		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrCopyUnsupported)
 	}
 	err = oc.whilePostponing(ctx, func(ctx context.Context) (err error) {
-		info, err = copier.CopyFrom(ctx, oc.key, oc.fromStore, oc.file.Key, oc.file.mimeType, "")
+		info, err = copier.CopyFrom(ctx, oc.to.Key, oc.fromStore, oc.file.Key, oc.file.mimeType, "")
 		return err
 	})
 	if err != nil {
 		return blob.Info{}, err
 	}
-	object, err := oc.toStore.Open(ctx, oc.key)
+	object, err := oc.toStore.Open(ctx, oc.to.Key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return blob.Info{}, fmt.Errorf("%w: it cannot be found: %w", errCopyDiffers, err)
 	}
@@ -99,7 +102,7 @@ func (oc *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 		return fmt.Errorf("%w: %d bytes with SHA-256 %q were copied, %d with %q are recorded", errCopyDiffers,
 			copied.Size, sum, c.size, c.sha256)
 	}
-	stored, err := oc.toStore.Stat(ctx, oc.key)
+	stored, err := oc.toStore.Stat(ctx, oc.to.Key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		return fmt.Errorf("%w: %w", errCopyDiffers, err)
@@ -134,7 +137,12 @@ func (p *postponingReader) Read(b []byte) (int, error) {
 	if err := p.copy.postpone(p.ctx); err != nil {
 		return 0, err
 	}
+	b, err := p.copy.pace.wait(p.ctx, b)
+	if err != nil {
+		return 0, err
+	}
 	n, err := p.from.Read(b)
+	p.copy.pace.spend(n)
 	p.copy.run.AddProgress(int64(n))
 	return n, err
 }
@@ -178,7 +186,7 @@ func (oc *objectCopy) postpone(ctx context.Context) error {
 	until := oc.Now().Add(object.KeyLifetime).UnixMilli()
 	var held bool
 	err := oc.DB.Write(ctx, func(tx *db.Tx) (err error) {
-		held, err = object.Postpone(tx, oc.payload.Provider, oc.key, until)
+		held, err = object.Postpone(tx, oc.to.Provider, oc.to.Key, until)
 		return err
 	})
 	if err == nil && !held {

@@ -116,7 +116,8 @@ func (t *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	if err != nil {
 		return err
 	}
-	h := objectCopy{transfer: t, file: c, fromStore: source, toStore: target, key: key, due: due}
+	h := objectCopy{Tree: t.Tree, run: t.run, file: c, fromStore: source, toStore: target,
+		to: object.Location{Provider: t.payload.Provider, Key: key}, due: due}
 	info, err := h.copyAndVerify(ctx)
 	var size blob.ErrSize
 	switch {
@@ -124,7 +125,7 @@ func (t *transfer) copyOne(ctx context.Context, c sourceFile) error {
 		t.Objects.Keys.ForgetKeys(t.payload.Provider)
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
-		t.discardCopy(ctx, key)
+		t.discardCopy(ctx, h.to)
 		return fault.New(fault.Unverified, "The copy of a file differs from the stored file"+t.outcomeText()+
 			" Tell the administrator.").
 			WithCause(fmt.Errorf("copy object %s of provider %s: %w", c.Key, c.Provider, err))
@@ -172,11 +173,11 @@ func (t *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) 
 
 // discardCopy puts a copy that no file refers to on the garbage list, to be deleted soon. When that
 // fails, the collector deletes the copy when its key is due.
-func (t *transfer) discardCopy(ctx context.Context, key blob.Key) {
+func (t *Tree) discardCopy(ctx context.Context, at object.Location) {
 	err := t.DB.Write(context.WithoutCancel(ctx),
-		func(tx *db.Tx) error { return object.Discard(tx, t.payload.Provider, key, t.nowMs()) })
+		func(tx *db.Tx) error { return object.Discard(tx, at.Provider, at.Key, t.nowMs()) })
 	if err != nil {
-		t.Log.Warn("discard a copy", "key", key, "error", err)
+		t.Log.Warn("discard a copy", "key", at.Key, "error", err)
 	}
 }
 

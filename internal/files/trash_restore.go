@@ -156,7 +156,7 @@ func (r *restoreOperation) checkProvider() (err error) {
 	switch provider := r.dest.mount.ProviderID; {
 	case !foreign:
 	case r.item.provider != "":
-		foreign = r.item.provider != provider
+		foreign = r.item.provider != provider && r.item.provider != r.dest.mount.EvacuatedID
 	case !r.row.folder: // recorded by fsck, like the next
 		foreign = r.row.provider != provider
 	default:

@@ -67,6 +67,8 @@ type Config struct {
 	EntryCache *EntryCache // of files that are served, nil for none
 	// Wake is called when a job has been inserted; it may be nil.
 	Wake func()
+	// Sleep waits for d, or until ctx ends, which is an error; nil for a timer.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
 // Tree is the tree of all mounts. Its methods are safe for concurrent use.
@@ -82,6 +84,9 @@ type Tree struct {
 
 // New returns the Tree in cfg.DB.
 func New(cfg Config) *Tree {
+	if cfg.Sleep == nil {
+		cfg.Sleep = sleep
+	}
 	t := &Tree{Config: cfg, copyBatchSize: entriesPerPiece, sampleSize: sampleSize, rewindLimit: rewindLimit}
 	t.usageCache.counting = make(chan struct{}, 1)
 	return t

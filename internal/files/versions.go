@@ -277,7 +277,7 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 		if len(found) == 0 {
 			return noVersion()
 		}
-		if found[0].provider != n.mount.ProviderID {
+		if p := found[0].provider; p != n.mount.ProviderID && p != n.mount.EvacuatedID {
 			return fault.New(fault.Conflict,
 				"This version is in another storage provider. Download it, and upload it again.")
 		}

@@ -42,7 +42,8 @@ func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts
 	}
 	list := make([]Mount, len(mounts))
 	for i, m := range mounts {
-		list[i] = Mount{Mount: m, ProviderName: names[m.ProviderID], Hidden: table.Hidden(m), Public: public[m.ID]}
+		list[i] = Mount{Mount: m, ProviderName: names[m.RecordedProviderID()], Hidden: table.Hidden(m),
+			Public: public[m.ID]}
 	}
 	return list, nil
 }
@@ -128,11 +129,15 @@ func (s *Service) inExclusiveTx(ctx context.Context, fn func(tx *db.Tx) error) e
 	})
 }
 
-// checkProvider refuses a mount on a provider that does not exist. Fault: Invalid.
+// checkProvider refuses a mount on a provider that does not exist or is being evacuated. Faults:
+// Invalid, Conflict.
 func (s *Service) checkProvider(tx *db.Tx, m mount.Mount) error {
-	_, err := s.cfg.Providers.ByIDIn(tx, m.ProviderID)
+	p, err := s.cfg.Providers.ByIDIn(tx, m.ProviderID)
 	if fault.Is(err, fault.NotFound) {
 		return fault.InvalidField("providerId", "providerId names no provider.")
+	}
+	if err == nil && p.EvacuationID != "" {
+		return fault.New(fault.Conflict, "This provider is being evacuated and takes no new files. Choose another one.")
 	}
 	return err
 }
@@ -147,17 +152,25 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 		if err != nil {
 			return err
 		}
+		recorded := before.RecordedProviderID()
 		m = before
+		m.ProviderID = recorded
 		if err := change(&m); err != nil {
 			return err
 		}
 		if err := m.Check(); err != nil {
 			return err
 		}
-		if m.ProviderID != before.ProviderID {
+		if m.ProviderID != recorded {
+			if before.EvacuationID != "" {
+				return fault.New(fault.Conflict,
+					"This mount is being evacuated. Its provider can be changed when that has ended.")
+			}
 			if err := s.checkProvider(tx, m); err != nil {
 				return err
 			}
+		} else {
+			m.ProviderID = before.ProviderID
 		}
 		if m.Path.Depth() > before.Path.Depth() {
 			if err := s.cfg.Tree.CheckDepthAt(tx, m.RootID, m.Path); err != nil {

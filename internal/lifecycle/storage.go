@@ -44,7 +44,7 @@ func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, erro
 func withMounts(standing provider.StoreStatus, mounts *mount.Table) StorageProvider {
 	shown := StorageProvider{Provider: standing.Provider, Available: standing.Err == nil}
 	for _, m := range mounts.All() {
-		if m.ProviderID == standing.Provider.ID {
+		if m.RecordedProviderID() == standing.Provider.ID {
 			shown.Mounts++
 		}
 	}
@@ -218,6 +218,9 @@ func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 		if err := s.checkUnmounted(tx, id); err != nil {
 			return err
 		}
+		if err := s.checkNotEvacuated(tx, id); err != nil {
+			return err
+		}
 		if err := s.checkEmpty(tx, id, noted); err != nil {
 			return err
 		}
@@ -236,7 +239,7 @@ func (s *Service) checkUnmounted(q db.Querier, id string) error {
 		return err
 	}
 	for _, m := range mounts.All() {
-		if m.ProviderID == id {
+		if m.ProviderID == id || m.EvacuatedID == id {
 			return fault.Newf(fault.Conflict, "The mount %q at %s uses this provider. Delete the mount "+
 				"first.", m.Name, m.Path)
 		}

@@ -97,7 +97,7 @@ var trashGuards = []mutation{
 		`after = namePosition{folded.storedKey(last), last.name}`, `after, more = namePosition{folded.storedKey(last), last.name}, false`,
 		files, "^TestRewindOfManyEntries$/^sqlite$"},
 	{"version-provider", "a version in another provider is not restored", files + "/versions.go",
-		`if found[0].provider != n.mount.ProviderID {`, `if found[0].provider == "" {`, files,
+		`if p := found[0].provider; p != n.mount.ProviderID && p != n.mount.EvacuatedID {`, `if found[0].provider == "" {`, files,
 		"^TestVersionInAnotherProvider$/^sqlite$"},
 	{"version-drop", "only the owner and administrators delete a version", files + "/versions.go",
 		`checkForGood(a, n.owner)`, `checkForGood(a, a.UserID)`, files,

@@ -1,0 +1,24 @@
+package api
+
+import "larder/internal/lifecycle"
+
+type evacuateInput struct {
+	ID             string          `path:"id" json:"-"`
+	Target         *string         `json:"targetProviderId" required:"true" minLength:"1" description:"Provider that gets all objects."`
+	BytesPerSecond nullable[int64] `json:"bytesPerSecond" minimum:"1" description:"Bytes that are read per second; null for no limit."`
+	DropSigned     *bool           `json:"dropSigned" default:"false" description:"Old objects are removed before the addresses that their store has signed have ended."`
+}
+
+func (in evacuateInput) evacuation() lifecycle.Evacuation {
+	return lifecycle.Evacuation{Target: valueOr(in.Target, ""), BytesPerSecond: valueOr(in.BytesPerSecond.value, 0),
+		DropSigned: valueOr(in.DropSigned, false)}
+}
+
+type evacuateReply struct {
+	JobID string `json:"jobId" required:"true"`
+}
+
+func (a *API) evacuateProvider(c *call, in evacuateInput) (evacuateReply, error) {
+	id, err := a.Lifecycle.EvacuateProvider(c.ctx(), c.actor.UserID, in.ID, in.evacuation())
+	return evacuateReply{id}, err
+}

@@ -1,0 +1,166 @@
+package files
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"larder/internal/blob"
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+	"larder/internal/object"
+)
+
+// Evacuation says how the objects of a provider are moved to another one.
+type Evacuation struct {
+	From, To       string        // providers
+	BytesPerSecond int64         // that are read, 0 for no limit
+	KeepFor        time.Duration // how long the old objects stay at least; the grace period holds too
+}
+
+// evacuation is one call of Evacuate.
+type evacuation struct {
+	*Tree
+	Evacuation
+	run  *job.Run
+	pace *pace
+}
+
+// Evacuate moves all objects of a provider to another one, whatever refers to them: files,
+// versions, the trash. It copies and verifies each object once and switches its row over in a
+// transaction of its own, so the ids and ETags of files stay, and readers notice nothing. The old
+// object becomes garbage, due after the grace period or KeepFor. It returns when no object is left;
+// an upload that began before may add another one later. It may be ended at any line and called
+// again.
+//
+// Fault: Unverified for an object that is not what was stored, or is missing; it stays where it is,
+// and its copy becomes garbage.
+func (t *Tree) Evacuate(ctx context.Context, run *job.Run, how Evacuation) error {
+	e := evacuation{Tree: t, Evacuation: how, run: run, pace: t.newPace(how.BytesPerSecond)}
+	for range maxRounds {
+		left, err := object.CountIn(t.DB.Read(ctx), how.From)
+		if err != nil || left.Objects == 0 {
+			return err
+		}
+		run.SetRemaining(left.Bytes)
+		for _, pass := range evacuationPasses {
+			if err := e.walk(ctx, pass); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("objects are added to the provider faster than they can be moved")
+}
+
+// walk moves the objects of one pass.
+func (e *evacuation) walk(ctx context.Context, pass string) error {
+	for after := ""; ; {
+		found, last, err := e.evacuationPage(ctx, pass, after)
+		if err != nil {
+			return err
+		}
+		for _, c := range found {
+			if err := e.moveObject(ctx, c); err != nil {
+				return err
+			}
+		}
+		if len(found) < sourceFilesPerQuery {
+			return nil
+		}
+		after = last
+	}
+}
+
+// moveObject copies one object to a key that is on the garbage list already, verifies the copy, and
+// switches the object over to it.
+func (e *evacuation) moveObject(ctx context.Context, c sourceFile) error {
+	if there, err := e.isThere(ctx, c); err != nil || !there { // moved for another file, or deleted
+		return err
+	}
+	source, err := e.Objects.Store(ctx, c.Provider)
+	if err != nil {
+		return err
+	}
+	key, due, err := e.Objects.Keys.DiscardedKey(ctx, e.To)
+	if err != nil {
+		return err
+	}
+	// after the key is on the garbage list, see object.KeySource
+	target, err := e.Objects.Store(ctx, e.To)
+	if err != nil {
+		return err
+	}
+	oc := objectCopy{Tree: e.Tree, run: e.run, file: c, fromStore: source, toStore: target,
+		to: object.Location{Provider: e.To, Key: key}, pace: e.pace, due: due}
+	info, err := oc.copyAndVerify(ctx)
+	var size blob.ErrSize
+	switch {
+	case errors.Is(err, object.ErrCollected):
+		e.Objects.Keys.ForgetKeys(e.To)
+		return fmt.Errorf("copy object %s: %w", c.Key, err)
+	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
+		e.discardCopy(ctx, oc.to)
+		return evacuationFault("The copy of the object %s differs from what is recorded.", c, err)
+	case errors.Is(err, blob.ErrNotFound):
+		if there, lookErr := e.isThere(ctx, c); lookErr != nil || !there {
+			return lookErr
+		}
+		return evacuationFault("The object %s is not in its storage.", c, err)
+	case err != nil:
+		return fmt.Errorf("copy object %s: %w", c.Key, err)
+	}
+	err = e.switchOver(ctx, c, object.Record{Location: oc.to, Size: c.size, SHA256: hex.EncodeToString(info.SHA256),
+		ETag: info.ETag})
+	if errors.Is(err, object.ErrCollected) {
+		e.Objects.Keys.ForgetKeys(e.To)
+	}
+	return err
+}
+
+// evacuationFault ends an evacuation because of an object. what has a verb for its key.
+func evacuationFault(what string, c sourceFile, cause error) error {
+	return fault.Newf(fault.Unverified, what+" It stays where it is. Run larder fsck --deep, repair or delete "+
+		"its file, and start the evacuation again.", c.Key).
+		WithCause(fmt.Errorf("evacuate object %s of provider %s: %w", c.Key, c.Provider, cause))
+}
+
+// isThere reports whether an object is still where it was listed.
+func (e *evacuation) isThere(ctx context.Context, c sourceFile) (bool, error) {
+	at, err := object.Locate(e.DB.Read(ctx), c.object)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && at == c.Location, err
+}
+
+// switchOver makes the copy the object, in one transaction. The copy becomes garbage when the
+// object is gone, or has been moved meanwhile. The old object belongs to nobody, so that no
+// account's bound ends it before its time.
+func (e *evacuation) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
+	return e.writeLocked(ctx, false, func(tx *db.Tx) error {
+		at, _, err := object.Lock(tx, c.object)
+		if errors.Is(err, db.ErrNoRows) || err == nil && at != c.Location {
+			return object.Discard(tx, to.Provider, to.Key, e.nowMs())
+		}
+		if err != nil {
+			return err
+		}
+		if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
+			// not a fault: the next attempt draws another key
+			return fmt.Errorf("switch an object over: %w", object.ErrCollected)
+		} else if err != nil {
+			return err
+		}
+		if err := object.Relocate(tx, c.object, to); err != nil {
+			return err
+		}
+		keep := max(e.Objects.Grace, e.KeepFor)
+		if err := object.Discard(tx, c.Provider, c.Key, e.nowMs()+keep.Milliseconds()); err != nil {
+			return err
+		}
+		return e.run.RecordBytes(tx, c.size)
+	})
+}

@@ -1,0 +1,68 @@
+package files
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// pace is a rate limit for the bytes that one job reads. Safe for concurrent use; nil limits
+// nothing.
+type pace struct {
+	perSecond int64 // bytes, at least 1
+	now       func() time.Time
+	sleep     func(ctx context.Context, d time.Duration) error
+
+	mu   sync.Mutex
+	next time.Time // before then nothing is read
+}
+
+// newPace returns a pace, nil when perSecond is 0.
+func (t *Tree) newPace(perSecond int64) *pace {
+	if perSecond <= 0 {
+		return nil
+	}
+	return &pace{perSecond: perSecond, now: t.Now, sleep: t.Sleep}
+}
+
+// wait waits until bytes may be read, and returns the part of b that may be read at once.
+func (p *pace) wait(ctx context.Context, b []byte) ([]byte, error) {
+	if p == nil {
+		return b, nil
+	}
+	p.mu.Lock()
+	pause := p.next.Sub(p.now())
+	p.mu.Unlock()
+	if pause > 0 { // a clock that went back makes nobody wait for long
+		if err := p.sleep(ctx, min(pause, time.Second)); err != nil {
+			return nil, err
+		}
+	}
+	return b[:min(int64(len(b)), max(p.perSecond/4, 1))], nil
+}
+
+// spend counts bytes that were read.
+func (p *pace) spend(n int) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from := p.now()
+	if p.next.After(from) && p.next.Sub(from) <= time.Second {
+		from = p.next
+	}
+	p.next = from.Add(time.Duration(float64(n) / float64(p.perSecond) * float64(time.Second)))
+}
+
+// sleep waits for d, or until ctx ends, which is an error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

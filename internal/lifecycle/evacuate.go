@@ -1,0 +1,222 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/download"
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/job"
+	"larder/internal/object"
+	"larder/internal/provider"
+)
+
+// EvacuateJob is the type of the job that moves all objects of a provider to another one.
+// RunEvacuation runs it.
+const EvacuateJob = "evacuate"
+
+// An evacuation waits for old objects to be removed. It looks again when the next one is due, after
+// minEmptyPause at least and maxEmptyPause at most.
+const (
+	minEmptyPause = time.Second
+	maxEmptyPause = time.Minute
+)
+
+// Evacuation is a request to move all objects of a provider.
+type Evacuation struct {
+	Target         string // provider that gets the objects
+	BytesPerSecond int64  // that are read, 0 for no limit
+	DropSigned     bool   // does not wait for signed addresses to end
+}
+
+// evacuationPayload is the payload of the job: the request, and how far it is.
+type evacuationPayload struct {
+	Evacuation
+	From    string // provider
+	Mounted bool   // the mounts are on the target by now
+}
+
+func (p evacuationPayload) encode() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings, a number and bools
+	}
+	return string(text)
+}
+
+// EvacuateProvider queues the job that moves all objects of a provider to another one, for the
+// account ownerID, and returns the id of the job. From now on the mounts on the provider store new
+// objects in the target. Faults: NotFound (no such provider), Invalid (no such target, the same
+// provider), Conflict (one of them is part of another evacuation).
+func (s *Service) EvacuateProvider(ctx context.Context, ownerID, id string, e Evacuation) (jobID string, err error) {
+	jobID = s.cfg.IDs.UUID()
+	err = s.inExclusiveTx(ctx, func(tx *db.Tx) error {
+		from, err := s.cfg.Providers.ByIDIn(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := s.checkEvacuation(tx, from, e); err != nil {
+			return err
+		}
+		if err := s.cfg.Providers.Evacuate(tx, id, e.Target, jobID); err != nil {
+			return err
+		}
+		if err := s.cfg.Mounts.Evacuate(tx, id, "", e.Target, jobID); err != nil {
+			return err
+		}
+		total, err := object.CountIn(tx, id)
+		if err != nil {
+			return err
+		}
+		err = job.Insert(tx, job.Spec{ID: jobID, Type: EvacuateJob, OwnerID: ownerID, TotalBytes: total.Bytes,
+			Payload: evacuationPayload{Evacuation: e, From: id}.encode(), CreatedAt: s.cfg.Now().UnixMilli()})
+		if err == nil && s.cfg.Wake != nil {
+			tx.AfterCommit(s.cfg.Wake)
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("evacuate provider: %w", err)
+	}
+	return jobID, nil
+}
+
+// checkEvacuation checks both providers of an evacuation. Faults: Invalid, Conflict.
+func (s *Service) checkEvacuation(tx *db.Tx, from provider.Provider, e Evacuation) error {
+	if e.Target == from.ID {
+		return fault.InvalidField("targetProviderId", "The target is the provider itself. Choose another one.")
+	}
+	target, err := s.cfg.Providers.ByIDIn(tx, e.Target)
+	if fault.Is(err, fault.NotFound) {
+		return fault.InvalidField("targetProviderId", "targetProviderId names no provider.")
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.checkNotEvacuated(tx, from.ID); err != nil {
+		return err
+	}
+	if target.EvacuationID != "" {
+		return fault.New(fault.Conflict, "The target is being evacuated itself. Choose another one.")
+	}
+	return nil
+}
+
+// checkNotEvacuated refuses while a provider is part of an evacuation. Fault: Conflict.
+func (s *Service) checkNotEvacuated(tx *db.Tx, id string) error {
+	p, err := s.cfg.Providers.ByIDIn(tx, id)
+	if err != nil {
+		return err
+	}
+	if p.EvacuationID != "" {
+		return fault.New(fault.Conflict, "This provider is being evacuated. Wait until that has ended.")
+	}
+	is, err := provider.IsEvacuationTarget(tx, id)
+	if err == nil && is {
+		err = fault.New(fault.Conflict,
+			"Another provider is being evacuated to this one. Wait until that has ended.")
+	}
+	return err
+}
+
+// RunEvacuation runs an evacuation. It moves the objects, then gives the mounts the target, then
+// waits until the uploads that began before have ended, whose objects it moves as well, and until
+// the collector has removed the old objects. After its end the provider can be deleted. Faults:
+// those of files.Tree.Evacuate.
+func (s *Service) RunEvacuation(ctx context.Context, run *job.Run) error {
+	var p evacuationPayload
+	if err := json.Unmarshal([]byte(run.Payload), &p); err != nil {
+		return fmt.Errorf("read the payload of an evacuation: %w", err)
+	}
+	from, err := s.cfg.Providers.ByID(ctx, p.From)
+	if err != nil {
+		return err
+	}
+	how := files.Evacuation{From: p.From, To: p.Target, BytesPerSecond: p.BytesPerSecond}
+	if from.Presigns() && !p.DropSigned {
+		// The addresses that the store has signed are not recorded. Those of an object end so long
+		// after its last one was signed, which is before it is switched over.
+		how.KeepFor = download.MaxSignedLifetime
+	}
+	if err := s.cfg.Tree.Evacuate(ctx, run, how); err != nil {
+		return err
+	}
+	if !p.Mounted {
+		if err := s.mountTarget(ctx, run, p); err != nil {
+			return err
+		}
+	}
+	return s.checkEvacuated(ctx, p.From)
+}
+
+// mountTarget gives the mounts the target of an evacuation, when no object is left.
+func (s *Service) mountTarget(ctx context.Context, run *job.Run, p evacuationPayload) error {
+	p.Mounted = true
+	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
+		has, err := object.ExistsIn(tx, p.From)
+		if err != nil {
+			return err
+		}
+		if has { // of an upload that has just ended
+			return job.WaitUntil(s.cfg.Now().UnixMilli())
+		}
+		if err := s.cfg.Mounts.FinishEvacuation(tx, run.ID); err != nil {
+			return err
+		}
+		if err := files.ReplaceTrashProvider(tx, p.From, p.Target); err != nil {
+			return err
+		}
+		return run.SavePayload(tx, p.encode())
+	})
+}
+
+// checkEvacuated makes the job wait (job.WaitUntil) while uploads or objects are left.
+func (s *Service) checkEvacuated(ctx context.Context, id string) error {
+	keys, err := s.cfg.Objects.UnusedKeys(ctx, id)
+	if err == nil {
+		err = s.inExclusiveTx(ctx, func(tx *db.Tx) error { return s.checkEmpty(tx, id, keys) })
+	}
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	next, err := object.NextDue(s.cfg.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	now := s.cfg.Now().UnixMilli()
+	return job.WaitUntil(min(max(next, now+minEmptyPause.Milliseconds()), now+maxEmptyPause.Milliseconds()))
+}
+
+// EndEvacuation records the end of an evacuation, for job.Runner.OnEnd. After a failure the mounts
+// are on their provider as before; objects that were moved stay in the target.
+func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, _ string) error {
+	if err := s.cfg.Mounts.CancelEvacuation(tx, run.ID); err != nil {
+		return err
+	}
+	return s.cfg.Providers.EndEvacuation(tx, run.ID)
+}
+
+// PauseJob pauses an evacuation of an account, see job.Pause. Faults: NotFound, Conflict.
+func (s *Service) PauseJob(ctx context.Context, ownerID, id string) (j job.Job, err error) {
+	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		j, err = job.Pause(tx, ownerID, id, EvacuateJob)
+		return err
+	})
+	return j, err
+}
+
+// ResumeJob resumes an evacuation of an account, see job.Resume. Faults: NotFound, Conflict.
+func (s *Service) ResumeJob(ctx context.Context, ownerID, id string) (j job.Job, err error) {
+	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		j, err = job.Resume(tx, ownerID, id, EvacuateJob, s.cfg.Now().UnixMilli())
+		if err == nil && s.cfg.Wake != nil {
+			tx.AfterCommit(s.cfg.Wake)
+		}
+		return err
+	})
+	return j, err
+}
