@@ -153,7 +153,10 @@ func TestEvacuation(t *testing.T) {
 		})
 		e.finish(job)
 		e.checkReadable("at the end")
-		e.alice.Post("/api/trash/"+e.trashed+"/restore", M{}).OK(200)
+		// to another mount of the target
+		addMount(e.admin, e.to, "/other")
+		addRule(e.admin, M{"pathPattern": "/other/**", "effect": "allow", "role": "user"})
+		e.alice.Post("/api/trash/"+e.trashed+"/restore", M{"targetPath": "/other"}).OK(200)
 		e.contents[e.trashed] = "in the trash"
 		e.checkReadable("after the restore")
 		if n := len(bucketObjects(t, l, "default")); n != 0 {
@@ -221,6 +224,26 @@ func TestEvacuationRefuses(t *testing.T) {
 		e.admin.Post(job+"/resume", nil).Fails(409, "OPERATION_FAILED")
 		evacuate(e.admin, e.to, M{"targetProviderId": third}).OK(202)
 	}, withTrash)
+}
+
+// Providers of an evacuation are not deleted, even if they have neither mounts nor objects.
+func TestEvacuatedProviderStays(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		e := &evacuation{t: t, l: l, admin: l.Admin(t)}
+		e.from, e.to = addProvider(e.admin, "empty"), addProvider(e.admin, "vault")
+		release := e.holdJobs()
+		job := e.start(M{})
+		for _, id := range []string{e.from, e.to} {
+			e.admin.Delete(providersPath+"/"+id).Fails(409, "OPERATION_FAILED")
+		}
+		release()
+		waitUntil(t, "the end of the evacuation",
+			func() bool { return e.admin.Get(job).OK(200).Text("job.status") == "completed" })
+		for _, id := range []string{e.from, e.to} {
+			e.admin.Delete(providersPath + "/" + id).OK(200)
+		}
+	})
 }
 
 // A running job stops when it is paused, and moves nothing more.
