@@ -22,3 +22,8 @@ func (a *API) evacuateProvider(c *call, in evacuateInput) (evacuateReply, error)
 	id, err := a.Lifecycle.EvacuateProvider(c.ctx(), c.actor.UserID, in.ID, in.evacuation())
 	return evacuateReply{id}, err
 }
+
+func (a *API) evacuateMount(c *call, in evacuateInput) (evacuateReply, error) {
+	id, err := a.Lifecycle.EvacuateMount(c.ctx(), c.actor.UserID, in.ID, in.evacuation())
+	return evacuateReply{id}, err
+}

@@ -226,6 +226,52 @@ func TestEvacuationRefuses(t *testing.T) {
 	}, withTrash)
 }
 
+// Addition: the objects of one mount are moved, those of its versions and its trash too. Other
+// mounts of the provider are left alone.
+func TestEvacuationOfAMount(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		e := newEvacuation(t, l)
+		root := mountsPath + "/" + e.admin.Get(mountsPath).OK(200).Text("mounts.0.id")
+		addMount(e.admin, e.from, "/other")
+		other := e.admin.Upload("/other", "stays.txt", []byte("it stays"))
+		begun := newUploadSession(e.alice, "/home/alice", "late.txt", 4)
+		to := M{"targetProviderId": e.to}
+		e.alice.Post(root+"/evacuate", to).Fails(403, "FORBIDDEN")
+		e.admin.Post(mountsPath+"/none/evacuate", to).Fails(404, "NOT_FOUND")
+		for _, wrong := range []string{"none", e.from} {
+			e.admin.Post(root+"/evacuate", M{"targetProviderId": wrong}).Fails(400, "VALIDATION_ERROR")
+		}
+		release := e.holdJobs()
+		job := "/api/files/jobs/" + e.admin.Post(root+"/evacuate", to).OK(202).Text("jobId")
+		e.admin.Post(root+"/evacuate", to).Fails(409, "OPERATION_FAILED")
+		e.admin.Post(providersPath+"/"+e.from+"/evacuate", to).Fails(409, "OPERATION_FAILED")
+		e.admin.Post(providersPath+"/"+e.to+"/evacuate", M{"targetProviderId": e.from}).Fails(409, "OPERATION_FAILED")
+		e.upload("new.txt", "came meanwhile")
+		if n := len(bucketObjects(t, l, "vault")); n != 1 {
+			t.Errorf("%d objects in the target, want the new one", n)
+		}
+		e.alice.Post(e.version+"/restore", nil).OK(200)
+		e.contents[entryIDOf(e.alice, "/home/alice", "a.txt")] = "the first version"
+		e.etags = map[string]string{}
+		release()
+		waitUntil(t, "the mount is on the target", func() bool { return e.mountedOn() == e.to })
+		etag := putRaw(e.alice, begun, []byte("late")).OK(200).Text("etag")
+		e.contents[e.alice.Post("/api/files/upload-complete", M{"sessionId": begun, "etag": etag}).OK(200).
+			Text("file.id")] = "late"
+		l.Clock.Advance(time.Minute)
+		end := waitForJob(t, e.admin, strings.TrimPrefix(job, "/api/files/jobs/"))
+		wantJSON(t, "the job", []any{end.Value("job.status"), end.Value("job.progress")}, []any{"completed", 100})
+		e.checkReadable("at the end")
+		inOld := queryInt(t, l, "SELECT COUNT(*) FROM objects WHERE provider_id = $1", e.from)
+		if inOld != 1 {
+			t.Errorf("%d objects are in the old provider, want that of the other mount", inOld)
+		}
+		wantBody(t, e.admin.Get("/api/files/"+other+"/download", "Sec-Fetch-Dest", "image").OK(200), "it stays")
+		checkFsckClean(t, l, "after the evacuation")
+	}, withTrash)
+}
+
 // Providers of an evacuation are not deleted, even if they have neither mounts nor objects.
 func TestEvacuatedProviderStays(t *testing.T) {
 	t.Parallel()

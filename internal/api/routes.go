@@ -339,6 +339,9 @@ func (a *API) routeTable() []route {
 			withFaults(fault.NotFound, fault.Conflict),
 		del("/api/admin/mounts/{id}", jsonRoute(200, a.deleteMount)).withAuth(adminAuth).
 			withSummary("Delete a mount without files, and its folders").withFaults(fault.NotFound, fault.Conflict),
+		post("/api/admin/mounts/{id}/evacuate", jsonRoute(202, a.evacuateMount)).withAuth(adminAuth).
+			withSummary("Move all objects of a mount to another provider").withFaults(fault.NotFound, fault.Conflict).
+			asAddition(),
 		get("/api/admin/rules", jsonRoute(200, a.listRules)).withAuth(adminAuth).withCompression().
 			withSummary("Permission rules"),
 		post("/api/admin/rules", jsonRoute(201, a.createRule)).withAuth(adminAuth).

@@ -357,6 +357,10 @@ var matrix = []routeRow{
 	{"PUT", "/api/admin/mounts/{id}", adminAuth,
 		func(o ownedItems) (string, any) { return "/api/admin/mounts/" + o.mount, M{"priority": 5} }, statusesForAdmin,
 		false},
+	// There is no such target.
+	{"POST", "/api/admin/mounts/{id}/evacuate", adminAuth, func(o ownedItems) (string, any) {
+		return "/api/admin/mounts/" + o.mount + "/evacuate", M{"targetProviderId": "none"}
+	}, strings.ReplaceAll(statusesForAdmin, "200", "400"), true},
 	{"DELETE", "/api/admin/mounts/{id}", adminAuth,
 		func(o ownedItems) (string, any) { return "/api/admin/mounts/" + o.mount, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", nil), statusesForAdmin, false},

@@ -14,39 +14,50 @@ import (
 	"larder/internal/object"
 )
 
+// mountPageSize is the number of objects that one query of a mount's evacuation returns.
+const mountPageSize = 2000
+
 // Evacuation says how the objects of a provider are moved to another one.
 type Evacuation struct {
 	From, To       string        // providers
 	BytesPerSecond int64         // that are read, 0 for no limit
 	KeepFor        time.Duration // how long the old objects stay at least; the grace period holds too
+	// a mount and its root, to move only the objects of its files; "" for those of the provider
+	MountID, RootID string
 }
 
 // evacuation is one call of Evacuate.
 type evacuation struct {
 	*Tree
 	Evacuation
-	run  *job.Run
-	pace *pace
+	run      *job.Run
+	pace     *pace
+	passes   []string // queries, see evacuationPasses
+	pageSize int      // objects in one query
 }
 
-// Evacuate moves all objects of a provider to another one, whatever refers to them: files,
-// versions, the trash. It copies and verifies each object once and switches its row over in a
-// transaction of its own, so the ids and ETags of files stay, and readers notice nothing. The old
-// object becomes garbage, due after the grace period or KeepFor. It returns when no object is left;
-// an upload that began before may add another one later. It may be ended at any line and called
-// again.
+// Evacuate moves all objects of a provider, or of a mount on it, to another one, whatever refers
+// to them: files, versions, the trash. It copies and verifies each object once and switches its
+// row over in a transaction of its own, so the ids and ETags of files stay, and readers notice
+// nothing. The old object becomes garbage, due after the grace period or KeepFor. It returns when
+// no object is left; an upload that began before may add another one later. It may be ended at any
+// line and called again.
 //
 // Fault: Unverified for an object that is not what was stored, or is missing; it stays where it is,
 // and its copy becomes garbage.
 func (t *Tree) Evacuate(ctx context.Context, run *job.Run, how Evacuation) error {
-	e := evacuation{Tree: t, Evacuation: how, run: run, pace: t.newPace(how.BytesPerSecond)}
+	e := evacuation{Tree: t, Evacuation: how, run: run, pace: t.newPace(how.BytesPerSecond),
+		passes: evacuationPasses, pageSize: sourceFilesPerQuery}
+	if how.MountID != "" {
+		e.passes, e.pageSize = mountPasses, mountPageSize
+	}
 	for range maxRounds {
-		left, err := object.CountIn(t.DB.Read(ctx), how.From)
+		left, err := e.left(ctx)
 		if err != nil || left.Objects == 0 {
 			return err
 		}
 		run.SetRemaining(left.Bytes)
-		for _, pass := range evacuationPasses {
+		for _, pass := range e.passes {
 			if err := e.walk(ctx, pass); err != nil {
 				return err
 			}
@@ -67,7 +78,7 @@ func (e *evacuation) walk(ctx context.Context, pass string) error {
 				return err
 			}
 		}
-		if len(found) < sourceFilesPerQuery {
+		if len(found) < e.pageSize {
 			return nil
 		}
 		after = last

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"larder/internal/db"
+	"larder/internal/object"
 )
 
 // evacuatedColumns are the columns of a sourceFile of which a statement has named the type.
@@ -31,10 +32,45 @@ var evacuationPasses = []string{`
 	ORDER BY o.key
 	LIMIT $3`}
 
+// mountFiles begins a query with the files of the mount $5 with the root $4, those in the trash
+// included.
+const mountFiles = `
+	WITH RECURSIVE sub(id) AS (
+		SELECT CAST($4 AS TEXT)
+		UNION ALL
+		SELECT t.entry_id FROM trash t WHERE t.mount_id = $5
+		UNION ALL
+		SELECT e.id FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 0),
+	f(id, mime_type, object_id) AS (
+		SELECT e.id, e.mime_type, e.object_id
+		FROM sub s JOIN entries e ON e.parent_id = s.id AND e.kind = 1
+		UNION ALL
+		SELECT e.id, e.mime_type, e.object_id
+		FROM trash t JOIN entries e ON e.id = t.entry_id AND e.kind = 1
+		WHERE t.mount_id = $5)`
+
+// mountPasses are evacuationPasses for one mount. Each page goes through all its folders, so pages
+// are large.
+var mountPasses = []string{mountFiles + `
+	SELECT f.id, f.mime_type, ` + evacuatedColumns + `
+	FROM f JOIN objects o ON o.id = f.object_id
+	WHERE f.id > $2 AND o.provider_id = $1
+	ORDER BY f.id
+	LIMIT $3`, mountFiles + `
+	SELECT p.object_id, p.mime_type, ` + evacuatedColumns + `
+	FROM f JOIN past p ON p.entry_id = f.id JOIN objects o ON o.id = p.object_id
+	WHERE p.object_id > $2 AND o.provider_id = $1
+	ORDER BY p.object_id
+	LIMIT $3`}
+
 // evacuationPage returns the next objects of a pass, and the position of the last one.
 func (e *evacuation) evacuationPage(ctx context.Context, pass, after string) (found []sourceFile, last string,
 	err error) {
-	rows, err := e.DB.Read(ctx).Query(pass, e.From, after, sourceFilesPerQuery)
+	args := []any{e.From, after, e.pageSize}
+	if e.MountID != "" {
+		args = append(args, e.RootID, e.MountID)
+	}
+	rows, err := e.DB.Read(ctx).Query(pass, args...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list the objects of a provider: %w", err)
 	}
@@ -51,10 +87,36 @@ func (e *evacuation) evacuationPage(ctx context.Context, pass, after string) (fo
 	return found, last, rows.Err()
 }
 
+// left counts the objects that are still to be moved. Of the parameters of mountFiles the last two
+// are those of the mount.
+func (e *evacuation) left(ctx context.Context) (t object.Total, err error) {
+	if e.MountID == "" {
+		return object.CountIn(e.DB.Read(ctx), e.From)
+	}
+	err = e.DB.Read(ctx).QueryRow(mountFiles+`
+		SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT)
+		FROM (
+			SELECT o.id, o.size
+			FROM f JOIN objects o ON o.id = f.object_id
+			WHERE o.provider_id = $1
+			UNION
+			SELECT o.id, o.size
+			FROM f JOIN past p ON p.entry_id = f.id JOIN objects o ON o.id = p.object_id
+			WHERE o.provider_id = $2) x
+		LIMIT $3`, e.From, e.From, 1, e.RootID, e.MountID).Scan(&t.Objects, &t.Bytes)
+	if err != nil {
+		return object.Total{}, fmt.Errorf("count the objects of a mount: %w", err)
+	}
+	return t, nil
+}
+
 // ReplaceTrashProvider makes entries in the trash, which were deleted from mounts of one provider,
-// those of another one, to which their content has been moved.
-func ReplaceTrashProvider(tx *db.Tx, from, to string) error {
-	if _, err := tx.Exec("UPDATE trash SET provider_id = $1 WHERE provider_id = $2", to, from); err != nil {
+// those of another one, to which their content has been moved: those of one mount, or of all mounts
+// for "".
+func ReplaceTrashProvider(tx *db.Tx, from, to, mountID string) error {
+	_, err := tx.Exec("UPDATE trash SET provider_id = $1 WHERE provider_id = $2 AND (mount_id = $3 OR $3 = '')", to,
+		from, mountID)
+	if err != nil {
 		return fmt.Errorf("replace the provider of the trash: %w", err)
 	}
 	return nil

@@ -37,6 +37,7 @@ type Evacuation struct {
 type evacuationPayload struct {
 	Evacuation
 	From    string // provider
+	Mount   string // of which the objects are moved, "" for all of the provider
 	Mounted bool   // the mounts are on the target by now
 }
 
@@ -68,16 +69,7 @@ func (s *Service) EvacuateProvider(ctx context.Context, ownerID, id string, e Ev
 		if err := s.cfg.Mounts.Evacuate(tx, id, "", e.Target, jobID); err != nil {
 			return err
 		}
-		total, err := object.CountIn(tx, id)
-		if err != nil {
-			return err
-		}
-		err = job.Insert(tx, job.Spec{ID: jobID, Type: EvacuateJob, OwnerID: ownerID, TotalBytes: total.Bytes,
-			Payload: evacuationPayload{Evacuation: e, From: id}.encode(), CreatedAt: s.cfg.Now().UnixMilli()})
-		if err == nil && s.cfg.Wake != nil {
-			tx.AfterCommit(s.cfg.Wake)
-		}
-		return err
+		return s.queueEvacuation(tx, jobID, ownerID, evacuationPayload{Evacuation: e, From: id})
 	})
 	if err != nil {
 		return "", fmt.Errorf("evacuate provider: %w", err)
@@ -85,9 +77,27 @@ func (s *Service) EvacuateProvider(ctx context.Context, ownerID, id string, e Ev
 	return jobID, nil
 }
 
+// queueEvacuation inserts the job of an evacuation.
+func (s *Service) queueEvacuation(tx *db.Tx, jobID, ownerID string, p evacuationPayload) error {
+	err := job.Insert(tx, job.Spec{ID: jobID, Type: EvacuateJob, OwnerID: ownerID, Payload: p.encode(),
+		CreatedAt: s.cfg.Now().UnixMilli()})
+	if err == nil && s.cfg.Wake != nil {
+		tx.AfterCommit(s.cfg.Wake)
+	}
+	return err
+}
+
 // checkEvacuation checks both providers of an evacuation. Faults: Invalid, Conflict.
 func (s *Service) checkEvacuation(tx *db.Tx, from provider.Provider, e Evacuation) error {
-	if e.Target == from.ID {
+	if err := s.checkTarget(tx, from.ID, e); err != nil {
+		return err
+	}
+	return s.checkNotEvacuated(tx, from.ID)
+}
+
+// checkTarget checks the target of an evacuation from a provider. Faults: Invalid, Conflict.
+func (s *Service) checkTarget(tx *db.Tx, from string, e Evacuation) error {
+	if e.Target == from {
 		return fault.InvalidField("targetProviderId", "The target is the provider itself. Choose another one.")
 	}
 	target, err := s.cfg.Providers.ByIDIn(tx, e.Target)
@@ -95,9 +105,6 @@ func (s *Service) checkEvacuation(tx *db.Tx, from provider.Provider, e Evacuatio
 		return fault.InvalidField("targetProviderId", "targetProviderId names no provider.")
 	}
 	if err != nil {
-		return err
-	}
-	if err := s.checkNotEvacuated(tx, from.ID); err != nil {
 		return err
 	}
 	if target.EvacuationID != "" {
@@ -116,11 +123,21 @@ func (s *Service) checkNotEvacuated(tx *db.Tx, id string) error {
 		return fault.New(fault.Conflict, "This provider is being evacuated. Wait until that has ended.")
 	}
 	is, err := provider.IsEvacuationTarget(tx, id)
-	if err == nil && is {
-		err = fault.New(fault.Conflict,
-			"Another provider is being evacuated to this one. Wait until that has ended.")
+	if err != nil {
+		return err
 	}
-	return err
+	mounts, err := s.cfg.Mounts.TableIn(tx)
+	if err != nil {
+		return err
+	}
+	for _, m := range mounts.All() {
+		is = is || m.EvacuationID != "" && (m.ProviderID == id || m.EvacuatedID == id)
+	}
+	if is {
+		return fault.New(fault.Conflict,
+			"Another provider or a mount is being evacuated from or to this one. Wait until that has ended.")
+	}
+	return nil
 }
 
 // RunEvacuation runs an evacuation. It moves the objects, then gives the mounts the target, then
@@ -137,11 +154,10 @@ func (s *Service) RunEvacuation(ctx context.Context, run *job.Run) error {
 		return err
 	}
 	how := files.Evacuation{From: p.From, To: p.Target, BytesPerSecond: p.BytesPerSecond}
-	if from.Presigns() && !p.DropSigned {
-		// The addresses that the store has signed are not recorded. Those of an object end so long
-		// after its last one was signed, which is before it is switched over.
-		how.KeepFor = download.MaxSignedLifetime
+	if p.Mount != "" {
+		return s.runMountEvacuation(ctx, run, p, from, how)
 	}
+	s.keepSigned(&how, from, p)
 	if err := s.cfg.Tree.Evacuate(ctx, run, how); err != nil {
 		return err
 	}
@@ -153,21 +169,32 @@ func (s *Service) RunEvacuation(ctx context.Context, run *job.Run) error {
 	return s.checkEvacuated(ctx, p.From)
 }
 
+// keepSigned makes old objects stay while addresses hold that their store may have signed. These
+// are not recorded. Those of an object end within their longest lifetime after the last one was
+// signed, which is before the object is switched over.
+func (s *Service) keepSigned(how *files.Evacuation, from provider.Provider, p evacuationPayload) {
+	if from.Presigns() && !p.DropSigned {
+		how.KeepFor = download.MaxSignedLifetime
+	}
+}
+
 // mountTarget gives the mounts the target of an evacuation, when no object is left.
 func (s *Service) mountTarget(ctx context.Context, run *job.Run, p evacuationPayload) error {
 	p.Mounted = true
 	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
-		has, err := object.ExistsIn(tx, p.From)
-		if err != nil {
-			return err
-		}
-		if has { // of an upload that has just ended
-			return job.WaitUntil(s.cfg.Now().UnixMilli())
+		if p.Mount == "" {
+			has, err := object.ExistsIn(tx, p.From)
+			if err != nil {
+				return err
+			}
+			if has { // of an upload that has just ended
+				return job.WaitUntil(s.cfg.Now().UnixMilli())
+			}
 		}
 		if err := s.cfg.Mounts.FinishEvacuation(tx, run.ID); err != nil {
 			return err
 		}
-		if err := files.ReplaceTrashProvider(tx, p.From, p.Target); err != nil {
+		if err := files.ReplaceTrashProvider(tx, p.From, p.Target, p.Mount); err != nil {
 			return err
 		}
 		return run.SavePayload(tx, p.encode())

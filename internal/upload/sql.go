@@ -400,6 +400,19 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 	return in, nil
 }
 
+// MountInUse is InUse for the sessions of one mount.
+func MountInUse(q db.Querier, providerID, mountID string) (in bool, err error) {
+	err = q.QueryRow(`
+		SELECT EXISTS (
+			SELECT 1 FROM upload_sessions
+			WHERE provider_id = $1 AND mount_id = $2 AND (status = 'pending' OR kept_until IS NOT NULL))`, providerID,
+		mountID).Scan(&in)
+	if err != nil {
+		return false, fmt.Errorf("look for uploads to a mount: %w", err)
+	}
+	return in, nil
+}
+
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
 
 // AfterRestore deletes, in a database restored from a backup, what refers to bytes that are not in

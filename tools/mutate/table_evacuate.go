@@ -3,13 +3,12 @@ package main
 // evacuationGuards are the guards of evacuations.
 var evacuationGuards = []mutation{
 	{"evacuate-twice", "a provider is part of one evacuation", lifecycleP + "/evacuate.go",
-		`if err := s.checkNotEvacuated(tx, from.ID); err != nil {`,
-		`if err := s.checkNotEvacuated(tx, from.ID); err != nil && s == nil {`, api,
+		`return s.checkNotEvacuated(tx, from.ID)`, `return nil`, api,
 		"^TestEvacuationRefuses$/^sqlite$"},
 	{"evacuate-to-evacuated", "nothing is evacuated to a provider that is being evacuated", lifecycleP + "/evacuate.go",
 		`if target.EvacuationID != "" {`, `if target.EvacuationID == "none" {`, api, "^TestEvacuationRefuses$/^sqlite$"},
 	{"evacuate-itself", "a provider is not evacuated to itself", lifecycleP + "/evacuate.go",
-		`if e.Target == from.ID {`, `if e.Target == "" {`, api, "^TestEvacuationRefuses$/^sqlite$"},
+		`if e.Target == from {`, `if e.Target == "" {`, api, "^TestEvacuationRefuses$/^sqlite$"},
 	{"evacuate-delete", "a provider of an evacuation is not deleted", lifecycleP + "/storage.go",
 		`if err := s.checkNotEvacuated(tx, id); err != nil {`, `if err := s.checkNotEvacuated(tx, id); err != nil && s == nil {`,
 		api, "^TestEvacuatedProviderStays$/^sqlite$"},
@@ -37,6 +36,6 @@ var evacuationGuards = []mutation{
 	{"evacuate-version", "a version in an evacuated provider is restored", files + "/versions.go",
 		` && p != n.mount.EvacuatedID`, ``, api, "^TestEvacuation$/^sqlite$"},
 	{"evacuate-trash", "the trash follows an evacuation", lifecycleP + "/evacuate.go",
-		`if err := files.ReplaceTrashProvider(tx, p.From, p.Target); err != nil {`,
-		`if err := files.ReplaceTrashProvider(tx, p.From, p.From); err != nil {`, api, "^TestEvacuation$/^sqlite$"},
+		`if err := files.ReplaceTrashProvider(tx, p.From, p.Target, p.Mount); err != nil {`,
+		`if err := files.ReplaceTrashProvider(tx, p.From, p.From, p.Mount); err != nil {`, api, "^TestEvacuation$/^sqlite$"},
 }
