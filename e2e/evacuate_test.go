@@ -101,6 +101,10 @@ func (s *setup) readAll(t *testing.T, contents map[string][]byte) (stop func()) 
 			}
 		}
 	})
+	t.Cleanup(func() { // of a test that has failed before it stops the reader
+		over.Store(true)
+		busy.Wait()
+	})
 	return func() {
 		over.Store(true)
 		busy.Wait()

@@ -123,7 +123,8 @@ func (s *keyStory) wantRotated(t *testing.T, p *process) {
 }
 
 // "The key has leaked": a new one takes its place, on each engine, with the key in a file and in
-// the settings. A crash at any point leaves a service that one of the two keys opens.
+// the settings. A crash at any point leaves a service that one of the two keys opens. Abuse case
+// C116.
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
