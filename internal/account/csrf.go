@@ -40,7 +40,8 @@ func (s *Service) CSRF(ctx context.Context, session Session) (string, error) {
 	return token, nil
 }
 
-// CheckCSRF compares token with the token of the session, in constant time. Fault: InvalidCSRF.
+// CheckCSRF compares token with the valid token of the session in the database, in constant time.
+// Fault: InvalidCSRF, also when the session has no valid token.
 func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) error {
 	if len(token) == csrfRunes {
 		want, err := readCSRF(s.db.Read(ctx), session.ID, s.now().UnixMilli())

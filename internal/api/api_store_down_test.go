@@ -103,7 +103,9 @@ func (f *faultFixture) checkProbesDegraded(t *testing.T) {
 			!strings.Contains(string(r.Body), "degraded") {
 			t.Errorf("while the store is down: %d %s", r.Status, r.Body)
 		}
-		wantJSON(t, "whether it lives", f.key.Get("/api/public/health/live").Status, 200)
+		live := f.key.Get("/api/public/health/live")
+		wantJSON(t, "whether it lives", live.Object(), M{"service": "larder", "status": "ok", "ready": true, "detail": ""})
+		wantJSON(t, "the status of that", live.Status, 200)
 	}
 }
 

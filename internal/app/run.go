@@ -191,9 +191,9 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	return ready, detail
 }
 
-// storesReady reports whether the stores allow requests to be served. A missing local disk does
-// not: it may be missing on this replica only. A bucket is the same for all replicas: if an
-// unreachable bucket made all of them not ready, the whole service would be down.
+// storesReady reports whether the stores allow requests to be served. A missing local disk makes
+// the replica not ready, since it may be missing on this one only. An unreachable bucket does not:
+// it is the same for all replicas, and would take the whole service down.
 func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 	standings, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
 	if err != nil {

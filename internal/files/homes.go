@@ -20,8 +20,9 @@ type HomeCandidate struct {
 	node *node
 }
 
-// FindHomeCandidate looks up a path inside tx, which must hold the tree alone. Fault: Invalid for a
-// file, for a reserved path, and where nothing is mounted.
+// FindHomeCandidate looks up a path inside tx, which must hold the tree alone. The folder may be
+// missing. Fault: Invalid for a reserved path, where a name in the path is a file's, and where
+// nothing is mounted, at the path or below.
 func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error) {
 	if err := checkNotReserved(p); err != nil {
 		return HomeCandidate{}, err

@@ -45,10 +45,11 @@ var (
 	directSteps    = []string{"copy", "presign", "cors", "clock"}
 )
 
-// Probe tests a provider's store: as the service uses it, and as a browser does on a page of the
-// site at origin (scheme, host, port). It creates objects of its own and deletes them. The report
-// reveals nothing about other services at the endpoint: everything that does not answer like an S3
-// server gets the same message after the same time (abuse case C65). Fault: NotFound.
+// Probe tests a provider's store: as the service uses it and, except for a built-in disk, as a
+// browser does on a page of the site at origin (scheme, host, port). A failed step is in the report
+// and is no error. Probe deletes the objects that it creates, if it can. The report reveals nothing
+// about other services at the endpoint: everything that does not answer like an S3 server gets the
+// same message after the same time (abuse case C65). Fault: NotFound.
 func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error) {
 	p, err := r.ByID(ctx, id)
 	if err != nil {

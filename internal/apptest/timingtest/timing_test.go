@@ -197,7 +197,7 @@ func (p pair) run(t *testing.T, l *apptest.Larder, pairs int, timed bool) {
 			if d := time.Since(begin); i >= 0 {
 				took[which] = append(took[which], d)
 			}
-			said[which] = fmt.Sprint(reply.Status, " ", withoutTimestamp(reply.Body))
+			said[which] = fmt.Sprint(reply.Status, " ", withoutTimestamp([]byte(reply.BodyWithoutID())))
 			if reply.Err != nil || reply.Status != p.status {
 				t.Fatalf("%s: %d %v %s, want %d", p.ask[which].what, reply.Status, reply.Err, reply.Body, p.status)
 			}

@@ -169,6 +169,7 @@ func partsInParallel(t *testing.T, s blob.Store) {
 	mustFinish(t, s, u, slices.Concat(bodies...))
 }
 
+// singlePart checks that an upload of one part makes its object, and that it refuses a second part.
 func singlePart(t *testing.T, s blob.Store) {
 	for _, size := range []int64{1, 20_000, lastSize, partSize} {
 		u, err := s.Begin(t.Context(), NewKey(), size, partSize, "")

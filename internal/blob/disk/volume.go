@@ -140,8 +140,9 @@ type shardDir struct {
 	users int   // guarded by volume.mu
 }
 
-// enterDir returns the shared directory of path, and creates it durably if it is missing. The
-// caller leaves it with leaveDir.
+// enterDir returns the shared directory at path, which is relative to the root, and creates it
+// durably if it is missing. Unless enterDir fails, the caller leaves it with leaveDir, and calls
+// abandonDir before that if a sync of the directory has failed.
 func (v *volume) enterDir(path string) (*shardDir, error) {
 	v.mu.Lock()
 	d := v.dirs[path]

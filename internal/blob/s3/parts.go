@@ -166,9 +166,9 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 // Finish implements blob.PartStore. It also returns blob.ErrExists, when another object has the
 // key.
 //
-// The parts may change between the listing and the completion: a server that takes the end of a
-// connection for the end of a body may keep a body that was cut as a whole part, in place of the
-// right one. Therefore Finish names the ETags of the wanted parts, and the server refuses others.
+// A stored part may change after Finish has compared parts with the list: a server that takes the
+// end of a connection for the end of a body may replace a right part with a body that was cut.
+// Therefore Finish sends the ETags of parts, and the server refuses parts with others.
 func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
 	name, err := s.upload(ctx, u)
 	if err != nil {
