@@ -229,12 +229,15 @@ func (f *proxied) errorsPass(t *testing.T, admin *client, version int) {
 	for _, path := range []string{"/api/none", "/api/auth/me", "/api/openapi.json", "/none", "/"} {
 		for _, headers := range [][]string{{"Accept", "text/html"}, {"Accept-Encoding", "gzip"}, {}} {
 			want, got := direct.do(t, "GET", path, nil, headers...), visitor.do(t, "GET", path, nil, headers...)
+			isPage := strings.HasPrefix(want.header.Get("Content-Type"), "text/html") // each has another nonce
 			for _, name := range names {
+				if isPage && name == "Content-Length" && want.header.Get("Content-Encoding") != "" {
+					continue // the nonce changes the length of the compressed page
+				}
 				if got, want := got.header.Values(name), want.header.Values(name); !slices.Equal(got, want) {
 					t.Errorf("GET %s %q: %s is %q, want %q", path, headers, name, got, want)
 				}
 			}
-			isPage := strings.HasPrefix(want.header.Get("Content-Type"), "text/html") // each has another nonce
 			if got.status != want.status || !isPage && !sameBody(got, want) {
 				t.Errorf("GET %s %q: %d %.200s\nwant %d %.200s", path, headers, got.status, got.body, want.status,
 					want.body)
