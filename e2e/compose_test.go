@@ -3,9 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,26 +44,11 @@ func (f *proxied) behindCaddy(t *testing.T, name string, pairs ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(raw)
 	pairs = append(pairs, publicHost+" {", publicHost+" {\n\ttls "+f.file("certificate.pem")+" "+f.file("key.pem"))
-	for i := 0; i < len(pairs); i += 2 {
-		if n := strings.Count(text, pairs[i]); n != 1 {
-			t.Fatalf("%s has %q %d times", name, pairs[i], n)
-		}
-	}
-	text = strings.NewReplacer(pairs...).Replace(text)
-	text = fmt.Sprintf("{\n\tadmin off\n\thttp_port %s\n\thttps_port %s\n\tdefault_bind 127.0.0.1\n}\n",
-		portOf(f.plain), portOf(f.encrypted)) + text
+	text := fmt.Sprintf("{\n\tadmin off\n\thttp_port %s\n\thttps_port %s\n\tdefault_bind 127.0.0.1\n}\n",
+		portOf(f.plain), portOf(f.encrypted)) + replaceOnce(t, name, string(raw), pairs...)
 	writeFile(t, []byte(text), f.dir, "Caddyfile")
-	cmd := exec.Command(installed(t, "caddy"), "run", "--adapter", "caddyfile", "--config", f.file("Caddyfile"))
-	cmd.Dir = f.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TMPDIR=" + f.dir}
-	f.proxy = spawn(t, cmd)
-	visitor := f.client(1)
-	f.proxy.await(t, "ready", func() bool {
-		r, err := visitor.send("GET", "/api/public/health/ready", nil)
-		return err == nil && r.status == http.StatusOK
-	})
+	f.startProxy(t, caddyWith(t, f))
 }
 
 // The settings of one.yml serve behind its Caddy.

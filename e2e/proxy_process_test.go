@@ -70,6 +70,12 @@ func caddy(t *testing.T, f *proxied) *exec.Cmd {
 		"https_port 443", "https_port "+portOf(f.encrypted)+"\n\tdefault_bind 127.0.0.1",
 		"/etc/ssl/files.example.org.pem", f.file("certificate.pem"),
 		"/etc/ssl/private/files.example.org.key", f.file("key.pem"))
+	return caddyWith(t, f)
+}
+
+// caddyWith returns the command that runs Caddy with the Caddyfile in the directory of the proxy.
+func caddyWith(t *testing.T, f *proxied) *exec.Cmd {
+	t.Helper()
 	return exec.Command(installed(t, "caddy"), "run", "--adapter", "caddyfile", "--config", f.file("Caddyfile"))
 }
 
@@ -93,14 +99,19 @@ func (f *proxied) configure(t *testing.T, name string, pairs ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(raw)
 	pairs = append(pairs, "127.0.0.1:8080", strings.TrimPrefix(f.server.url, "http://"))
+	writeFile(t, []byte(replaceOnce(t, name, string(raw), pairs...)), f.dir, name)
+}
+
+// replaceOnce replaces pairs of texts in the text of a file, each of which must be in it once.
+func replaceOnce(t *testing.T, name, text string, pairs ...string) string {
+	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
 		if n := strings.Count(text, pairs[i]); n != 1 {
 			t.Fatalf("%s has %q %d times", name, pairs[i], n)
 		}
 	}
-	writeFile(t, []byte(strings.NewReplacer(pairs...).Replace(text)), f.dir, name)
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 func (f *proxied) file(name string) string { return filepath.Join(f.dir, name) }
@@ -134,7 +145,13 @@ func newProxied(t *testing.T, command func(t *testing.T, f *proxied) *exec.Cmd) 
 	f.env["LARDER_TRUSTED_PROXIES"] = "127.0.0.0/8"
 	f.server = f.start(t)
 	f.certify(t)
-	cmd := command(t, f)
+	f.startProxy(t, command(t, f))
+	return f
+}
+
+// startProxy starts the proxy and waits until the service answers through it.
+func (f *proxied) startProxy(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	cmd.Dir = f.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir, "TMPDIR=" + f.dir}
 	f.proxy = spawn(t, cmd)
@@ -143,7 +160,6 @@ func newProxied(t *testing.T, command func(t *testing.T, f *proxied) *exec.Cmd) 
 		r, err := visitor.send("GET", "/api/public/health/ready", nil)
 		return err == nil && r.status == http.StatusOK
 	})
-	return f
 }
 
 // certify writes a self-signed certificate and its key, each alone and both together.

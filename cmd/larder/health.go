@@ -13,15 +13,17 @@ import (
 	"larder/internal/config"
 )
 
-// errNotReady means that the service does not answer or can't work; the command has printed why.
+// errNotReady means that the server does not answer or is not ready. The command has printed the
+// reason.
 var errNotReady = errors.New("not ready")
 
 // healthTimeout bounds the whole command. Supervisors of containers often allow 30 seconds.
 const healthTimeout = 10 * time.Second
 
-// health asks the service of this machine whether it is ready, and prints what is wrong. It takes
-// the settings of the service, opens neither its database nor its files, and returns errNotReady if
-// the service is not ready. It is for supervisors of containers.
+// health sends a request to the readiness probe of the server on this machine and prints the answer
+// and the problems in it. It reads the settings of the server, and opens neither the database nor
+// the stores. Supervisors of containers call it. Error: errNotReady if the server does not answer
+// or is not ready.
 func health(ctx context.Context, args, environ []string, out io.Writer) error {
 	cfg, words, err := config.LoadCommand(args, environ, nil)
 	if err != nil {
@@ -81,8 +83,8 @@ func askState(ctx context.Context, address string, state any) error {
 	return nil
 }
 
-// reachable returns the address at which this machine reaches a listener: the loopback address for
-// one that listens at all addresses.
+// reachable returns the address at which a client on this machine connects to a listener. For a
+// listener at all addresses that is localhost.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// errInterrupted means that a signal has ended a command, which has already printed what it did.
+// errInterrupted means that a signal has ended a command. The command has printed its summary.
 var errInterrupted = errors.New("interrupted")
 
 // exitInterrupted is the exit code of a command that a signal has ended, as in a shell.
@@ -110,7 +110,7 @@ func printPlan(out io.Writer, p dirimport.Plan, into vpath.Path, user string) {
 		limit(p.RoomFiles), verdict)
 }
 
-// limit writes an amount of which math.MaxInt64 stands for no limit.
+// limit returns the text of an amount. math.MaxInt64 stands for no limit.
 func limit(n int64) string {
 	if n == math.MaxInt64 {
 		return "any number of"
@@ -125,7 +125,7 @@ func leftOut(byKind map[dirimport.Kind]int64) (n int64) {
 	return n
 }
 
-// summariseImport prints what an import did until it ended with err.
+// summariseImport prints the numbers of an import that has ended with err, which may be nil.
 func summariseImport(ctx context.Context, out io.Writer, sum dirimport.Summary, took time.Duration, err error) error {
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(out, "Interrupted. The same command continues.")

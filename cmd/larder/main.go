@@ -25,7 +25,7 @@ var version = "development"
 const usage = `Larder: image hosting and file storage.
 
   larder serve                                    run the service (larder serve --help lists every setting)
-  larder health                                   ask the running service whether it is ready, and print what is wrong
+  larder health                                   print whether the running server is ready, and its problems; exit with 1 if it is not ready
   larder admin create NAME [--role user]          create an account (an administrator without --role) and print its password
   larder admin reset-password NAME                set a new random password and print it
   larder admin disable-captcha                    switch the bot check off when it keeps people from signing in

@@ -232,12 +232,8 @@ func attemptFault(seen kv.Result, err error) error {
 // trusted proxies the right-most address in X-Forwarded-For that is not a trusted proxy (abuse
 // cases C55, C59).
 func (a *API) clientIP(r *http.Request) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	ip := peer.Addr().Unmap().WithZone("")
-	if !a.isTrustedProxy(ip) {
+	ip, known := peerOf(r)
+	if !known || !a.isTrustedProxy(ip) {
 		return ip
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -257,6 +253,12 @@ func (a *API) clientIP(r *http.Request) netip.Addr {
 		}
 	}
 	return ip
+}
+
+// peerOf returns the address that the connection of a request comes from, and whether it is known.
+func peerOf(r *http.Request) (ip netip.Addr, known bool) {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return peer.Addr().Unmap().WithZone(""), err == nil
 }
 
 func (a *API) isTrustedProxy(ip netip.Addr) bool {

@@ -1,9 +1,6 @@
 package api
 
-import (
-	"net/http"
-	"net/netip"
-)
+import "net/http"
 
 // requestIDHeader is the field of requests and responses with the id of the request, by which
 // administrators find it in the logs of the proxy and of this service.
@@ -17,8 +14,7 @@ const maxRequestID = 128
 // those of somebody else's request.
 func (a *API) requestIDOf(r *http.Request) string {
 	if given := r.Header[requestIDHeader]; len(given) == 1 && isRequestID(given[0]) {
-		peer, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err == nil && a.isTrustedProxy(peer.Addr().Unmap().WithZone("")) {
+		if peer, known := peerOf(r); known && a.isTrustedProxy(peer) {
 			return given[0]
 		}
 	}

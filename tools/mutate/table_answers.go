@@ -40,7 +40,7 @@ var answers = []mutation{
 		`if len(c.r.Header.Values(accountHeader)) > 0 &&`, `if len(c.r.Header.Values(accountHeader)) > 9 &&`, api,
 		"^TestAccountHeader$"},
 	{"request-id-proxy", "only trusted proxies set the id of a request", api + "/request_id.go",
-		`if err == nil && a.isTrustedProxy(`, `if err == nil || a.isTrustedProxy(`, api, "^TestRequestID$/^sqlite$"},
+		`known && a.isTrustedProxy(peer)`, `known || a.isTrustedProxy(peer)`, api, "^TestRequestID$/^sqlite$"},
 	{"request-id-form", "the id of a request has plain characters only", api + "/request_id.go",
 		"\t\tdefault:\n\t\t\treturn false\n", "\t\tdefault:\n\t\t\tcontinue\n", api, "^TestRequestIDOfProxy$"},
 	// permanent links of many files

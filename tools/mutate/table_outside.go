@@ -293,8 +293,8 @@ var outside = []mutation{
 		`"free_sessions", "guesses", "replicas"}`, `"free_sessions", "replicas"}`, "internal/backup",
 		"^TestBackupIsPrivate$/^sqlite$"},
 	{"limit-forwarded", "only trusted proxies set the client's address (C55)", api + "/limit.go",
-		`if !a.isTrustedProxy(ip) {` + "\n\t\treturn ip\n\t}\n\thops",
-		`if !a.isTrustedProxy(ip) && len(a.TrustedProxies) > 0 {` + "\n\t\treturn ip\n\t}\n\thops", api,
+		`if !known || !a.isTrustedProxy(ip) {` + "\n\t\treturn ip\n\t}\n\thops",
+		`if !known || !a.isTrustedProxy(ip) && len(a.TrustedProxies) > 0 {` + "\n\t\treturn ip\n\t}\n\thops", api,
 		"^TestAuthLimitIgnoresForwardedHeaders$"},
 
 	{"limit-slow-redis", "a slow answer of Redis on a busy machine does not count as an outage",
