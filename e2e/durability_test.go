@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,11 +21,17 @@ func TestUploadIsDurableBeforeItsAnswer(t *testing.T) {
 	// -D: the server, not strace, is the child that receives signals
 	p := s.start(t, "strace", "-D", "-f", "-q", "-y", "-s", "64", "-e", traced, "-o", trace)
 	token := s.key(t, "admin")
-	// A different address for each kind, to find it in the trace. A connection for each, since on a
+	// A different path for each request, to find it in the trace. A connection for each, since on a
 	// kept one the server waits for the next request with a read of a single byte.
-	withKey(token, p.url).mustRaw(t, "first.jpg", "", "image/jpeg", photograph(t))
-	body, kind := form(t, file("file", "second.jpg", "image/jpeg", string(photograph(t))))
-	withKey(token, p.url).do(t, "POST", "/api/compat/upload", body, "Content-Type", kind).want(t, 200)
+	const times = 3
+	for n := range times {
+		name := fmt.Sprintf("%d.jpg", n)
+		withKey(token, p.url).do(t, "POST", fmt.Sprintf("/api/upload?n=%d", n), photograph(t),
+			"X-File-Name", name, "Content-Type", "image/jpeg").want(t, 200)
+		body, kind := form(t, file("file", "form-"+name, "image/jpeg", string(photograph(t))))
+		withKey(token, p.url).do(t, "POST", fmt.Sprintf("/api/compat/upload?n=%d", n), body,
+			"Content-Type", kind).want(t, 200)
+	}
 	p.stop(t)
 
 	text, err := os.ReadFile(trace)
@@ -31,23 +39,32 @@ func TestUploadIsDurableBeforeItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := parseTrace(string(text))
-	for _, request := range []string{"POST /api/upload ", "POST /api/compat/upload "} {
-		exchange, err := exchangeOf(calls, request)
-		if err != nil {
-			t.Fatalf("%s: %v", request, err)
-		}
-		// The first object of a directory also makes that directory durable; there are 256 of them.
-		syncs, above := syncsOf(exchange)
-		t.Logf("%s: syncs %s; of new directories %s", request, syncs, above)
-		if len(syncs) > 4 || len(above) > 1 {
-			t.Errorf("%s: %d syncs for one upload and %d of new directories, want 4 and 1 at most", request, len(syncs),
-				len(above))
-		}
-		if err := durable(exchange); err != nil {
-			t.Errorf("%s: %v", request, err)
-			for _, c := range exchange {
-				t.Logf("%d-%d %s(%s) = %d", c.begin, c.end, c.name, tail(c.args, 200), c.result)
+	for _, path := range []string{"/api/upload", "/api/compat/upload"} {
+		// Work in the background, such as the heartbeat of the replica, can add a sync of the
+		// database's log to one upload, so the upload with the fewest counts.
+		fewest := math.MaxInt
+		for n := range times {
+			request := fmt.Sprintf("POST %s?n=%d ", path, n)
+			exchange, err := exchangeOf(calls, request)
+			if err != nil {
+				t.Fatalf("%s: %v", request, err)
 			}
+			// The first object in one of the 256 directories also makes the directory durable.
+			syncs, above := syncsOf(exchange)
+			t.Logf("%s: syncs %s; of new directories %s", request, syncs, above)
+			fewest = min(fewest, len(syncs))
+			if len(above) > 1 {
+				t.Errorf("%s: %d syncs of new directories, want 1 at most", request, len(above))
+			}
+			if err := durable(exchange); err != nil {
+				t.Errorf("%s: %v", request, err)
+				for _, c := range exchange {
+					t.Logf("%d-%d %s(%s) = %d", c.begin, c.end, c.name, tail(c.args, 200), c.result)
+				}
+			}
+		}
+		if fewest > 4 {
+			t.Errorf("POST %s: %d syncs for one upload, want 4 at most", path, fewest)
 		}
 	}
 }
