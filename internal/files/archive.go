@@ -31,7 +31,8 @@ type ArchiveQuery struct {
 	MaxFiles, MaxBytes int64
 }
 
-// contains reports whether an entry may be selected by its place.
+// contains reports whether the entry n may be selected: Within is "", or n is the folder Within or
+// below it.
 func (q *ArchiveQuery) contains(n *node) bool { return q.Within == "" || n.within(q.Within) }
 
 // Archive is a walk over files and folders and everything below them, in pages. Its memory does not
@@ -105,9 +106,10 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 // Title is the name of the only selected file or folder, "" where there are several.
 func (a *Archive) Title() string { return a.title }
 
-// Next returns the next entry; the second result is false after the last. Faults: TooLarge when the
-// archive exceeds a limit, normally before the first entry; Unavailable when a store fails; those
-// of ActorAt.
+// Next returns the next entry; there is false after the last one. The entry's Body, if any, is open
+// and must be closed by the caller. Faults: TooLarge when the archive has more files or bytes than
+// the query allows, normally before the first entry, since Next counts first; Unavailable when a
+// store fails; those of ActorAt.
 func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	if !a.measured && (a.query.MaxFiles > 0 || a.query.MaxBytes > 0) {
 		if _, _, err := a.Measure(ctx); err != nil {
@@ -118,8 +120,8 @@ func (a *Archive) Next(ctx context.Context) (e ArchiveEntry, there bool, err err
 	return a.walk.next(ctx)
 }
 
-// Measure returns the number of files in the archive and their bytes, without opening one. Faults:
-// those of Next.
+// Measure walks the whole archive without opening a file, and returns the number of its files and
+// the sum of their bytes. Faults: those of Next.
 func (a *Archive) Measure(ctx context.Context) (files, bytes int64, err error) {
 	dry := archiveWalk{Archive: a, pending: a.selected, countOnly: true}
 	for there := true; there; {
@@ -142,8 +144,9 @@ type archiveWalk struct {
 	bytes     int64
 }
 
-// next returns the next entry. The end of the archive is not an error, so that the end of a stream
-// is never mistaken for it.
+// next returns the next entry of the archive and skips candidates that the actor may not have.
+// there is false at the end of the archive. The end is not io.EOF, so that an io.EOF of a store,
+// which means that content is cut off, is never taken for it.
 func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err error) {
 	for !there {
 		c, more, err := w.nextCandidate(ctx)
@@ -162,7 +165,9 @@ func (w *archiveWalk) next(ctx context.Context) (e ArchiveEntry, there bool, err
 	return e, there, nil
 }
 
-// nextCandidate returns the next candidate, from the current folder or from the selected entries.
+// nextCandidate returns the next entry to decide about, in depth-first order: from the innermost
+// folder that is being walked, or else the next selected entry. It reads another page of the folder
+// when all entries of the last page are done. more is false at the end of the walk.
 func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool, err error) {
 	for len(w.folders) > 0 {
 		at := w.folders[len(w.folders)-1]
@@ -188,8 +193,9 @@ func (w *archiveWalk) nextCandidate(ctx context.Context) (c candidate, more bool
 	return c, true, nil
 }
 
-// descend enters a folder if it is still in the archive. The returned entry is the folder's own; a
-// folder that was selected alone has none.
+// descend decides about the folder c, and makes it the current folder of the walk. The bool is
+// false when the archive gets no entry for the folder itself: the actor may not have it, it is
+// gone, or it was selected alone, so that its content is at the top of the archive.
 func (w *archiveWalk) descend(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
 	at := &folderCursor{id: c.id, path: c.path, name: c.name}
 	if c.name != "" {
@@ -203,7 +209,10 @@ func (w *archiveWalk) descend(ctx context.Context, c candidate) (ArchiveEntry, b
 	return ArchiveEntry{Name: c.name, Modified: at.modified}, c.name != "", nil
 }
 
-// file decides about a file and opens it.
+// file decides about the file c by the present rules and opens it; with countOnly it only counts
+// it. The bool is false when the actor may not have the file now or it is gone. It looks up the
+// file again when its object was replaced between look-up and opening. Faults: TooLarge,
+// Unavailable.
 func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool, error) {
 	if w.countOnly {
 		return ArchiveEntry{}, true, w.count(c.size)
@@ -231,8 +240,9 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 	}
 }
 
-// content decides about a file. The returned Content has no Open when the caller may not have the
-// file now.
+// content looks up the file c again and decides about it. It returns the content, unopened, and the
+// SHA-256 of the content in hexadecimal, "" where it is not known yet. A Content without Open means
+// that the actor may not have the file now, or that it is gone.
 func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string, error) {
 	f, err := w.tree.FindID(ctx, c.id)
 	if err != nil || !f.node.exists() || !f.node.within(w.topID) || !w.query.contains(&f.node) {
@@ -258,7 +268,8 @@ func (w *archiveWalk) content(ctx context.Context, c candidate) (Content, string
 	return content, sum, err
 }
 
-// count counts one more file of size bytes. Fault: TooLarge.
+// count adds one file of size bytes to the sums of the walk. Fault: TooLarge when the archive then
+// has more files or bytes than the query allows.
 func (w *archiveWalk) count(size int64) error {
 	w.files++
 	w.bytes += size
@@ -271,7 +282,9 @@ func (w *archiveWalk) count(size int64) error {
 	return nil
 }
 
-// viewerIn returns the viewer of the actor under a ruleset.
+// viewerIn returns what decides which entries the actor sees under the ruleset v. It keeps the last
+// answer, and loads the actor again when the config version has changed or the query has
+// ReloadActor.
 func (w *archiveWalk) viewerIn(ctx context.Context, v *ruleset) (*entryViewer, error) {
 	if w.viewer != nil && w.viewer.version == v.version && !w.query.ReloadActor {
 		return w.viewer, nil
@@ -287,8 +300,8 @@ func (w *archiveWalk) viewerIn(ctx context.Context, v *ruleset) (*entryViewer, e
 	return w.viewer, nil
 }
 
-// readAsViewer is Tree.readConsistent; it returns the actor's viewer under the ruleset of the
-// answer.
+// readAsViewer runs a database read under the rules of the config version that the read itself
+// reports, as Tree.readConsistent does, and returns the actor's entryViewer under those rules.
 func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) (*entryViewer, error) {
 	v, err := w.tree.readConsistent(ctx, question)
 	if err != nil {
@@ -297,13 +310,14 @@ func (w *archiveWalk) readAsViewer(ctx context.Context, question versionedRead) 
 	return w.viewerIn(ctx, v)
 }
 
-// mayEnter reports whether a folder is in the archive: it may be listed, and no password protects
-// the bytes in it.
+// mayEnter reports whether the folder described by target is in an archive with its content: the
+// actor may list it, and no password that the actor has not given protects downloads from it.
 func (e *entryViewer) mayEnter(target access.Target) bool {
 	return e.DecideListing(target) == access.Allowed && !e.NeedsPasswordToDownload(target.Password)
 }
 
-// findSelected decides about one of the selected entries before the walk begins.
+// findSelected looks up one selected entry and decides about it before the walk begins. found is
+// false for an entry that does not exist, that the actor may not have, or that Within excludes.
 func (w *archiveWalk) findSelected(ctx context.Context, id string) (c candidate, found bool, err error) {
 	var n node
 	e, err := w.readAsViewer(ctx, func(v *ruleset) (version int64, err error) {
@@ -325,8 +339,8 @@ func (w *archiveWalk) findSelected(ctx context.Context, id string) (c candidate,
 	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
 }
 
-// archiveName is the name of a selected entry in the archive. The root of the tree has no name of
-// its own and gets that of its mount.
+// archiveName is the name of the selected entry n in the archive: its own name. The root of the
+// tree has none and gets the name of its mount, or "files" where that is no valid file name.
 func archiveName(n *node) string {
 	if !n.path.IsRoot() {
 		return string(n.path.Base())

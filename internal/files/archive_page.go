@@ -56,9 +56,10 @@ const (
 	foldersOnPage = 64
 )
 
-// readPage decides about a folder again and reads on in it, up to the next page that is not empty.
-// It reports whether the folder is still in the archive; the walk of the folder ends when it is
-// not.
+// readPage decides again about the folder at, and reads its next page that has candidates into
+// at.page. Files come first, then folders, then mounts. there is false when the folder is not in
+// the archive any more: it is gone, was moved away, or the actor may not enter it. The walk of the
+// folder then ends.
 func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there bool, err error) {
 	q := w.tree.DB.Read(ctx)
 	var n node
@@ -96,8 +97,9 @@ func (w *archiveWalk) readPage(ctx context.Context, at *folderCursor) (there boo
 	return true, nil
 }
 
-// checkFolder returns the target for a folder, and whether it is in the archive: it is below the
-// selected entry, is visible, and may be entered.
+// checkFolder returns the target, by which access decides, for the folder at that was looked up as
+// n. there reports whether the folder is in the archive: it is the selected entry or below it, the
+// actor sees it, and may enter it (mayEnter).
 func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (target access.Target, there bool) {
 	switch {
 	case !n.within(w.topID):
@@ -114,8 +116,10 @@ func (w *archiveWalk) checkFolder(e *entryViewer, at *folderCursor, n *node) (ta
 	return target, e.mayEnter(target)
 }
 
-// readRows reads the next page of files or folders and keeps those that may be in the archive. It
-// reports whether there may be more of them.
+// readRows reads the next page of stored files or folders, according to at.nextKind, and appends
+// those to at.page that the actor may have and that no mount hides. target is that of the folder,
+// mounts are the mounts below it. full reports that the page had as many rows as fit, so that more
+// may follow.
 func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCursor, target access.Target,
 	mounts []mount.Mount) (full bool, err error) {
 	kind, limit := fileKind, filesOnPage
@@ -142,7 +146,9 @@ func (w *archiveWalk) readRows(ctx context.Context, e *entryViewer, at *folderCu
 	return full, nil
 }
 
-// includes reports whether an entry of a folder is in the archive, as far as its row tells.
+// includes reports whether an archive contains the entry r, by its row and target: the actor sees
+// it and may download the file, or enter the folder (mayEnter). A folder is decided about again
+// when it is entered.
 func (e *entryViewer) includes(r *row, target access.Target) bool {
 	if !e.Shows(target, r.folder) {
 		return false
@@ -153,8 +159,10 @@ func (e *entryViewer) includes(r *row, target access.Target) bool {
 	return e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
 }
 
-// mountsIn lists the mounts directly in a folder, and the virtual folders there. There are few of
-// them.
+// mountsIn lists the roots of mounts directly in the folder at, and the virtual folders in it,
+// which exist only because a mount is further below. path is that of the folder, mounts are all
+// mounts below it. It leaves out a virtual folder where a stored entry has the name. There are few
+// of them.
 func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath.Path,
 	mounts []mount.Mount) ([]candidate, error) {
 	found := map[vpath.Name]candidate{}
@@ -184,8 +192,9 @@ func (w *archiveWalk) mountsIn(ctx context.Context, at *folderCursor, path vpath
 	return list, nil
 }
 
-// verifyBody wraps an object in a reader that returns an error unless it reads exactly what had
-// been stored. sum is the SHA-256 of the object, "" where it is not known.
+// verifyBody wraps an open object in a reader that returns an error unless it reads exactly size
+// bytes with the SHA-256 sum (hexadecimal; "" where it is not known, so that only the size is
+// checked).
 func verifyBody(object blob.Object, size int64, sum string) io.ReadCloser {
 	v := &verifyingReader{Object: object, remaining: size, checksum: sum}
 	if sum != "" {
@@ -194,6 +203,8 @@ func verifyBody(object blob.Object, size int64, sum string) io.ReadCloser {
 	return v
 }
 
+// verifyingReader reads an object and compares its bytes with those that were stored; see
+// verifyBody.
 type verifyingReader struct {
 	blob.Object
 	remaining int64
@@ -201,7 +212,8 @@ type verifyingReader struct {
 	hash      hash.Hash // nil where no SHA-256 is known
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It returns an error as soon as the object is too long, and instead of
+// io.EOF when the object is too short or its SHA-256 is not the expected one.
 func (v *verifyingReader) Read(p []byte) (int, error) {
 	n, err := v.Object.Read(p)
 	v.remaining -= int64(n)

@@ -54,7 +54,8 @@ func (t *Tree) MoveEach(ctx context.Context, a access.Actor, ids []string, targe
 	})
 }
 
-// each collects the outcomes of a batch until ctx ends.
+// each calls do for the index of each id in turn, and collects the outcomes. It stops when ctx ends
+// and returns the outcomes so far with the error of ctx.
 func each(ctx context.Context, ids []string, do func(i int) Outcome) ([]Outcome, error) {
 	outcomes := make([]Outcome, 0, len(ids))
 	for i := range ids {
@@ -67,7 +68,7 @@ func each(ctx context.Context, ids []string, do func(i int) Outcome) ([]Outcome,
 	return outcomes, nil
 }
 
-// distinct keeps the first of each id.
+// distinct returns ids without repetitions, in the order of their first positions.
 func distinct(ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	left := make([]string, 0, len(ids))

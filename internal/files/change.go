@@ -77,19 +77,23 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 	return made, err
 }
 
-// immovable reports whether n must stay where it is: it is the root of a mount, or a folder that a
-// mount is below.
+// immovable reports whether n must not be renamed, moved or deleted: it is the root of a mount, or
+// a folder with a mount below it, whose path would change.
 func (rs *ruleset) immovable(n *node) bool {
 	return n.id == n.mount.RootID || len(rs.mounts.Below(n.path)) > 0
 }
 
+// immovableFault is the fault Conflict for a change that immovable forbids.
 func immovableFault() error {
 	return fault.New(fault.Conflict,
 		"A mount, or a folder that contains one, cannot be renamed, moved or deleted.")
 }
 
-// allowTree decides whether the actor may do something to n and to everything in it. For a file it
-// decides nothing. target may be that of a path other than n's own. Fault: Forbidden.
+// allowTree decides whether the actor has the permission p on n and on everything in it; callers
+// ask it before a folder is renamed, moved or deleted as a whole. It allows any file, since the
+// caller has decided about n itself. target describes n to the rules, perhaps at another path than
+// the present one. Fault: Forbidden, also when an entry in the folder has a password and another
+// owner.
 func (rs *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, target access.Target, p access.Permission) error {
 	if !n.folder {
 		return nil
@@ -108,8 +112,9 @@ func (rs *ruleset) allowTree(tx *db.Tx, a access.Actor, n *node, target access.T
 	return forbidden()
 }
 
-// translateUnique returns fault for the error of a name that another transaction took first, and
-// any other error unchanged.
+// translateUnique returns fault instead of err when err says that an entry of this name exists in
+// the folder (a violated unique constraint), because another transaction took the name first. It
+// returns any other error unchanged.
 func translateUnique(err, fault error) error {
 	var unique *db.ErrUnique
 	if errors.As(err, &unique) && unique.Name == "entries_name_unique" {

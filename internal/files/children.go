@@ -9,10 +9,12 @@ import (
 	"larder/internal/vpath"
 )
 
-// Resource is the result of looking up a path, before the actor is known.
+// Resource is the result of looking up a path, before the actor is known. WebDAV looks up a path
+// once, then asks the Resource about rights, locks and content.
 type Resource struct{ FoundEntry }
 
-// ResourceAt looks up a path.
+// ResourceAt looks up a path, without checking permissions. A path without an entry is no error;
+// see Resource.Exists.
 func (t *Tree) ResourceAt(ctx context.Context, p vpath.Path) (*Resource, error) {
 	f, err := t.FindPath(ctx, p)
 	if err != nil {
@@ -25,7 +27,7 @@ func (t *Tree) ResourceAt(ctx context.Context, p vpath.Path) (*Resource, error) 
 	return s, nil
 }
 
-// Exists reports whether the entry exists.
+// Exists reports whether there is a stored entry at the path; virtual folders are none.
 func (r *Resource) Exists() bool { return r.node.exists() }
 
 // ID is the id of the entry, "" for none.
@@ -47,21 +49,23 @@ func (r *Resource) ETag() string {
 // Size is the size of a file in bytes.
 func (r *Resource) Size() int64 { return r.node.size }
 
-// OwnerID is the id of the account that owns the entry.
+// OwnerID is the id of the account that owns the entry; for a path without an entry, that of the
+// owner of the deepest folder on it, "" where no mount covers the path.
 func (r *Resource) OwnerID() string { return r.node.owner }
 
 // UpdatedAt is the time of the last change of the entry, in ms.
 func (r *Resource) UpdatedAt() int64 { return r.node.updated }
 
-// Virtual reports whether this is a folder that exists only because a mount is below it. The root
-// always exists.
+// Virtual reports whether the path is a folder without a stored entry, which exists only because a
+// mount is below it. The root of the tree always exists.
 func (r *Resource) Virtual() bool {
 	at := r.node.requestedPath()
 	return !r.node.exists() && (at.IsRoot() || len(r.rules.mounts.Below(at)) > 0)
 }
 
-// Authorize decides whether the actor may do something here. Only an actor who may learns that the
-// entry does not exist. Faults: Forbidden, PasswordRequired, NotFound.
+// Authorize decides whether the actor has the permission p here. For a missing entry it decides as
+// if the entry were about to be made, and returns NotFound only to an actor with the permission, so
+// that others do not learn what exists. Faults: Forbidden, PasswordRequired, NotFound.
 func (r *Resource) Authorize(a access.Actor, p access.Permission) error {
 	if err := r.rules.allow(a, r.node.target(a), p); err != nil {
 		return err
@@ -77,8 +81,9 @@ func (r *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
 	return r.tree.coveringLocks(ctx, &r.node)
 }
 
-// CheckUnlocked refuses a new file here while a lock forbids it, so that no body is read in vain;
-// Put checks again. Fault: Locked.
+// CheckUnlocked refuses a new or changed file here while the lock of another client covers the
+// path, so that no body is received in vain. Put checks again in its transaction. Fault: Locked,
+// with the path of the lock (LockedAt) where that can be told.
 func (r *Resource) CheckUnlocked(ctx context.Context, a access.Actor) error {
 	if r.node.id == "" {
 		return nil
@@ -199,6 +204,10 @@ func (c *MemberCursor) Next(ctx context.Context) ([]Member, error) {
 	return c.page, nil
 }
 
+// read decides again whether the actor may list the folder, and reads the next page into c.page:
+// first the mounts and virtual folders in it, then stored folders, then files. The page may be
+// empty before the end (c.next is childNone at the end). Faults: Forbidden, PasswordRequired,
+// NotFound.
 func (c *MemberCursor) read(ctx context.Context) error {
 	q := c.tree.DB.Read(ctx)
 	var n node
@@ -248,8 +257,8 @@ func (c *MemberCursor) read(ctx context.Context) error {
 	return nil
 }
 
-// readStored reads the next entries that are stored in the folder: folders first, each kind by
-// name.
+// readStored reads the next page of stored entries of the folder f: folders first, then files, each
+// kind by name. exceptions are the names that mounts occupy, which it leaves out.
 func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder, exceptions []exception) error {
 	kind := folderKind
 	if c.next == childFiles {
@@ -283,8 +292,8 @@ func (c *MemberCursor) readStored(ctx context.Context, l *lister, f listedFolder
 	return nil
 }
 
-// allVisible reports whether all entries of a kind are visible in a folder, so that no entry needs
-// a decision of its own.
+// allVisible reports whether the actor sees all entries of a kind (fileKind or folderKind) in the
+// folder f, so that no entry needs a decision of its own.
 func (l *lister) allVisible(f listedFolder, kind int) bool {
 	in := l.ListingFilter(f.target)
 	if kind == folderKind {
@@ -293,7 +302,8 @@ func (l *lister) allVisible(f listedFolder, kind int) bool {
 	return in.Files == access.ShownAll && len(in.Exceptions) == 0 && len(in.Globs) == 0
 }
 
-// lister prepares a listing of the folder at path.
+// lister returns a lister of both kinds for the folder at path, under the rules v, with the roots
+// of the mounts below it.
 func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpath.Path) (*lister, error) {
 	e, err := t.viewerOf(ctx, v, a)
 	if err != nil {
@@ -304,7 +314,8 @@ func (t *Tree) lister(ctx context.Context, v *ruleset, a access.Actor, path vpat
 	return l, l.readRoots()
 }
 
-// LocksOn returns the locks on the entries with these ids, without their paths.
+// LocksOn returns the locks taken on the entries with these ids, by entry id and without their
+// paths. It leaves out locks on folders above them. It checks no permission.
 func (t *Tree) LocksOn(ctx context.Context, ids []string) (map[string][]WriteLock, error) {
 	found := map[string][]WriteLock{}
 	there, err := locksOn(t.DB.Read(ctx), ids, t.nowMs())
@@ -314,8 +325,8 @@ func (t *Tree) LocksOn(ctx context.Context, ids []string) (map[string][]WriteLoc
 	return found, err
 }
 
-// HasLocksOrProperties reports whether there are any locks and any dead properties at all. Usually
-// there are none, and the caller need not look at each entry.
+// HasLocksOrProperties reports whether any entry in the database is locked, and whether any has a
+// dead property. Usually none has, and a listing need not ask about its entries.
 func (t *Tree) HasLocksOrProperties(ctx context.Context) (locks, properties bool, err error) {
 	return anyLocksOrProperties(t.DB.Read(ctx), t.nowMs())
 }

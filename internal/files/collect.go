@@ -17,9 +17,9 @@ const (
 	entriesPerPiece = 1000
 )
 
-// Collect deletes the next piece of deleted folders and the next piece of garbage
-// (object.Registry.Collect), and reports whether there is more to do at once. It may run in several
-// processes at a time.
+// Collect is one step of the collector. It deletes the rows of the next deleted folders in the
+// graveyard, and the next garbage in the stores (object.Registry.Collect). more reports that there
+// is more to do at once. It may run in several processes at a time.
 func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 	rows, err := t.collectRows(ctx)
 	if err != nil {
@@ -29,8 +29,9 @@ func (t *Tree) Collect(ctx context.Context) (more bool, err error) {
 	return rows || objects, err
 }
 
-// collectRows deletes the direct content of folders below the graveyard: it deletes the files,
-// moves the folders up to the graveyard, and deletes a folder that is empty.
+// collectRows deletes the direct content of up to foldersPerPiece folders in the graveyard, at most
+// entriesPerPiece entries, in one transaction: it deletes the files, moves the folders in them up
+// to the graveyard, and deletes the emptied folders. more is false when the graveyard is empty.
 func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	err = t.DB.Write(ctx, func(tx *db.Tx) error {
 		found, err := graveyardFolders(tx)
@@ -77,7 +78,9 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// purgeFiles deletes the rows of files with their links and properties, and releases their objects.
+// purgeFiles deletes the rows of files for good, with their links, properties and history, and
+// releases their objects. It does not change quotas: the deleted folder was credited when it was
+// deleted.
 func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	gone, err := deleteFiles(tx, ids)
 	if err != nil {
@@ -86,8 +89,8 @@ func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	return t.releaseFiles(tx, ids, gone)
 }
 
-// releaseFiles deletes the links, properties and history of files and releases the objects of those
-// whose rows were deleted.
+// releaseFiles deletes the permanent links, dead properties, versions and former places of the
+// files ids, and releases the objects of the rows gone, which this transaction has deleted.
 func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := deleteLinks(tx, ids); err != nil {
 		return err
@@ -101,7 +104,8 @@ func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	return t.releaseContents(tx, gone)
 }
 
-// releaseContents releases the objects of rows.
+// releaseContents removes one reference to its object for each row, of which it uses object and
+// owner. An object without references becomes garbage, for the owner's bound on garbage.
 func (t *Tree) releaseContents(tx *db.Tx, gone []row) error {
 	counts := map[string]int64{}
 	for _, f := range gone {

@@ -40,7 +40,8 @@ type contentHandle struct {
 	guestReadable bool  // a guest may download it by its path
 }
 
-// FoundEntry is the result of one query for a file, before the actor is known.
+// FoundEntry is an entry that was looked up by path, id or permanent link, before the actor is
+// known. The entry cache keeps FoundEntries, and a request decides with ContentFor.
 type FoundEntry struct {
 	tree   *Tree
 	rules  *ruleset
@@ -48,19 +49,22 @@ type FoundEntry struct {
 	byPath bool
 }
 
-// FindPath looks up a path.
+// FindPath looks up a path, in the entry cache first. A path without an entry is no error:
+// ContentFor reports it to an actor who may know. It checks no permission.
 func (t *Tree) FindPath(ctx context.Context, p vpath.Path) (*FoundEntry, error) {
 	return t.findEntry(ctx, entryKey{byPathKey, p.String()},
 		func(v *ruleset, q db.Querier) (node, int64, error) { return v.find(q, p) })
 }
 
-// FindID looks up an entry by its id.
+// FindID looks up an entry by its id, in the entry cache first. An unknown id is no error:
+// ContentFor reports it. It checks no permission.
 func (t *Tree) FindID(ctx context.Context, id string) (*FoundEntry, error) {
 	return t.findEntry(ctx, entryKey{byIDKey, id},
 		func(v *ruleset, q db.Querier) (node, int64, error) { return v.findID(q, id) })
 }
 
-// findEntry takes the answer to a question from memory, or else asks the database.
+// findEntry returns the answer of the entry cache to key, or else looks it up with ask under the
+// rules of the present config version. ask also returns the config version that it read.
 func (t *Tree) findEntry(ctx context.Context, key entryKey,
 	ask func(v *ruleset, q db.Querier) (n node, version int64, err error),
 ) (*FoundEntry, error) {
@@ -130,6 +134,8 @@ func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	return f.rules.allow(a, f.node.existingTarget(a), access.Download)
 }
 
+// contentAtPath is ContentFor for an entry that was looked up by its path. A visitor gets
+// Unauthorized instead of Forbidden, so that they can sign in.
 func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
 	n, v := &f.node, f.rules
 	if !n.mounted() {
@@ -158,7 +164,9 @@ func (t *Tree) ByID(ctx context.Context, a access.Actor, id string) (Content, er
 	return f.ContentFor(a)
 }
 
-// lookUp looks up an entry by its id, outside of a transaction. Fault: NotFound.
+// lookUp looks up an entry by its id outside of a transaction, without the cache, and returns it
+// with the rules of the config version that it was read at. It checks no permission. Fault:
+// NotFound.
 func (t *Tree) lookUp(ctx context.Context, id string) (n node, v *ruleset, err error) {
 	v, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(t.DB.Read(ctx), id)
@@ -194,7 +202,7 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	return t.content(f.rules, &f.node, f.node.existingTarget(access.Actor{}), true), nil
 }
 
-// etag returns the ETag of a content, "" for none.
+// etag returns the ETag for a content id: the id in quotes, and "" for "", as folders have it.
 func etag(content string) string {
 	if content == "" {
 		return ""
@@ -202,6 +210,8 @@ func etag(content string) string {
 	return `"` + content + `"`
 }
 
+// content returns the file n, which the caller has authorized, as Content to be served. target
+// describes n to the actor's rules; public says that anybody may have the file.
 func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) Content {
 	e := plainEntry(&n.row, target)
 	e.Public = public
@@ -217,7 +227,8 @@ func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) C
 	}
 }
 
-// handleOf returns the location of the content of n.
+// handleOf returns where the content of the file n is stored, at the config version of v, and
+// whether guests may download the file by its path.
 func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
 	return contentHandle{
 		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
@@ -225,6 +236,7 @@ func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
 	}
 }
 
+// open opens the whole content. Fault: Unavailable, also when the store has lost the object.
 func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
 	store, err := h.store(ctx)
 	if err != nil {
@@ -257,8 +269,9 @@ func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 	return object, nil
 }
 
-// openPart opens the content for reading length bytes from offset first: from memory if it is
-// small, else from its store.
+// openPart opens the content for reading length bytes from the offset first (bytes): from memory if
+// the whole content is small enough for the cache, else only that part from the store where it
+// supports ranges. The caller seeks to first. It returns the errors of the store as they are.
 func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, length int64) (blob.Object, error) {
 	if h.tree.Objects.Caches(h.size) {
 		return h.tree.Objects.OpenCached(ctx, store, object.Location{Provider: h.provider, Key: h.key}, h.size)
@@ -282,12 +295,13 @@ func (h contentHandle) Check(ctx context.Context) error {
 	return h.storeFault(err)
 }
 
+// store returns the store that has the content.
 func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
 	return h.tree.Providers.StoreAt(ctx, h.version, h.provider)
 }
 
-// storeFault translates an error of the store. A missing object is a failure of the store, since
-// the file exists.
+// storeFault translates an error of the store to a fault, and nil to nil. A missing object becomes
+// Unavailable, not NotFound: the file exists, so the store has lost its object.
 func (h contentHandle) storeFault(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return unreadable(fmt.Errorf("open object %s of provider %s: %w", h.key, h.provider, err))
@@ -295,11 +309,15 @@ func (h contentHandle) storeFault(err error) error {
 	return provider.Fault(err)
 }
 
+// sizeMismatch is the fault Unavailable for an object of size bytes in the store, which differs
+// from the recorded size.
 func (h contentHandle) sizeMismatch(size int64) error {
 	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", h.key, h.provider, size,
 		h.size))
 }
 
+// unreadable is the fault Unavailable for content that the store does not give back as it was
+// stored; cause goes to the log.
 func unreadable(cause error) error {
 	return fault.New(fault.Unavailable, "The content of this file cannot be read.").WithCause(cause)
 }

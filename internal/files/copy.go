@@ -43,6 +43,7 @@ type CopyMoveOptions struct {
 // checks nothing.
 type Precondition func(at vpath.Path, etag string) error
 
+// check calls the precondition with the current path and ETag of n; nil checks nothing.
 func (p Precondition) check(n *node) error {
 	if p == nil {
 		return nil
@@ -56,6 +57,9 @@ func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, t
 	return t.copy(ctx, a, id, target, &newName, how)
 }
 
+// copy is Copy and CopyWithOptions; newName is nil to keep the name. It copies at once up to
+// copyBatchSize entries, in one transaction. It measures a larger folder outside of the
+// transaction, and the transaction that runs then reserves the quota and queues a job.
 func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	if a.UserID == "" {
@@ -103,7 +107,8 @@ func (t *Tree) copy(ctx context.Context, a access.Actor, id string, target vpath
 	return made, err
 }
 
-// copyOperation is one call of Copy, or the last decision of its job.
+// copyOperation is one call of Copy, or the last decision of the job of a large copy. It embeds
+// moveOperation, which has the source, the target folder (dest) and the new name.
 type copyOperation struct {
 	moveOperation
 	path    vpath.Path // of the copy
@@ -124,7 +129,9 @@ type extent struct {
 // entries is the number of rows of the copy.
 func (e *extent) entries() int64 { return e.folders + e.files }
 
-// find looks up source and target. The root of a mount is named by the end of its path.
+// find looks up the source by id and the target folder by path, and sets the new name. Without
+// newName the copy keeps the source's name; the root of a mount is named by the last segment of the
+// mount's path. Fault: NotFound without a source.
 func (c *copyOperation) find(id string, target vpath.Path, newName *vpath.Name) error {
 	if err := c.moveOperation.find(id, target, newName); err != nil {
 		return err
@@ -135,7 +142,9 @@ func (c *copyOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 	return nil
 }
 
-// authorize decides about permissions, as far as that does not depend on the content of the source.
+// authorize decides about permissions as far as that does not depend on the content of the source:
+// read and download for the source, write for the new path. It sets path and ownOnly. Faults:
+// Forbidden, PasswordRequired, NotFound (no mount), Invalid (the path, no name).
 func (c *copyOperation) authorize(target vpath.Path) (err error) {
 	v, a := c.rules, c.actor
 	from := c.source.existingTarget(a)
@@ -171,7 +180,9 @@ func (c *copyOperation) authorize(target vpath.Path) (err error) {
 	return nil
 }
 
-// authorizeContents decides about the content of the source, and after that about the target.
+// authorizeContents decides about the content of the source, by its extent e, and after that about
+// the target, so that an actor who may not copy the source learns nothing of the target. Faults:
+// Forbidden, PasswordRequired, NotFound, Conflict, Invalid (too deep), Locked.
 func (c *copyOperation) authorizeContents(e extent) error {
 	if e.protected || c.ownOnly && e.otherOwners {
 		return forbidden()
@@ -208,7 +219,8 @@ func (c *copyOperation) checkBeforeMeasuring() error {
 	return c.checkNameFree()
 }
 
-// checkNameFree refuses a name that is taken, unless the entry that has it is replaced.
+// checkNameFree refuses a name that another entry in the target folder has, unless the copy
+// replaces that entry. Fault: Conflict.
 func (c *copyOperation) checkNameFree() error {
 	if c.replace {
 		return nil
@@ -220,7 +232,9 @@ func (c *copyOperation) checkNameFree() error {
 	return err
 }
 
-// measureOutside measures a large source outside of the transaction, where it blocks no other.
+// measureOutside returns the error that ends this transaction, measures the source outside of it,
+// where a large folder blocks no other transaction, stores the extent in *measured, and runs the
+// transaction again.
 func (c *copyOperation) measureOutside(measured **extent) error {
 	source, user, provider := c.source.row, c.actor.UserID, c.dest.mount.ProviderID
 	apart := c.source.mount.ProviderID != provider
@@ -234,7 +248,8 @@ func (c *copyOperation) measureOutside(measured **extent) error {
 	}}
 }
 
-// sourceEntries lists the source and everything in it, up to limit entries.
+// sourceEntries lists the source and everything in it, the source first, and at most limit entries.
+// The caller asks for one more than it can copy at once. A shallow copy has the source alone.
 func (c *copyOperation) sourceEntries(limit int) ([]sourceEntry, error) {
 	if !c.source.folder || c.shallow {
 		return []sourceEntry{{row: c.source.row}}, nil
@@ -242,7 +257,8 @@ func (c *copyOperation) sourceEntries(limit int) ([]sourceEntry, error) {
 	return entriesBelow(c.tx, c.source.id, limit)
 }
 
-// sumExtent returns the extent of the listed entries.
+// sumExtent adds up the extent of the listed entries. The source's own owner and password do not
+// count: the caller decides about them.
 func (c *copyOperation) sumExtent(found []sourceEntry) (e extent) {
 	for i := range found {
 		l := &found[i]
@@ -264,8 +280,9 @@ func (c *copyOperation) sumExtent(found []sourceEntry) (e extent) {
 	return e
 }
 
-// copyNow makes the copy within the transaction. A job copies content that is in other providers to
-// the target's.
+// copyNow makes the copies of the entries found in this transaction, charges the actor, and returns
+// the job: completed, or pending where content in other providers has to be copied to the target's.
+// found begins with the source. Faults: QuotaExceeded, Conflict for a name that is taken.
 func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job, error) {
 	e := c.sumExtent(found)
 	if c.replacesContent() {
@@ -315,7 +332,9 @@ func (c *copyOperation) copyNow(found []sourceEntry, target vpath.Path) (job.Job
 	return c.finish(e, c.copied, target)
 }
 
-// replaceContentByCopy gives the existing file at the target the content of the source.
+// replaceContentByCopy gives the existing file at the target the content of the source file, with
+// its properties and its password. The existing file keeps its id and its owner, who is charged the
+// difference. e is the extent of the source.
 func (c *copyOperation) replaceContentByCopy(e extent, target vpath.Path) (job.Job, error) {
 	if err := quota.Lock(c.tx, c.existing.owner); err != nil {
 		return job.Job{}, err
@@ -340,7 +359,8 @@ func (c *copyOperation) replaceContentByCopy(e extent, target vpath.Path) (job.J
 	return c.finish(e, c.existing.id, target)
 }
 
-// finish records the completed job, or queues a job for the content that is still to be copied.
+// finish returns the job of a copy whose entries are made; copied is the id of the copy. The job is
+// completed, or pending where content of the copy (e.foreignBytes) is still in another provider.
 func (c *copyOperation) finish(e extent, copied string, target vpath.Path) (job.Job, error) {
 	if e.foreignBytes > 0 {
 		return c.queueContentCopy(copied, target)
@@ -351,19 +371,22 @@ func (c *copyOperation) finish(e extent, copied string, target vpath.Path) (job.
 	return made, job.InsertCompleted(c.tx, made)
 }
 
-// copyRow returns the row of a copy: a new entry that belongs to the actor.
+// copyRow returns the row of a copy of r with the given parent and id: it belongs to the actor, has
+// the present time as both times, no password, and shares the object of r.
 func (c *copyOperation) copyRow(r *row, parent, id string) row {
 	return newCopyRow(r, parent, id, c.actor.UserID, c.nowMs())
 }
 
+// newCopyRow is copyRow for an owner, at a time now (ms).
 func newCopyRow(r *row, parent, id, owner string, now int64) row {
 	n := *r
 	n.id, n.parent, n.owner, n.password, n.created, n.updated = id, parent, owner, "", now, now
 	return n
 }
 
-// queueContentCopy queues the job for a copy that is in its place and whose content is not in its
-// provider yet.
+// queueContentCopy queues the job for a copy whose entries are in their place, and whose content is
+// still to be copied to the target's provider. copied is the id of the copy. Fault: Conflict for
+// too many open jobs.
 func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.Job, error) {
 	if err := c.mayQueue(); err != nil {
 		return job.Job{}, err
@@ -373,8 +396,10 @@ func (c *copyOperation) queueContentCopy(copied string, target vpath.Path) (job.
 	return c.queue(job.Spec{ID: c.IDs.UUID(), Type: CopyJob, Payload: x.encode()})
 }
 
-// queueCopy reserves the quota of a large copy and queues a job for it. It makes the copied folder
-// itself below the staging root, where it is not visible.
+// queueCopy reserves the quota for a large copy of the extent e, and queues its job, which it
+// returns in *made. It makes the copied folder itself below the staging root, a hidden folder,
+// where the job fills it. Faults: those of authorizeContents; QuotaExceeded; Conflict for a taken
+// name or too many jobs.
 func (c *copyOperation) queueCopy(e *extent, target vpath.Path, newName *vpath.Name, made *job.Job) error {
 	if err := c.authorizeContents(*e); err != nil {
 		return err

@@ -41,8 +41,11 @@ type copyCursor struct {
 	Fold, Name   string // position of the last one that was copied; Fold is its key in the order of names
 }
 
+// last is the position in the order of names of the last entry that was copied in this folder; the
+// zero position before the first.
 func (c *copyCursor) last() namePosition { return namePosition{c.Fold, c.Name} }
 
+// encode returns the payload in JSON, as the job's row stores it.
 func (p copyPayload) encode() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -51,16 +54,19 @@ func (p copyPayload) encode() string {
 	return string(text)
 }
 
-// begun reports whether the job has copied anything, or looked for it.
+// begun reports whether the job has copied or read any entry. The order of names may be chosen
+// until then, and must stay afterwards.
 func (p *copyPayload) begun() bool {
 	return p.Made > 0 || len(p.Way) != 1 || p.Way[0].Files || p.Way[0].last() != (namePosition{})
 }
 
-// bytesLeft is the remaining work in bytes.
+// bytesLeft is the remaining work of the job for its progress, in bytes: bytesPerEntry for each
+// entry to make, and the bytes to copy to the target's provider.
 func (p *copyPayload) bytesLeft() int64 { return max(p.Entries-p.Made, 0)*bytesPerEntry + p.Elsewhere }
 
-// becomeMove turns the payload into the rest of a move: the copy is in its place, and its content
-// is still to be copied.
+// becomeMove turns the payload into the rest of a move, once the copy with the id copied is in its
+// place: its content is still to be copied to the provider of the target. RunCopy then goes on as
+// RunMove does.
 func (p *copyPayload) becomeMove(copied, provider string) {
 	p.Entry, p.Moved, p.Provider, p.Way = copied, true, provider, nil
 }
@@ -94,8 +100,9 @@ func (t *Tree) RunCopy(ctx context.Context, run *job.Run) error {
 	return x.countFiles(ctx)
 }
 
-// DropCopy releases the reservation of a copy that fails for good, and moves what it has made to
-// the graveyard; that was never charged. A copy that is in its place stays.
+// DropCopy removes a large copy that its job, jobID, gives up for good, or whose account ends: it
+// releases the reserved quota, and moves the entries that were made to the graveyard; they were
+// never charged. It changes nothing for a copy that is in its place.
 func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	if err := tx.LockTree(false); err != nil {
 		return fmt.Errorf("lock the tree: %w", err)
@@ -113,7 +120,8 @@ func (t *Tree) DropCopy(tx *db.Tx, jobID string) error {
 	return t.DropStaged(tx, s.entry)
 }
 
-// DropStaged moves an entry below the staging root, which no job continues, to the graveyard.
+// DropStaged moves an entry below the staging root, which no job continues, to the graveyard, whose
+// rows the collector deletes. DropCopy and fsck call it.
 func (t *Tree) DropStaged(tx *db.Tx, id string) error {
 	if err := moveStagedToGraveyard(tx, id); err != nil {
 		return fmt.Errorf("bury a copy: %w", err)
@@ -127,7 +135,8 @@ type copier struct {
 	copyPayload copyPayload
 }
 
-// copyToStaging copies the content of the source, piece by piece.
+// copyToStaging copies the content of the source folder to the copied folder below the staging
+// root, a piece in each transaction, from the position where an earlier attempt has ended.
 func (cr *copier) copyToStaging(ctx context.Context) error {
 	cr.run.SetRemaining(cr.copyPayload.bytesLeft())
 	if !cr.copyPayload.begun() {
@@ -147,7 +156,9 @@ func (cr *copier) copyToStaging(ctx context.Context) error {
 	return nil
 }
 
-// copyPiece copies the next entries, in one transaction.
+// copyPiece copies the next entries, up to copyBatchSize, and records the new position in one
+// transaction. It loads the actor's rights again when the tree is at another config version than
+// they.
 func (cr *copier) copyPiece(ctx context.Context) error {
 	actor, version, err := cr.actor(ctx)
 	if err != nil {
@@ -177,7 +188,9 @@ func (cr *copier) copyPiece(ctx context.Context) error {
 	return nil
 }
 
-// publish decides about the copy by the present rules, puts it in its place, and charges it.
+// publish decides about the copy once more by the present rules, and gives it its place: it moves
+// the copied folder from the staging root to the target and charges it, in one transaction. Faults:
+// those of Copy.
 func (cr *copier) publish(ctx context.Context) error {
 	target, err := vpath.Parse(cr.copyPayload.Target)
 	if err != nil {
@@ -231,7 +244,9 @@ func (cr *copier) publish(ctx context.Context) error {
 	return nil
 }
 
-// commitCopy puts the copy in its place, turns its reservation into a charge, and records that.
+// commitCopy moves the staged copy to its place, turns its reserved quota into a charge for the
+// entries that were made, and saves the payload done, so that a later attempt does not repeat it.
+// Fault: NotFound when the copy was dropped meanwhile.
 func (cr *copier) commitCopy(c *copyOperation, done copyPayload) error {
 	s, found, err := endStaged(c.tx, cr.run.ID)
 	if err != nil {
@@ -262,15 +277,17 @@ func (cr *copier) commitCopy(c *copyOperation, done copyPayload) error {
 	return cr.run.SavePayload(c.tx, done.encode())
 }
 
-// madeFolders is the number of folders of a copy of which entries have been made beside the copied
-// folder itself.
+// madeFolders is the number of folders of the copy that have been made, itself included. entries is
+// the number of entries made below it.
 func (s stagedCopy) madeFolders(entries int64) int64 { return 1 + entries - s.madeFiles }
 
+// noStaged is the fault NotFound for a copy whose record and entries were removed while its job
+// ran.
 func noStaged() error {
 	return fault.New(fault.NotFound, "The copy was removed before it was complete.")
 }
 
-// copyBatch is one piece of a copy.
+// copyBatch is one piece of a large copy: the entries that one transaction copies.
 type copyBatch struct {
 	*copier
 	tx       *db.Tx
@@ -287,8 +304,9 @@ type copyBatch struct {
 	copies       map[string]string // by original id
 }
 
-// fill copies entries until the piece is full or nothing is left. It counts lookups as well, so it
-// ends early where few entries need many of them.
+// fill copies entries until the piece is full (copyBatchSize rows read) or nothing is left. It
+// counts lookups as well, so it ends early where few entries need many of them. Faults: Forbidden,
+// PasswordRequired, Invalid (too deep).
 func (b *copyBatch) fill() error {
 	b.sources = make([]*node, len(b.next.Way))
 	for b.rowsRead < b.copyBatchSize && len(b.next.Way) > 0 {
@@ -299,8 +317,8 @@ func (b *copyBatch) fill() error {
 	return nil
 }
 
-// step copies the next files of the current folder, or else its next folder, and then descends into
-// that.
+// step copies the next files of the current folder, the last one in Way, in the order of names.
+// When all files are copied it copies the next folder in it, which becomes the current one.
 func (b *copyBatch) step() error {
 	n, err := b.folder()
 	if err != nil {
@@ -336,8 +354,9 @@ func (b *copyBatch) step() error {
 	return nil
 }
 
-// folder returns the source of the current folder, nil when that is gone or not in the copied
-// folder any more.
+// folder looks up the source of the current folder, once in each piece. It returns nil, and no
+// error, when that folder is gone or has been moved out of the copied folder: the copy leaves it
+// out.
 func (b *copyBatch) folder() (*node, error) {
 	end := len(b.sources) - 1
 	if b.sources[end] != nil {
@@ -359,14 +378,15 @@ func (b *copyBatch) folder() (*node, error) {
 	return &n, nil
 }
 
-// leaveFolder leaves the current folder.
+// leaveFolder makes the folder above the current one the current one again.
 func (b *copyBatch) leaveFolder() {
 	end := len(b.sources) - 1
 	b.sources, b.next.Way = b.sources[:end], b.next.Way[:end]
 }
 
-// copyEntry decides about an entry of the folder n and copies it. It skips a name that the copy has
-// already, of an entry that had the name before.
+// copyEntry decides about the entry r of the folder n, whose target is folder, and copies its row.
+// It skips a name that the copied folder has already, of another entry that had the name before.
+// Faults: Forbidden, also for an entry with a password; PasswordRequired; Invalid (too deep).
 func (b *copyBatch) copyEntry(n *node, folder access.Target, r *row) error {
 	here := &b.next.Way[len(b.next.Way)-1]
 	here.Fold, here.Name = r.sortKey, r.name
@@ -402,8 +422,9 @@ func (b *copyBatch) copyEntry(n *node, folder access.Target, r *row) error {
 	return nil
 }
 
-// record counts the entries of the piece, reserves quota for those that were not foreseen, and
-// records the position.
+// record ends a piece: it adds the references to objects, copies dead properties, counts the
+// entries in the copy's record, reserves quota for entries that came after the measurement, and
+// saves position and progress of the job. Fault: QuotaExceeded; NotFound when the copy was dropped.
 func (b *copyBatch) record() error {
 	if err := b.increments.apply(b.tx); err != nil {
 		return err

@@ -42,6 +42,7 @@ func (t *Tree) CopyLinks(ctx context.Context, a access.Actor, ids []string, sign
 	return links, nil
 }
 
+// copyLink decides about one entry for CopyLinks. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed bool) (CopyLink, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
@@ -79,7 +80,8 @@ const (
 	PrivateGateway AccessMode = "private_gateway"
 )
 
-// AccessMode returns how the bytes of an entry are delivered.
+// AccessMode returns how the bytes of the entry e are delivered: from the provider's public domain,
+// by a redirect to a signed address of the store, or by this service.
 func (t *Tree) AccessMode(ctx context.Context, e Entry) (AccessMode, error) {
 	if e.Folder {
 		return PrivateGateway, nil // the service makes the ZIP file

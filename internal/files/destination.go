@@ -103,7 +103,9 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 	return p, nil
 }
 
-// checkedNewPath returns the path of a new entry after the checks that need no look at the tree.
+// checkedNewPath returns the path of a new entry called name in dir, after the checks that need no
+// look at the tree. Faults: Invalid (too deep or too long, a reserved path), Unauthorized without
+// an account.
 func checkedNewPath(a access.Actor, dir vpath.Path, name vpath.Name) (vpath.Path, error) {
 	path, err := dir.Append(name)
 	if err != nil {
@@ -118,6 +120,8 @@ func checkedNewPath(a access.Actor, dir vpath.Path, name vpath.Name) (vpath.Path
 	return path, nil
 }
 
+// checkNotReserved refuses a path whose first segment the service needs for its own addresses, such
+// as `/api`. Fault: Invalid.
 func checkNotReserved(path vpath.Path) error {
 	if path.Reserved() {
 		return fault.New(fault.Invalid, "The first segment of this path is reserved by the service.")
@@ -125,8 +129,10 @@ func checkNotReserved(path vpath.Path) error {
 	return nil
 }
 
-// authorizeDestination decides about a file at path, in the folder n with missing folders below it.
-// there is the entry that has its name, without id for none.
+// authorizeDestination decides whether the actor may put a file at path, in the folder n with the
+// missing folders below it: write for each missing folder and the file, or update for an existing
+// file that is replaced. there is the entry at path, without id for none; c says what happens to
+// it. Faults: Forbidden, PasswordRequired, AlreadyExists.
 func (rs *ruleset) authorizeDestination(a access.Actor, n *node, path vpath.Path, there *row, c Conflict) error {
 	made := n.path
 	for _, name := range n.missing {
@@ -153,20 +159,23 @@ func (rs *ruleset) authorizeDestination(a access.Actor, n *node, path vpath.Path
 	return nil
 }
 
-// covered reports whether a mount other than n's covers path.
+// covered reports whether another mount than n's covers path, so that an entry stored in n's mount
+// at this path would be hidden.
 func (rs *ruleset) covered(n *node, path vpath.Path) bool {
 	m, _ := rs.mounts.Resolve(path)
 	return m.ID != n.mount.ID
 }
 
-// occupied reports whether path cannot be used for an entry in n's mount: another mount is there
-// or further below, so that the path is a folder, and the entry would be hidden.
+// occupied reports whether path cannot be used for an entry in n's mount: another mount is there or
+// further below, so that the path is a folder, and the entry would be hidden.
 func (rs *ruleset) occupied(n *node, path vpath.Path) bool {
 	return rs.covered(n, path) || len(rs.mounts.Below(path)) > 0
 }
 
-// destinationFolder looks up, inside a transaction, the folder of a Destination, and walks down
-// folders that were made meanwhile. Fault: Conflict.
+// destinationFolder looks up, inside a transaction, the folder of a Destination: from its deepest
+// folder that existed when the upload began, down the missing folders that others have made
+// meanwhile. version is the config version that it read. Faults: Conflict when the folder is gone
+// or has moved to another provider; NotFound when a file has the name of a missing folder.
 func (rs *ruleset) destinationFolder(tx *db.Tx, p Destination) (n node, version int64, err error) {
 	n, version, err = rs.findID(tx, p.BaseID)
 	if err != nil || version != rs.version {

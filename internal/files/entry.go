@@ -33,7 +33,8 @@ type Entry struct {
 // Path returns the path of the entry itself.
 func (e Entry) Path() vpath.Path { return e.path }
 
-// entry returns a row as an actor sees it; t is its target.
+// entry returns the row r as the actor sees it, with the actor's permissions. t is its target, by
+// which access decides.
 func (rs *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	e := plainEntry(r, t)
 	e.Public = rs.public(t)
@@ -44,10 +45,12 @@ func (rs *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	return e
 }
 
-// public reports whether anybody may download the bytes.
+// public reports whether anybody may download the bytes of the entry that t describes: a rule lets
+// guests do so, and no password is on the entry or above it.
 func (rs *ruleset) public(t access.Target) bool { return t.Password == nil && rs.policy.Public(t) }
 
-// plainEntry is entry without the fields that depend on the rules.
+// plainEntry returns the row r with the target t as an Entry, without the fields that depend on the
+// rules: Public and Permissions.
 func plainEntry(r *row, t access.Target) Entry {
 	return Entry{
 		ID:             r.id,
@@ -72,5 +75,5 @@ func plainEntry(r *row, t access.Target) Entry {
 	}
 }
 
-// keyOf converts a key from its stored form.
+// keyOf converts the key of an object from the form in which the database stores it.
 func keyOf(s string) blob.Key { return blob.Key(s) }

@@ -82,9 +82,9 @@ const (
 	maxCountedQuery = 4 << 10
 )
 
-// count returns the result of a query that counts entries of a folder, which count runs. It takes
-// the result from memory while no entry of the folder has changed, since the result depends on no
-// other row.
+// count returns the number of entries that a query finds in a folder: from memory while no entry of
+// the folder has changed, else from count, which runs the query. The text of the query and its args
+// are the cache key. The result must depend on the entries of the folder alone.
 func (c *EntryCache) count(folder, query string, args []any, count func() (int64, error)) (int64, error) {
 	if c == nil {
 		return count()
@@ -110,7 +110,7 @@ type EntryCacheStats struct {
 	Bytes        uint64 // that the cache takes now, about
 }
 
-// Stats returns the present figures.
+// Stats returns hits, misses and size of the cache for the metrics; zeros for a nil cache.
 func (c *EntryCache) Stats() EntryCacheStats {
 	if c == nil {
 		return EntryCacheStats{}
@@ -118,8 +118,8 @@ func (c *EntryCache) Stats() EntryCacheStats {
 	return EntryCacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(), Bytes: c.entries.WeightedSize()}
 }
 
-// find returns the answer to a question from memory, or else from lookUp, whose answer it keeps if
-// it is a file.
+// find returns the answer to the question key from memory while the rows that it depends on are
+// unchanged, and else from lookUp. It keeps an answer that is a file.
 func (c *EntryCache) find(key entryKey, lookUp func() (*FoundEntry, error)) (*FoundEntry, error) {
 	if c == nil {
 		return lookUp()
@@ -137,8 +137,9 @@ func (c *EntryCache) find(key entryKey, lookUp func() (*FoundEntry, error)) (*Fo
 	return found, err
 }
 
-// rows returns the rows that the answer to a question depends on: those of the entry and of all
-// entries above it, its content, the permanent link in the question, and the configuration.
+// rows returns the rows of the database that the answer to the question key depends on: those of
+// the entry and of all entries above it, of its object, of the permanent link in the question, and
+// of the configuration. The cached answer ends when one of them changes.
 func (f *FoundEntry) rows(key entryKey) []db.TrackedRow {
 	rows := make([]db.TrackedRow, 0, len(f.node.trail)+3)
 	rows = append(rows, db.ConfigRow, db.RowOf("objects", f.node.object))
