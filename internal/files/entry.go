@@ -45,8 +45,8 @@ func (rs *ruleset) entry(a access.Actor, r *row, t access.Target) Entry {
 	return e
 }
 
-// public reports whether anybody may download the bytes of the entry that t describes: a rule lets
-// guests do so, and no password is on the entry or above it.
+// public reports whether anybody may download the bytes of the entry that t describes: a guest may
+// by the rules, and no password is on the entry or above it.
 func (rs *ruleset) public(t access.Target) bool { return t.Password == nil && rs.policy.Public(t) }
 
 // plainEntry returns the row r with the target t as an Entry, without the fields that depend on the

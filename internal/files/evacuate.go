@@ -66,7 +66,8 @@ func (t *Tree) Evacuate(ctx context.Context, run *job.Run, how Evacuation) error
 	return errors.New("objects are added to the provider faster than they can be moved")
 }
 
-// walk moves the objects of one pass.
+// walk moves all objects that one pass lists, page by page. pass is the query of the pass, one of
+// evacuationPasses or mountPasses.
 func (e *evacuation) walk(ctx context.Context, pass string) error {
 	for after := ""; ; {
 		found, last, err := e.evacuationPage(ctx, pass, after)
@@ -85,8 +86,10 @@ func (e *evacuation) walk(ctx context.Context, pass string) error {
 	}
 }
 
-// moveObject copies one object to a key that is on the garbage list already, verifies the copy, and
-// switches the object over to it.
+// moveObject copies one object of the evacuated provider to the target provider, verifies the copy,
+// and makes the copy the object. The copy has a key that is on the garbage list already, so that it
+// is deleted if the process ends meanwhile. An object that was moved or deleted meanwhile is no
+// error. Fault: Unverified when copy or original is not what was stored.
 func (e *evacuation) moveObject(ctx context.Context, c sourceFile) error {
 	if there, err := e.isThere(ctx, c); err != nil || !there { // moved for another file, or deleted
 		return err
@@ -131,14 +134,16 @@ func (e *evacuation) moveObject(ctx context.Context, c sourceFile) error {
 	return err
 }
 
-// evacuationFault ends an evacuation because of an object. what has a verb for its key.
+// evacuationFault is the fault Unverified that ends an evacuation because of the object c. what is
+// a sentence with a %s for the object's key; cause goes to the log.
 func evacuationFault(what string, c sourceFile, cause error) error {
 	return fault.Newf(fault.Unverified, what+" It stays where it is. Run larder fsck --deep, repair or delete "+
 		"its file, and start the evacuation again.", c.Key).
 		WithCause(fmt.Errorf("evacuate object %s of provider %s: %w", c.Key, c.Provider, cause))
 }
 
-// isThere reports whether an object is still where it was listed.
+// isThere reports whether the object c still exists at the location where the pass listed it.
+// Another pass may have moved it, or its last file may be deleted.
 func (e *evacuation) isThere(ctx context.Context, c sourceFile) (bool, error) {
 	at, err := object.Locate(e.DB.Read(ctx), c.object)
 	if errors.Is(err, db.ErrNoRows) {
@@ -147,9 +152,11 @@ func (e *evacuation) isThere(ctx context.Context, c sourceFile) (bool, error) {
 	return err == nil && at == c.Location, err
 }
 
-// switchOver makes the copy the object, in one transaction. The copy becomes garbage when the
-// object is gone, or has been moved meanwhile. The old object belongs to nobody, so that no
-// account's bound ends it before its time.
+// switchOver makes the copy at to the object's location in one transaction; c is the object as it
+// was listed. The copy becomes garbage when the object is gone or has been moved meanwhile.
+// Otherwise the old bytes become garbage that belongs to no account, so that the bound on an
+// account's garbage does not delete them before their time. Error: object.ErrCollected when the
+// collector has taken the copy.
 func (e *evacuation) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
 	return e.writeLocked(ctx, false, func(tx *db.Tx) error {
 		at, _, err := object.Lock(tx, c.object)

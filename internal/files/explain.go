@@ -8,8 +8,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// Explain returns the decision about a path, existing or not, with a step for every rule. It is for
-// administrators and hides nothing. Fault: NotFound when no mount covers the path.
+// Explain returns the decision about the permission perm at a path, existing or not, with a step
+// for every rule. It is for administrators and hides nothing. Fault: NotFound when no mount covers
+// the path.
 func (t *Tree) Explain(ctx context.Context, a access.Actor, p vpath.Path,
 	perm access.Permission) (access.Verdict, []access.Step, error) {
 	var n node

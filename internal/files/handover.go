@@ -77,7 +77,8 @@ func (t *Tree) HandOverKept(tx *db.Tx, from, to string) error {
 	return quota.AddKept(tx, to, kept)
 }
 
-// moveCharge moves a charge from one account to another.
+// moveCharge moves the charge for bytes and files from one account's quota to another's, regardless
+// of limits.
 func moveCharge(tx *db.Tx, from, to string, bytes, files int64) error {
 	if err := quota.Credit(tx, from, bytes, files); err != nil {
 		return err
@@ -85,9 +86,10 @@ func moveCharge(tx *db.Tx, from, to string, bytes, files int64) error {
 	return quota.Credit(tx, to, -bytes, -files)
 }
 
-// lockOwner determines the owner of a file, who is charged for it, and locks their quota. When that
-// account is deleted and the file has not been handed over yet, one of the concurrent callers does
-// that now. It reports false when the file is not as in r any more.
+// lockOwner locks the quota of the owner of the file r, who is charged for its content, before the
+// content or link of the file changes. When that account is deleted and the file has not been
+// handed over to its successor yet, lockOwner does that now and sets r.owner. done is false when
+// the file is not as in r any more: the caller looks it up again.
 //
 // It locks the rows of quotas before the file, that of the successor first. An upload has locked
 // its own quota row already, and a deleted account has no uploads. In another order two
@@ -124,8 +126,8 @@ func (t *Tree) lockOwner(tx *db.Tx, r *row) (done bool, err error) {
 	return true, nil
 }
 
-// successorOf returns the successor of an account, none for an account whose entries are not being
-// handed over.
+// successorOf returns the account to which the entries of the deleted account userID are being
+// handed over. It has ID "" for an account that exists or whose handover is over.
 func (t *Tree) successorOf(q db.Querier, userID string) (Successor, error) {
 	if t.Successor == nil {
 		return Successor{}, nil
@@ -154,8 +156,9 @@ func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 	return nil
 }
 
-// DropCopies removes every copy that jobs of a user are making below the staging root, and releases
-// the reservations. The jobs notice by themselves.
+// DropCopies removes every large copy that jobs of a user are making below the staging root, and
+// releases the reserved quota. It is part of the deletion of the account. The jobs find their
+// records gone and fail.
 func (t *Tree) DropCopies(tx *db.Tx, userID string) error {
 	jobs, err := copiesOf(tx, userID)
 	if err != nil {

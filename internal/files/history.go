@@ -18,8 +18,9 @@ import (
 // historySchema is the first version of the schema with former places.
 const historySchema = 22
 
-// keepHistory begins to record places once no replica runs that records none, and stops where the
-// trash is off. It forgets what is older than a time (ms).
+// keepHistory is a step of the sweep. It begins to record the former places of entries once all
+// replicas record them, and ends that when the trash is off (s.Days is 0). It deletes former places
+// and gaps that ended before ended (ms).
 func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) error {
 	err := t.DB.Write(ctx, func(tx *db.Tx) error {
 		err := t.DB.RequireSchema(tx, historySchema)
@@ -46,9 +47,9 @@ func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) er
 	return nil
 }
 
-// completeSince is the time (ms) from which everything is known about a folder: places are
-// recorded, nothing is older than it may be, and nothing ended before its time. It is later than
-// now while no places are recorded.
+// completeSince is the earliest time (ms) for which the content of a folder is completely known:
+// since then places are recorded, the time is within the lifetime of the trash, and nothing that
+// the folder had then was deleted early (a gap). It is later than now while no places are recorded.
 func (t *Tree) completeSince(q db.Querier, s TrashSettings, folder string) (int64, error) {
 	since, gap, err := historyOf(q, folder)
 	if err != nil {
@@ -61,7 +62,8 @@ func (t *Tree) completeSince(q db.Querier, s TrashSettings, folder string) (int6
 	return max(since, gap, now-s.lifetime()), nil
 }
 
-// checkKnown refuses a time (ms) in the future, and one before everything is known.
+// checkKnown refuses the time at (ms) when it is in the future or before completeSince (ms), from
+// where everything is known. Fault: Invalid.
 func (t *Tree) checkKnown(at, completeSince int64) error {
 	switch {
 	case at > t.nowMs():
@@ -72,6 +74,7 @@ func (t *Tree) checkKnown(at, completeSince int64) error {
 	return nil
 }
 
+// noHistory is the fault NotFound for an entry that had no place at the time that is asked for.
 func noHistory() error {
 	return fault.New(fault.NotFound, "This file or folder did not exist at that time.")
 }

@@ -113,8 +113,8 @@ func (t *Tree) RenameFormerHome(tx *db.Tx, homeID, ownerID string, known []vpath
 	return fmt.Errorf("no name is free for the home %s", homeID)
 }
 
-// renameFolder renames a folder and adapts the rules for its content; the caller raises the config
-// version.
+// renameFolder renames the folder n, and adapts the patterns of the rules for its content to the
+// new path. The caller raises the config version, so that all replicas reload the rules.
 func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	if err := t.Policies.MovePatterns(tx, n.path, n.path.Parent().Child(name)); err != nil {
 		return err
@@ -125,7 +125,8 @@ func (t *Tree) renameFolder(tx *db.Tx, n *node, name vpath.Name) error {
 	return t.relocate(tx, &n.row, n.parent, name, t.nowMs())
 }
 
-// formerHomeName is the name of the former home of a deleted account.
+// formerHomeName returns the name for the home of a deleted account: the present name, shortened if
+// needed, with `.deleted-` and random, which makes it unlikely to be taken.
 func formerHomeName(name, random string) vpath.Name {
 	suffix := ".deleted-" + random
 	runes := []rune(name)

@@ -53,7 +53,8 @@ func (t *Tree) Link(ctx context.Context, a access.Actor, id string) (Link, error
 	return link, err
 }
 
-// linkable looks up a file of which a may make a permanent link. Faults: as of Link.
+// linkable looks up a file and decides whether the actor may make a permanent link to it: they need
+// the permissions to share and to download. Faults: as of Link.
 func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
 	n, v, err := t.lookUpTx(tx, id)
 	if err != nil {
@@ -70,7 +71,9 @@ func (t *Tree) linkable(tx *db.Tx, a access.Actor, id string) (node, error) {
 	return n, nil
 }
 
-// LinkTx makes the link of a file that was just stored, inside tx and without checking permissions.
+// LinkTx returns the permanent link of a file, and makes it where there is none, inside tx and
+// without checking permissions. Uploads whose key asks for a link call it right after they have
+// stored the file. Fault: NotFound.
 func (t *Tree) LinkTx(tx *db.Tx, entryID string) (Link, error) {
 	n, _, err := t.lookUpTx(tx, entryID)
 	if err != nil {
@@ -79,7 +82,9 @@ func (t *Tree) LinkTx(tx *db.Tx, entryID string) (Link, error) {
 	return t.insertLink(tx, &n.row)
 }
 
-// lookUpTx is lookUp inside a transaction.
+// lookUpTx is lookUp inside a transaction: it returns the entry with the rules it was read under.
+// It may return a db.RetryError, which runs the transaction again once the present rules are
+// loaded. Fault: NotFound.
 func (t *Tree) lookUpTx(tx *db.Tx, id string) (n node, v *ruleset, err error) {
 	v, err = t.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(tx, id)
@@ -143,7 +148,9 @@ func (t *Tree) PublicAccess(ctx context.Context, id string) (PublicAccess, error
 	return PublicAccess{}, nil
 }
 
-// linkOpen reports whether a permanent link to n works now.
+// linkOpen reports whether the permanent link to the file n works now: no password is on the file
+// or above, no rule asks a guest for a password or an address, guest access is on, and the owner,
+// or the successor during a handover, is active and may share and download the file.
 func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) {
 	if !n.exists() || n.folder {
 		return false, nil
@@ -168,6 +175,7 @@ func (t *Tree) linkOpen(ctx context.Context, v *ruleset, n *node) (bool, error) 
 	return allowed.Has(access.Share) && allowed.Has(access.Download), nil
 }
 
+// noLink is the fault NotFound for a permanent link that does not exist or does not work now.
 func noLink() error { return fault.New(fault.NotFound, "There is no such link.") }
 
 // usualExtension is the extension for types that have several, so that the choice does not depend
@@ -184,7 +192,8 @@ var usualExtension = map[string]string{
 	"video/mp4":  "mp4", "video/quicktime": "mov", "video/webm": "webm",
 }
 
-// linkExt is the extension of a link: that of the name, else the usual one of the type, else bin.
+// linkExt returns the extension at the end of a permanent link, without its dot: that of the file's
+// name in lower case, else the usual one of the MIME type, else bin.
 func linkExt(name, mimeType string) string {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 	if len(ext) >= 1 && len(ext) <= 10 && strings.Trim(ext, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {

@@ -92,8 +92,10 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	return listing, nil
 }
 
-// openFolder looks up a folder, virtual ones included, for a listing of both kinds, without an
-// order. sharedFolderID is that of ListQuery. Faults: NotFound, Forbidden, PasswordRequired.
+// openFolder looks up a folder, also a virtual one, and decides whether the actor may list it. It
+// returns a lister of both kinds whose order the caller sets, the node at the path, and the folder
+// for the lister. sharedFolderID is that of ListQuery. Faults: NotFound, Forbidden,
+// PasswordRequired.
 func (t *Tree) openFolder(ctx context.Context, a access.Actor, path vpath.Path, sharedFolderID string) (
 	*lister, *node, listedFolder, error) {
 	var n node
@@ -122,6 +124,7 @@ func (t *Tree) openFolder(ctx context.Context, a access.Actor, path vpath.Path, 
 	return &l, &n, f, l.readRoots()
 }
 
+// check validates page, limit, sort, order, type and search text of a query. Fault: Invalid.
 func (q *ListQuery) check() error {
 	switch {
 	case q.Page < 1 || q.Limit < 1:
@@ -163,13 +166,15 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 	return v.entry(a, &n.row, target), n.mount, nil
 }
 
-// entryViewer decides which entries an actor sees.
+// entryViewer decides which entries an actor sees: the rules of one config version, and the actor
+// with the path of their home.
 type entryViewer struct {
 	*ruleset
 	access.Viewer
 }
 
-// viewerOf looks up the home of the actor, since the folders above the home are visible.
+// viewerOf returns the viewer of the actor a under the rules v. It looks up the actor's home, since
+// the folders above the home are visible as the way to it.
 func (t *Tree) viewerOf(ctx context.Context, v *ruleset, a access.Actor) (*entryViewer, error) {
 	e := &entryViewer{ruleset: v, Viewer: access.Viewer{Policy: v.policy, Actor: a}}
 	if a.HomeID == "" || a.Role != access.User {

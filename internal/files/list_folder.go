@@ -11,7 +11,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// lister is one call of List.
+// lister lists one folder, or searches below it, for one actor under the rules of one config
+// version.
 type lister struct {
 	*entryViewer
 	q       db.Querier
@@ -37,7 +38,9 @@ type visibleEntry struct {
 	key    string // of the order of names, set where it is needed
 }
 
-// enter looks up the folder to list. Faults: NotFound, Forbidden, PasswordRequired.
+// enter decides whether the actor may list the folder at path, which was looked up as n, and
+// returns it for the lister. Faults: NotFound, Forbidden, PasswordRequired; NotFound only where the
+// actor could list the folder if it existed, or where no mount is.
 func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
 	f := listedFolder{target: n.target(l.Actor)}
 	virtual := !n.exists() && (len(l.mounts) > 0 || path.IsRoot())
@@ -73,9 +76,11 @@ func listingFault(outcome access.Outcome) error {
 	return forbidden()
 }
 
+// noFolder is the fault NotFound for a path or id that no folder has.
 func noFolder() error { return fault.New(fault.NotFound, "There is no such folder.") }
 
-// lists reports whether an entry is in the listing.
+// lists reports whether the entry s is in the listing: the actor sees it; for the visitors of a
+// share, it may also be downloaded.
 func (l *lister) lists(s *visibleEntry) bool {
 	if l.shared {
 		return l.includes(&s.row, s.target)
@@ -83,8 +88,8 @@ func (l *lister) lists(s *visibleEntry) bool {
 	return l.Shows(s.target, s.row.folder)
 }
 
-// virtualTarget returns the target for a virtual folder below the existing part of n's path. The
-// folder is in no mount and has no owner.
+// virtualTarget returns the target for the virtual folder at path, below the deepest existing entry
+// n. The folder is in no mount and has no owner, but the passwords of the folders above it apply.
 func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 	if n.id == "" {
 		return access.Target{Path: path}
@@ -92,20 +97,26 @@ func (n *node) virtualTarget(a access.Actor, path vpath.Path) access.Target {
 	return virtualTargetIn(n.existingTarget(a), path)
 }
 
+// virtualTargetIn returns the target for the virtual folder at path, below the folder that above
+// describes.
 func virtualTargetIn(above access.Target, path vpath.Path) access.Target {
 	t := above.ForChildren()
 	t.Path, t.MountID, t.OwnerID = path, "", ""
 	return t
 }
 
-// virtualEntry returns a virtual folder as an entry; nothing can be looked up by its id.
+// virtualEntry returns the virtual folder that t describes as an entry of a listing. Nothing can be
+// looked up by its id.
 func virtualEntry(t access.Target) visibleEntry {
 	return visibleEntry{row: row{id: virtualID(t.Path), name: string(t.Path.Base()), folder: true}, target: t}
 }
 
+// virtualID is the id of the virtual folder at path in listings. It differs from all ids of
+// entries.
 func virtualID(path vpath.Path) string { return "path:" + path.String() }
 
-// readRoots reads the root entries of the mounts below the path, with the folders above them.
+// readRoots reads the root entries of the mounts below the listed path into l.roots, with the
+// trails of folders above them, whose passwords apply to the mounts.
 func (l *lister) readRoots() error {
 	ids := make([]string, len(l.mounts))
 	for i, m := range l.mounts {
@@ -129,7 +140,8 @@ func (l *lister) readRoots() error {
 	return nil
 }
 
-// mountEntry returns a mount as an entry, named by the end of its path.
+// mountEntry returns the root of the mount m as an entry of a listing, named by the last segment of
+// the mount's path.
 func (l *lister) mountEntry(m mount.Mount) visibleEntry {
 	n := l.roots[m.ID]
 	return visibleEntry{row: n.row, target: n.existingTarget(l.Actor)}
@@ -142,8 +154,9 @@ type exception struct {
 	mount *mount.Mount // mount at this name
 }
 
-// exceptions looks up the entries of these names in f, and the names that mounts at or below f
-// occupy.
+// exceptions returns the names in f that need a decision of their own, sorted: the given names, and
+// those that a mount at or below f occupies, each with the stored entry and the mount of this name,
+// if any.
 func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, error) {
 	mounted := map[vpath.Name]*mount.Mount{}
 	for i, m := range l.mounts {
@@ -170,7 +183,8 @@ func (l *lister) exceptions(f listedFolder, names []vpath.Name) ([]exception, er
 	return found, nil
 }
 
-// exceptionEntry returns the entry that an exception in f shows; without id for none.
+// exceptionEntry returns the entry that the name s in f shows: the mount, else the stored entry,
+// else a virtual folder that leads to a mount. It has no id where there is none of them.
 func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
 	path := f.target.Path.Child(s.name)
 	switch {
@@ -188,8 +202,10 @@ func (l *lister) exceptionEntry(f listedFolder, s exception) visibleEntry {
 // rules name more, each entry gets one.
 const maxExceptions = 500
 
-// children divides a folder into the entries that a query can select and those that need a decision
-// of their own.
+// children divides a folder into entries that one query can select by its rules, and entries that
+// need a decision of their own: those that rules name, mounts, virtual folders, and for a share
+// also entries with a password. It returns the part of the folders, then that of the files, unless
+// l.kind has only one of them.
 func (l *lister) children(f listedFolder) ([]listPortion, error) {
 	var in access.ListingFilter
 	if f.id != "" {
@@ -239,6 +255,7 @@ func (l *lister) children(f listedFolder) ([]listPortion, error) {
 	return parts, nil
 }
 
+// kindOf is the kind of an entry as the database stores it: folderKind or fileKind.
 func kindOf(folder bool) int {
 	if folder {
 		return folderKind
@@ -246,6 +263,8 @@ func kindOf(folder bool) int {
 	return fileKind
 }
 
+// newSelection returns the query for the files or folders (kind) directly in f; visible says which
+// of them the actor sees: all, their own, none, or each by a decision of its own.
 func (l *lister) newSelection(f listedFolder, kind int, visible access.ShownEntries) selection {
 	return selection{dialect: l.dialect, names: l.order.names, folder: f.id, kind: kind,
 		visible: visible, userID: l.Actor.UserID}
@@ -258,6 +277,8 @@ type folderPortion struct {
 	selection selection
 }
 
+// page implements pageSource: it returns the entries from offset on, at most limit, and the total
+// number that the actor sees. Where rules decide about each name, it reads the whole folder.
 func (p *folderPortion) page(offset, limit int64) (found []visibleEntry, total int64, err error) {
 	switch {
 	case p.folder.id == "" || p.selection.visible == access.ShownNone && len(p.selection.globs) == 0:

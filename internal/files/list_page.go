@@ -18,7 +18,8 @@ type listPortion struct {
 	exceptions []visibleEntry // there are few
 }
 
-// pageOf returns one page of consecutive parts, and the total number of entries.
+// pageOf returns one page of a listing whose parts follow one another, from offset on and at most
+// limit entries, and the total number of entries in all parts.
 func pageOf(parts []listPortion, order sortOrder, offset, limit int64) (found []visibleEntry, total int64, err error) {
 	for _, p := range parts {
 		some, n, err := p.page(order, max(offset-total, 0), limit-int64(len(found)))
@@ -31,8 +32,10 @@ func pageOf(parts []listPortion, order sortOrder, offset, limit int64) (found []
 	return found, total, nil
 }
 
-// page merges the exceptions into a page of the source. At most all of them come before the first
-// entry of the page, so it asks the source for that many entries more.
+// page returns the entries of the portion from offset on, at most limit, and their total number. It
+// merges the exceptions into a page of the source, in the given order. At most all of them come
+// before the first entry of the page, so it asks the source for that many entries more before the
+// page.
 func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry, int64, error) {
 	if len(p.exceptions) == 0 {
 		return p.source.page(offset, limit)
@@ -70,8 +73,10 @@ func (p *listPortion) page(order sortOrder, offset, limit int64) ([]visibleEntry
 	return merged[first:last], total, nil
 }
 
-// window returns a window of a sequence that count counts, read from the nearer end. A first page
-// that is not full needs no count.
+// window returns the elements of a sequence from offset on, at most limit, and the length of the
+// sequence. count returns the length. read returns elements in order; with reverse, offset counts
+// from the end. window skips from the nearer end, and needs no count for a first page that is not
+// full.
 func window[T any](offset, limit int64, count func() (int64, error),
 	read func(offset, limit int64, reverse bool) ([]T, error)) ([]T, int64, error) {
 	var first []T
@@ -95,7 +100,8 @@ func window[T any](offset, limit int64, count func() (int64, error),
 	return found, total, err
 }
 
-// compare orders entries of one kind as orderBy does.
+// compare returns a negative number when a comes before b, a positive one when after. Both are of
+// one kind (file or folder). It orders as the SQL of orderBy does.
 func (o sortOrder) compare(a, b visibleEntry) int {
 	key := 0
 	name := cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.row.name, b.row.name))

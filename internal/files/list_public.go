@@ -21,8 +21,9 @@ func (t *Tree) RevisionPublic(ctx context.Context, a access.Actor, path vpath.Pa
 	return asVisitor(ctx, t, a, func(visitor access.Actor) (Revision, error) { return t.Revision(ctx, visitor, path) })
 }
 
-// asVisitor calls read with a as a visitor. Faults: those of read, with Unauthorized in place of
-// Forbidden; Unauthorized while guest access is off.
+// asVisitor calls read with a visitor in place of a, who has the address and the given passwords of
+// a but no account. Faults: those of read, with Unauthorized in place of Forbidden; Unauthorized
+// while guest access is off.
 func asVisitor[Result any](ctx context.Context, t *Tree, a access.Actor,
 	read func(visitor access.Actor) (Result, error)) (Result, error) {
 	var nothing Result
@@ -40,4 +41,5 @@ func asVisitor[Result any](ctx context.Context, t *Tree, a access.Actor,
 	return result, err
 }
 
+// signIn is the fault Unauthorized for a visitor at something that is not public, existing or not.
 func signIn() error { return fault.New(fault.Unauthorized, "Sign in to see this.") }

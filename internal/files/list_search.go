@@ -40,8 +40,10 @@ type searcher struct {
 // further folders are decided one by one.
 const maxFolderCodes = 1000
 
-// search divides everything below a folder into regions of one code each, which a query can select,
-// and entries with a decision of their own: those that rules name, mounts, and virtual folders.
+// search returns the entries at any depth below the folder f, found as n, whose names contain text
+// without case. It divides the folders below into regions in which one query can select the visible
+// entries by a code (codeEach and so on), and entries with a decision of their own: those that
+// rules name, mounts, and virtual folders.
 func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, error) {
 	s := searcher{lister: l, text: vpath.Fold(text)}
 	if f.id != "" {
@@ -62,7 +64,8 @@ func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, er
 	return parts, nil
 }
 
-// addMounts adds the mounts below the searched folder, and the virtual folders that lead to them.
+// addMounts adds the mounts below the searched folder as start folders, and as results those mounts
+// and virtual folders on the way to them whose names match.
 func (s *searcher) addMounts(f listedFolder) error {
 	seen := map[vpath.Path]bool{f.target.Path: true}
 	for _, m := range s.mounts {
@@ -88,7 +91,8 @@ func (s *searcher) addMounts(f listedFolder) error {
 	return nil
 }
 
-// addIfVisible adds an entry that has a decision of its own, if it matches and is visible.
+// addIfVisible adds an entry that has a decision of its own to the results, if its name contains
+// the text and the actor sees it.
 func (s *searcher) addIfVisible(e visibleEntry) {
 	if strings.Contains(vpath.Fold(e.row.name), s.text) && s.Shows(e.target, e.row.folder) {
 		kind := kindOf(e.row.folder)
@@ -96,7 +100,7 @@ func (s *searcher) addIfVisible(e visibleEntry) {
 	}
 }
 
-// addStart adds a start folder.
+// addStart adds the folder f, found as n, to the folders from which the query walks down.
 func (s *searcher) addStart(f listedFolder, n node) error {
 	code, err := s.folderCode(f)
 	if err != nil {
@@ -107,8 +111,10 @@ func (s *searcher) addStart(f listedFolder, n node) error {
 	return nil
 }
 
-// folderCode returns the code for f, and adds the codes of folders below it that have their own.
-// The query handles passwords of entries.
+// folderCode returns the code of the folder f, two characters that say which files and folders in
+// it the actor sees. It records the codes of folders below that rules treat otherwise, and entries
+// that rules name. It returns codeEach, so that each entry is decided by itself, where rules differ
+// further down or too many folders have codes. Passwords of entries are left to the query.
 func (s *searcher) folderCode(f listedFolder) (string, error) {
 	in := s.inside(f.target)
 	code := s.code(&in)
@@ -153,12 +159,15 @@ func (s *searcher) folderCode(f listedFolder) (string, error) {
 	return code, nil
 }
 
-// inside is the listing filter as if no entry had a password.
+// inside is the filter by which the rules show the entries in the folder of target, as if no entry
+// had a password; the query handles these.
 func (s *searcher) inside(target access.Target) access.ListingFilter {
 	target.Password, target.PasswordAbove = nil, nil
 	return s.ListingFilter(target)
 }
 
+// code returns the two characters for the filter of a folder: which of its files, and which of its
+// folders, the actor sees. It is codeEach where one of the two depends on names.
 func (s *searcher) code(in *access.ListingFilter) string {
 	codes := map[access.ShownEntries]string{access.ShownNone: "0", access.ShownOwn: "1", access.ShownAll: "2"}
 	files, folders := codes[in.Files], codes[in.Folders]
@@ -168,13 +177,14 @@ func (s *searcher) code(in *access.ListingFilter) string {
 	return files + folders
 }
 
-// passwordsApply reports whether passwords of entries can hide names from the actor.
+// passwordsApply reports whether passwords of entries can hide entries from the actor; from
+// administrators they hide none.
 func (s *searcher) passwordsApply() bool {
 	return s.Actor.UserID == "" || s.Actor.Role != access.Admin
 }
 
-// unlockedIDs lists the ids of the passwords that the actor has given, possibly with those of
-// rules.
+// unlockedIDs lists the ids of the passwords that the actor has given; among them may be those of
+// rules. A key has none.
 func (l *lister) unlockedIDs() []string {
 	if l.Actor.Key != nil {
 		return nil
@@ -188,6 +198,8 @@ type searchPortion struct {
 	kind int
 }
 
+// page implements pageSource: it returns the matches from offset on, at most limit, and their total
+// number. Where some entries need a decision of their own, it reads all matches.
 func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total int64, err error) {
 	if len(p.startFolders) == 0 {
 		return nil, 0, nil
@@ -241,7 +253,8 @@ type folderKey struct {
 // maxCachedFolders bounds the cache.
 const maxCachedFolders = 10000
 
-// targetOf returns the folder that m is in, with its target.
+// targetOf returns the folder that the match m is in, with its target, which needs the path and the
+// passwords between the start folder and it.
 func (c *folderCache) targetOf(m *match) listedFolder {
 	key := folderKey{m.start, m.parent}
 	if f, there := c.byKey[key]; there {

@@ -9,7 +9,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// FindBelow looks up an entry at or below a folder. Fault: NotFound for all others.
+// FindBelow looks up the entry id, if it is the folder, or at any depth below it; a share shows its
+// visitors entries only so. Fault: NotFound for all others.
 func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, error) {
 	f, err := t.FindID(ctx, id)
 	if err == nil && (!f.node.exists() || !f.node.within(folder)) {
@@ -61,9 +62,10 @@ func (t *Tree) RevisionShared(ctx context.Context, a access.Actor, folder string
 	})
 }
 
-// atSharedPath calls read with the path of a folder inside a shared folder, also if the shared
-// folder is moved meanwhile. Faults: those of read, with NotFound in place of Forbidden and
-// PasswordRequired; NotFound without the shared folder.
+// atSharedPath calls read with the present path of a folder: the path inside, below the shared
+// folder with the id folder. It tries again when the shared folder is moved meanwhile. Faults:
+// those of read, with NotFound in place of Forbidden and PasswordRequired, since visitors must not
+// learn why; NotFound without the shared folder.
 func atSharedPath[Result any](ctx context.Context, t *Tree, folder string, inside vpath.Path,
 	read func(path vpath.Path) (Result, error)) (Result, error) {
 	var nothing Result

@@ -52,7 +52,8 @@ func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
 	return made, err
 }
 
-// LockTx is Lock inside tx, which holds the tree alone.
+// LockTx is Lock inside tx, which holds the tree exclusively, for a LOCK request that makes its
+// file in the same transaction.
 func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
 	if a.Key == nil {
 		return WriteLock{}, fault.New(fault.Unauthorized, "Only API keys can lock files and folders.")
@@ -85,7 +86,8 @@ func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts t
 	return l, insertLock(tx, l)
 }
 
-// lockable refuses a lock that conflicts with an existing one. Fault: Locked.
+// lockable refuses the new lock l on n when it conflicts with a lock on n, above or below it: two
+// locks conflict unless both are shared. now is in ms. Fault: Locked.
 func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) error {
 	there, err := locksOn(tx, trailIDs(n.trail), now)
 	if err != nil {
@@ -107,8 +109,8 @@ func (t *Tree) lockable(tx *db.Tx, v *ruleset, n *node, l WriteLock, now int64) 
 	return nil
 }
 
-// locksWithin returns the locks on everything below a folder, including the mounts below it and
-// their content.
+// locksWithin returns the locks on everything below the folder n, at any depth, including the
+// mounts below it and their content. now is in ms; expired locks are left out.
 func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error) {
 	found, err := locksBelow(tx, n.id, now)
 	var roots []string
@@ -191,7 +193,8 @@ func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) err
 	return err
 }
 
-// coveringLocks returns the locks that cover n, with their paths.
+// coveringLocks returns the locks that cover n, with their paths: those on n, and deep locks on the
+// folders above it. The path is the root for an entry that is gone meanwhile.
 func (t *Tree) coveringLocks(ctx context.Context, n *node) ([]WriteLock, error) {
 	there, err := locksOn(t.DB.Read(ctx), trailIDs(n.trail), t.nowMs())
 	if err != nil {
@@ -211,10 +214,10 @@ func (t *Tree) coveringLocks(ctx context.Context, n *node) ([]WriteLock, error) 
 	return there, nil
 }
 
-// DropLocks ends all locks of an API key.
+// DropLocks ends all locks of an API key that is being deleted.
 func (t *Tree) DropLocks(tx *db.Tx, keyID string) error { return deleteLocksOfKey(tx, keyID) }
 
-// SweepLocks deletes expired locks.
+// SweepLocks deletes expired locks. They have had no effect since they expired.
 func (t *Tree) SweepLocks(ctx context.Context) error {
 	err := t.DB.Write(ctx, func(tx *db.Tx) error { return deleteExpiredLocks(tx, t.nowMs()) })
 	if err != nil {
@@ -223,8 +226,8 @@ func (t *Tree) SweepLocks(ctx context.Context) error {
 	return nil
 }
 
-// permits reports whether the lock lets the request through: it belongs to the key, and the request
-// has its token.
+// permits reports whether the lock lets the request of a change the entry: it belongs to the
+// request's API key, and the request names its token.
 func (l *WriteLock) permits(a access.Actor) bool {
 	return a.Key != nil && l.KeyID == a.Key.ID && slices.Contains(a.Locks, l.Token)
 }
@@ -240,8 +243,9 @@ func (t *Tree) checkUnlocked(tx *db.Tx, a access.Actor, trail []trailEntry) erro
 	return t.lockedRefusal(tx, blockingLock(a, trail, there))
 }
 
-// blockingLock returns the lock along the trail that forbids to change the entry at its end, nil
-// for none.
+// blockingLock returns the lock that forbids to change the entry at the end of the trail, nil for
+// none. there are the locks on the trail. Deep locks count from all levels, others only at the end.
+// Nothing blocks when the request has the token of one of those that count.
 func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *WriteLock) {
 	for i := range there {
 		l := &there[i]
@@ -278,7 +282,8 @@ func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
 	return t.checkUnlockedBelow(tx, a, n.id, now)
 }
 
-// checkUnlockedBelow refuses to remove a folder while something below it is locked. Fault: Locked.
+// checkUnlockedBelow refuses to remove a folder, by its id, while an entry below it has locks of
+// none of which the request has the token. now is in ms. Fault: Locked.
 func (t *Tree) checkUnlockedBelow(tx *db.Tx, a access.Actor, folder string, now int64) error {
 	below, err := locksBelow(tx, folder, now)
 	if err != nil {
@@ -296,8 +301,8 @@ func (t *Tree) checkUnlockedBelow(tx *db.Tx, a access.Actor, folder string, now 
 	return nil
 }
 
-// endLocks ends the locks on an entry and below it; locks do not move with an entry (RFC 4918,
-// section 7.5).
+// endLocks ends the locks on the entry r and below it, since locks do not move with an entry (RFC
+// 4918, section 7.5). The caller has checked that they permit the change.
 func (t *Tree) endLocks(tx *db.Tx, r *row) error {
 	if err := deleteLocksOn(tx, r.id); err != nil || !r.folder {
 		return err
@@ -309,7 +314,8 @@ func (t *Tree) endLocks(tx *db.Tx, r *row) error {
 	return err
 }
 
-// lockedRefusal returns the fault for a lock, nil for none.
+// lockedRefusal returns the fault Locked for a change that the lock l forbids, with the path of l;
+// nil for a nil lock.
 func (t *Tree) lockedRefusal(tx *db.Tx, l *WriteLock) error {
 	if l == nil {
 		return nil
@@ -321,11 +327,13 @@ func (t *Tree) lockedRefusal(tx *db.Tx, l *WriteLock) error {
 	return lockedFault(path)
 }
 
+// lockedFault is the fault Locked because of a lock on path, which LockedAt reads out of it again.
 func lockedFault(path vpath.Path) error {
 	return fault.New(fault.Locked, "Another program has locked this. Close the file there, or try again later.").
 		WithCause(lockFault{path})
 }
 
+// pathTx returns the path of an entry, inside tx and without checking permissions. Fault: NotFound.
 func (t *Tree) pathTx(tx *db.Tx, id string) (vpath.Path, error) {
 	n, _, err := t.lookUpTx(tx, id)
 	return n.path, err
@@ -343,6 +351,7 @@ type lockFault struct{ path vpath.Path }
 
 func (l lockFault) Error() string { return "there is a lock on " + l.path.String() }
 
+// trailIDs returns the ids of the entries on a trail, from the top down.
 func trailIDs(trail []trailEntry) []string {
 	list := make([]string, len(trail))
 	for i, l := range trail {

@@ -110,7 +110,10 @@ func (t *Tree) Update(ctx context.Context, a access.Actor, id string, c Change) 
 	return updated, translateUnique(err, nameTaken())
 }
 
-// authorizeRename decides about a new name for n. Faults: those of Update.
+// authorizeRename decides whether the actor may give n the new name; a rename needs the permission
+// to update at both paths. Faults: those of Update; Conflict for the root of a mount and a folder
+// above one; AlreadyExists only where a mount has the new path: the entries are checked by the
+// write itself.
 func (rs *ruleset) authorizeRename(tx *db.Tx, a access.Actor, n *node, name vpath.Name) error {
 	before := n.existingTarget(a)
 	path, err := n.path.Parent().Append(name)
@@ -159,10 +162,11 @@ func (t *Tree) checkUnlockedFor(tx *db.Tx, a access.Actor, n *node, c *Change) e
 	return nil
 }
 
-// renames reports whether the entry gets another name.
+// renames reports whether the change gives the entry n another name than it has.
 func (c *Change) renames(n *node) bool { return c.Name != nil && string(*c.Name) != n.name }
 
-// changes reports whether there is anything to change. The present name is no change.
+// changes reports whether the change alters anything of n. A field that is given counts as altered,
+// even with the value that it has; the present name does not.
 func (c *Change) changes(n *node) bool {
 	return c.renames(n) || c.Title.Given || c.Color.Given || c.Cover.Given || c.Emoji.Given || c.Position.Given ||
 		c.Password != nil
@@ -199,7 +203,8 @@ func (c *Change) check() (err error) {
 	return nil
 }
 
-// cleanText converts a text to NFC; an empty one becomes none. Fault: Invalid.
+// cleanText returns the text of a metadata field in NFC; an empty one becomes none. name is the
+// field in messages, most its maximal length in characters. Fault: Invalid.
 func cleanText(f Field[string], name string, most int) (Field[string], error) {
 	if f.Value == nil {
 		return f, nil

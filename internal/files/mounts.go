@@ -10,8 +10,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// CheckDepthAt checks that the content of a mount stays within the maximal depth of a path when its
-// root moves to path. The caller holds the tree alone. Fault: Invalid.
+// CheckDepthAt checks that the deepest entry of a mount stays within vpath.MaxDepth levels when the
+// root of the mount, rootID, moves to path. The caller holds the tree exclusively. Fault: Invalid.
 func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 	height, err := heightOf(tx, rootID)
 	if err != nil {
@@ -23,8 +23,8 @@ func (t *Tree) CheckDepthAt(tx *db.Tx, rootID string, path vpath.Path) error {
 	return nil
 }
 
-// PublicMounts returns by id whether anybody may download from the path of a mount. It leaves out
-// hidden mounts.
+// PublicMounts returns, by mount id, whether anybody may download from the path of the mount. It
+// leaves out hidden mounts, at whose path another mount has priority.
 func (t *Tree) PublicMounts(ctx context.Context) (map[string]bool, error) {
 	public := map[string]bool{}
 	_, err := t.readConsistent(ctx, func(v *ruleset) (int64, error) {
@@ -51,8 +51,9 @@ func (t *Tree) PublicMounts(ctx context.Context) (map[string]bool, error) {
 	return public, nil
 }
 
-// RemoveRoot removes the root of a mount that is being deleted from the tree, with the folders in
-// it. The caller holds the tree alone. Fault: Conflict when there is a file.
+// RemoveRoot moves the root of a mount that is being deleted to the graveyard, with the folders in
+// it, and credits the owners of these. The caller holds the tree exclusively. Fault: Conflict when
+// there is a file at any depth.
 func (t *Tree) RemoveRoot(tx *db.Tx, rootID string) error {
 	found, err := filesBelow(tx, rootID)
 	if err != nil {
@@ -74,8 +75,9 @@ func (t *Tree) RemoveRoot(tx *db.Tx, rootID string) error {
 	return nil
 }
 
-// checkProviderExists refuses content in a provider that was deleted while the content was stored.
-// now is the provider of the mount. The caller holds the tree. Fault: Conflict.
+// checkProviderExists refuses to finish an upload whose provider, p.ProviderID, was deleted while
+// the content was stored. now is the present provider of the mount, which cannot be deleted. The
+// caller holds the lock of the tree. Fault: Conflict.
 func (t *Tree) checkProviderExists(tx *db.Tx, p Destination, now string) error {
 	if p.ProviderID == now { // a provider with a mount cannot be deleted
 		return nil

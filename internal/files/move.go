@@ -32,6 +32,7 @@ func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, t
 	return t.move(ctx, a, id, target, &newName, how)
 }
 
+// move is Move and MoveWithOptions; newName is nil to keep the name.
 func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath.Path, newName *vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	var made job.Job
@@ -69,6 +70,7 @@ func (t *Tree) move(ctx context.Context, a access.Actor, id string, target vpath
 	return made, err
 }
 
+// targetExists is the fault Conflict for a move or copy to a name that another entry has.
 func targetExists() error {
 	return fault.New(fault.Conflict, "A file or folder with this name already exists in the target folder.")
 }
@@ -88,7 +90,9 @@ type moveOperation struct {
 	existing row  // the entry that has the name; without id for none, or without replace
 }
 
-// find looks up source and target; without newName the source keeps its name.
+// find looks up the source by id and the target folder by path, with the rules that decide about
+// them, and sets the new name: newName, or the source's name for nil. Fault: NotFound without a
+// source.
 func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) (err error) {
 	m.rules, err = m.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		m.source, version, err = v.findID(m.tx, id)
@@ -108,7 +112,8 @@ func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 	return err
 }
 
-// findToMove is find for a move: a folder that changes its place needs the exclusive lock.
+// findToMove is find for a move. A folder that changes its place needs the exclusive lock of the
+// tree; it returns the error that runs the transaction again with that lock, unless it is held.
 func (m *moveOperation) findToMove(id string, target vpath.Path, newName *vpath.Name) error {
 	if err := m.find(id, target, newName); err != nil || !m.source.folder {
 		return err
@@ -116,7 +121,8 @@ func (m *moveOperation) findToMove(id string, target vpath.Path, newName *vpath.
 	return m.lock.requireExclusive()
 }
 
-// authorize decides about permissions before it reports what exists.
+// authorize decides whether the actor may move the source to the target folder's path target. It
+// decides about permissions before it reports what exists. Faults: those of Move, and Locked.
 func (m *moveOperation) authorize(target vpath.Path) error {
 	v, a := m.rules, m.actor
 	from := m.source.existingTarget(a)
@@ -178,15 +184,15 @@ func (m *moveOperation) authorize(target vpath.Path) error {
 	return m.checkDepth(path)
 }
 
-// samePassword reports whether an entry protected by a password stays protected by the same one, or
-// was not protected before.
+// samePassword reports whether a move or restore keeps protection: the entry had no password
+// (before is nil), or has the same one afterwards.
 func samePassword(before, after *access.EntryPassword) bool {
 	return before == nil || after != nil && after.ID == before.ID
 }
 
-// checkDepth checks that the deepest entry in a folder stays within the maximal depth of a path. It
-// does not check the bytes of the longest path below: such an entry can still be found by its id,
-// and renamed or moved.
+// checkDepth checks that the deepest entry in the source stays within the maximal depth when the
+// source moves to path. It does not check the bytes of the longest path below: such an entry can
+// still be found by its id, and renamed or moved. Fault: Invalid.
 func (m *moveOperation) checkDepth(path vpath.Path) error {
 	if !m.source.folder || path.Depth() <= m.source.path.Depth() {
 		return nil
@@ -208,9 +214,10 @@ type contentSearch struct {
 	found    bool   // an entry at or below the source has content in another provider
 }
 
-// needsContentCopy reports whether the move has to copy content. The search stops at the first
-// file, but is slow in a large folder whose content is all in the target's provider. So it runs
-// outside of the transaction first (db.RetryError), and again inside only when it found nothing.
+// needsContentCopy reports whether the move has to copy content to another provider, so that a job
+// has to do it. The search stops at the first file, but is slow in a large folder whose content is
+// all in the target's provider. So it runs outside of the transaction first (db.RetryError) and
+// keeps its outcome in looked. It runs again inside only when it found nothing.
 func (m *moveOperation) needsContentCopy(looked *contentSearch) (bool, error) {
 	id, provider := m.source.id, m.dest.mount.ProviderID
 	switch {

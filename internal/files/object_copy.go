@@ -32,9 +32,10 @@ type objectCopy struct {
 }
 
 // copyAndVerify copies the object and verifies the copy. The server copies it where one server has
-// both stores; otherwise this process reads and writes it. Info is complete in both cases. Errors:
-// errCopyDiffers or blob.ErrSize for a copy that differs from the record, blob.ErrNotFound when the
-// source has no such object, object.ErrCollected when the collector has begun with the key.
+// both stores; otherwise this process reads and writes it. The returned Info has size, SHA-256 and
+// ETag of the copy in both cases. Errors: errCopyDiffers or blob.ErrSize for a copy that differs
+// from the record, blob.ErrNotFound when the source has no such object, object.ErrCollected when
+// the collector has begun to delete the key.
 func (oc *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	info, err := oc.copyOnServer(ctx)
 	if errors.Is(err, blob.ErrCopyUnsupported) {
@@ -46,7 +47,8 @@ func (oc *objectCopy) copyAndVerify(ctx context.Context) (blob.Info, error) {
 	return info, err
 }
 
-// stream reads the object, hashes it, and writes it to the other store.
+// stream reads the object from its store and writes it to the other store, which hashes the bytes.
+// It is for two stores that no single server has.
 func (oc *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 	object, err := oc.fromStore.Open(ctx, oc.file.Key)
 	if err != nil {
@@ -57,10 +59,10 @@ func (oc *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 		blob.PutOptions{Size: oc.file.size, MimeType: oc.file.mimeType})
 }
 
-// copyOnServer lets the server copy the object. This process has not seen those bytes, and a
-// server's report about its own copy proves little. So it reads the copy back and hashes it, which
-// is one transfer where streaming takes two. Error: blob.ErrCopyUnsupported when no server has both
-// stores.
+// copyOnServer asks the server that has both stores to copy the object. This process has not seen
+// those bytes, and a server's report about its own copy proves little. So it reads the copy back
+// and hashes it, which is one transfer where stream takes two. Errors: blob.ErrCopyUnsupported when
+// no server has both stores, errCopyDiffers when the copy is missing.
 func (oc *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
 	copier, can := oc.toStore.(blob.Copier)
 	if !can {
@@ -95,7 +97,8 @@ func (oc *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err err
 // errCopyDiffers says that the content of a copy differs from its original.
 var errCopyDiffers = errors.New("the copy differs from what is recorded")
 
-// verify compares the bytes that were copied, and the report of the store, with the record.
+// verify compares copied, which describes the bytes that were copied, and the store's report about
+// the copy with the recorded size and SHA-256. Error: errCopyDiffers.
 func (oc *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 	c, sum := oc.file, hex.EncodeToString(copied.SHA256)
 	if copied.Size != c.size || len(copied.SHA256) == 0 || c.sha256 != "" && c.sha256 != sum {
@@ -116,20 +119,24 @@ func (oc *objectCopy) verify(ctx context.Context, copied blob.Info) error {
 	return nil
 }
 
-// sameETag compares two ETags of a store. Some servers quote an ETag in one answer and not in the
-// other.
+// sameETag reports whether two ETags of a store may be equal: "" matches all, since not every
+// answer has one, and quotes do not count, since some servers quote an ETag in one answer and not
+// in the other.
 func sameETag(a, b string) bool {
 	return a == "" || b == "" || strings.Trim(a, `"`) == strings.Trim(b, `"`)
 }
 
-// postponingReader is the content of an object during the copy. It counts the bytes, and postpones
-// the collection of the key.
+// postponingReader reads the content of an object during a copy. It counts the bytes for the
+// progress of the job, obeys its rate limit, and keeps the collector from deleting the key of the
+// copy.
 type postponingReader struct {
 	ctx  context.Context
 	copy *objectCopy
 	from io.Reader
 }
 
+// Read implements io.Reader. It fails when the context ends, or when the collector has claimed the
+// key of the copy (object.ErrCollected).
 func (p *postponingReader) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
@@ -147,8 +154,9 @@ func (p *postponingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// whilePostponing runs do and postpones the collection of the key meanwhile. It is for work that
-// reads nothing here, so that no reader does that. The context of do ends when the key is lost.
+// whilePostponing runs do, and meanwhile gives the key of the copy more time on the garbage list,
+// once a second if needed. It is for work of the server, during which no postponingReader does
+// that. The context of do ends when the key is lost; the error is object.ErrCollected then.
 func (oc *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -176,7 +184,9 @@ func (oc *objectCopy) whilePostponing(ctx context.Context, do func(ctx context.C
 	return err
 }
 
-// postpone gives the key more time when half of its time is over.
+// postpone moves the time at which the collector deletes the key of the copy to object.KeyLifetime
+// from now, when less than half of that is left. Error: object.ErrCollected when the collector has
+// claimed it.
 func (oc *objectCopy) postpone(ctx context.Context) error {
 	oc.mu.Lock()
 	defer oc.mu.Unlock()

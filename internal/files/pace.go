@@ -17,7 +17,7 @@ type pace struct {
 	next time.Time // before then nothing is read
 }
 
-// newPace returns a pace, nil when perSecond is 0.
+// newPace returns a limit of perSecond bytes a second, nil, which limits nothing, for 0.
 func (t *Tree) newPace(perSecond int64) *pace {
 	if perSecond <= 0 {
 		return nil
@@ -25,7 +25,8 @@ func (t *Tree) newPace(perSecond int64) *pace {
 	return &pace{perSecond: perSecond, now: t.Now, sleep: t.Sleep}
 }
 
-// wait waits until bytes may be read, and returns the part of b that may be read at once.
+// wait waits until bytes may be read, and returns the beginning of b that may be read at once. It
+// waits a second at most, also after the clock went back. Error: that of ctx.
 func (p *pace) wait(ctx context.Context, b []byte) ([]byte, error) {
 	if p == nil {
 		return b, nil
@@ -41,7 +42,7 @@ func (p *pace) wait(ctx context.Context, b []byte) ([]byte, error) {
 	return b[:min(int64(len(b)), max(p.perSecond/4, 1))], nil
 }
 
-// spend counts bytes that were read.
+// spend counts n bytes that were read, which delays the next wait.
 func (p *pace) spend(n int) {
 	if p == nil {
 		return
@@ -55,7 +56,8 @@ func (p *pace) spend(n int) {
 	p.next = from.Add(time.Duration(float64(n) / float64(p.perSecond) * float64(time.Second)))
 }
 
-// sleep waits for d, or until ctx ends, which is an error.
+// sleep waits for d on the real clock, or until ctx ends, and returns the error of ctx then. It is
+// the default of Config.Sleep.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

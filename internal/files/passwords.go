@@ -59,6 +59,8 @@ func (t *Tree) PasswordGateAt(ctx context.Context, a access.Actor, p vpath.Path)
 	return t.passwordGate(ctx, v, a, &n, n.target(a), n.isFolder())
 }
 
+// passwordGate returns the gate of the entry n with the given target for the actor. folder says
+// that the gate is that of a listing, else that of a download.
 func (t *Tree) passwordGate(ctx context.Context, v *ruleset, a access.Actor, n *node, target access.Target,
 	folder bool) (PasswordGate, error) {
 	d := PasswordGate{Path: target.Path, Folder: folder, Exists: folder || n.exists()}
@@ -89,9 +91,9 @@ func (t *Tree) passwordGate(ctx context.Context, v *ruleset, a access.Actor, n *
 	return d, err
 }
 
-// passwordsFor returns the passwords that an actor with these rights who has given none would be
-// asked for, for any of the permissions. Of the passwords of entries it returns that of the
-// nearest, also for actors who do not need it.
+// passwordsFor returns the passwords that an actor with the rights of a would be asked for if they
+// had given none, for any of the permissions what on the entry n or in it: that of the nearest
+// entry, also for actors who do not need it, and then those of rules.
 func (t *Tree) passwordsFor(ctx context.Context, v *ruleset, a access.Actor, n *node, target access.Target,
 	what []access.Permission) ([]RequiredPassword, error) {
 	a.Unlocked = nil
@@ -138,11 +140,12 @@ func nearestProtected(trail []trailEntry) string {
 	return ""
 }
 
-// maySetPassword decides who sets and removes the password of n: its owner and administrators. A
-// key may not, since it could then open what it can give no password for. Where a mount is below,
-// only administrators may: otherwise the maker of a folder on the path to somebody else's mount
-// could lock that mount, and the owner of the folder that protects a mount could open it. An owner
-// cannot set a password over entries of others either, which would lock them out. Fault: Forbidden.
+// maySetPassword decides whether the actor may set the password of n (sets) or remove it (not
+// sets): its owner and administrators may. A key may not, since it could then open what it can give
+// no password for. Where a mount is below, only administrators may: otherwise the maker of a folder
+// on the path to somebody else's mount could lock that mount, and the owner of the folder that
+// protects a mount could open it. An owner cannot set a password over entries of others either,
+// which would lock them out. Fault: Forbidden.
 func (rs *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool) error {
 	switch {
 	case a.Key != nil:
@@ -165,9 +168,9 @@ func (rs *ruleset) maySetPassword(tx *db.Tx, a access.Actor, n *node, sets bool)
 	return nil
 }
 
-// mayUncover decides who may take an entry out of the reach of a password, that of the nearest
-// entry on the trail that has one: an actor who has given it, or who may remove it, so never a key.
-// Fault: PasswordRequired.
+// mayUncover decides whether the actor may move or copy an entry out of the reach of the password
+// that protects it: that of the last entry on the trail that has one. The actor must have given it,
+// or be allowed to remove it, so a key never may. Fault: PasswordRequired.
 func (rs *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) error {
 	n, _, err := rs.findID(tx, nearestProtected(trail))
 	if err != nil || a.HasUnlocked(n.password) {
@@ -180,15 +183,18 @@ func (rs *ruleset) mayUncover(tx *db.Tx, a access.Actor, trail []trailEntry) err
 	return err
 }
 
+// passwordNeeded is the fault PasswordRequired for a move or copy that would take an entry from
+// under a password.
 func passwordNeeded() error {
 	return fault.New(fault.PasswordRequired,
 		"This is protected by a password. Enter the password before you move or copy it. API keys cannot enter "+
 			"passwords.")
 }
 
-// MountPasswords returns by mount the id of the password that covers its content: that of its root,
-// or of the nearest folder above; "" for none. It does so for hidden mounts as well. The caller
-// holds the tree alone.
+// MountPasswords returns, by mount id, the id of the password that covers the content of the mount:
+// that of its root, or of the nearest folder above; "" for none. It does so for hidden mounts as
+// well. A caller compares two of its answers to see whether a change of mounts uncovers content.
+// The caller holds the tree exclusively.
 func (t *Tree) MountPasswords(tx *db.Tx) (map[string]string, error) {
 	mounts, err := t.Mounts.TableIn(tx)
 	if err != nil {

@@ -72,8 +72,8 @@ type pastCopy struct {
 	at int64 // ms
 }
 
-// find looks up the target, and the source now and then. It decides about the source where it is
-// now before it says how it was.
+// find looks up the target folder, and the source as it is now and as it was at the time c.at. It
+// decides about the source where it is now before it says how it was. Faults: those of CopyPast.
 func (c *pastCopy) find(id string, target vpath.Path, newName *vpath.Name) (err error) {
 	var here presence
 	c.rules, err = c.readConsistentTx(func(v *ruleset) (version int64, err error) {
@@ -111,7 +111,8 @@ func (c *pastCopy) find(id string, target vpath.Path, newName *vpath.Name) (err 
 	return nil
 }
 
-// authorizeNow decides about the source where it is now.
+// authorizeNow decides about the source where it is now: the actor needs the permissions to read
+// and to download it, or finds it in the trash. Faults: NotFound, Forbidden, PasswordRequired.
 func (c *pastCopy) authorizeNow(here *presence) error {
 	switch {
 	case !here.node.exists():
@@ -132,7 +133,9 @@ func (c *pastCopy) authorizeNow(here *presence) error {
 	return nil
 }
 
-// findThen sets the source to the entry as it was: its place, and the content of a file.
+// findThen sets c.source to the entry as it was at the time c.at: its place, and for a file the
+// content of that time. now is its present row. Fault: NotFound when it did not exist, or its
+// content of then is not kept.
 func (c *pastCopy) findThen(now *row) (err error) {
 	if c.source, err = c.rules.findAt(c.tx, now.id, c.at); err != nil {
 		return err
@@ -157,11 +160,13 @@ func (c *pastCopy) findThen(now *row) (err error) {
 	return nil
 }
 
+// notKept is the fault NotFound for content of an earlier time that was deleted since.
 func notKept() error {
 	return fault.New(fault.NotFound, "The content that a file had at that time is not kept.")
 }
 
-// run decides about everything that is copied and makes the copy.
+// run chooses the name of the copy, decides about all entries found, of which the first is the
+// source, and makes the copy in this transaction. Faults: those of CopyPast.
 func (c *pastCopy) run(found []sourceEntry, target vpath.Path) (job.Job, error) {
 	if err := locateContents(c.tx, found); err != nil {
 		return job.Job{}, err
@@ -175,8 +180,8 @@ func (c *pastCopy) run(found []sourceEntry, target vpath.Path) (job.Job, error) 
 	return c.copyNow(found, target)
 }
 
-// chooseName adds a number to a name that is taken. The new name may be denied where the former one
-// was not.
+// chooseName adds a number to the name of the copy when it is taken in the target folder, and
+// decides again, since rules may deny the numbered name. Faults: those of authorize.
 func (c *pastCopy) chooseName(target vpath.Path) error {
 	if !c.dest.isFolder() {
 		return nil
@@ -219,9 +224,9 @@ func (t *Tree) pastContents(ctx context.Context, a access.Actor, folder string, 
 	return found, nil
 }
 
-// pastMembers lists what was directly in a folder at a time (ms), at most a number of entries. It
-// reads again when an entry leaves the folder meanwhile, which would be missing. Faults: those of
-// pastContents.
+// pastMembers lists the entries that were directly in a folder at a time (ms). It reads again when
+// an entry leaves the folder meanwhile, which would be missing. Faults: those of pastContents;
+// Conflict for more than most entries.
 func (t *Tree) pastMembers(ctx context.Context, a access.Actor, folder string, at int64, most int) ([]row, error) {
 	const need = access.Set(access.Read) | access.Set(access.Download)
 	for range db.MaxTries {

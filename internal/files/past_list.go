@@ -89,8 +89,8 @@ func (t *Tree) ListPast(ctx context.Context, a access.Actor, q PastQuery) (PastL
 	return listing, nil
 }
 
-// each calls found for the entries of the folder that the actor sees, in order: folders first.
-// onlyType is that of ListQuery.
+// each calls found for the entries that the folder had and the actor sees, in order: folders first.
+// onlyType is ListQuery.Type: file, folder or "" for both.
 func (l *pastLister) each(order sortOrder, onlyType string, found func(r *pastRow, e PastEntry)) error {
 	for _, kind := range []int{folderKind, fileKind} {
 		if onlyType == "file" && kind == folderKind || onlyType == "folder" && kind == fileKind {
@@ -129,7 +129,9 @@ type presence struct {
 	item string // id of the entry in the trash that it is, or is in; "" outside of the trash
 }
 
-// openPast looks up the folder now and then; view needs findLeft besides.
+// openPast looks up the folder of the query as it is now and as it was at q.At, and decides whether
+// the actor may list it in both places. The caller calls findLeft before each. Faults: those of
+// ListPast.
 func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*pastLister, error) {
 	l := &pastLister{q: t.DB.Read(ctx), at: q.At}
 	var here presence
@@ -182,12 +184,14 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	return l, nil
 }
 
-// authorize decides whether the actor may list the folder. Faults: Forbidden, PasswordRequired.
+// authorize decides whether the actor may list the folder that the target describes. Faults:
+// Forbidden, PasswordRequired.
 func (l *pastLister) authorize(folder access.Target) error {
 	return listingFault(l.DecideListing(folder))
 }
 
-// findPresence looks up where an entry is now.
+// findPresence looks up where an entry is now: at a path, in the trash, or nowhere, when its node
+// does not exist. version is the config version that it read.
 func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version int64, err error) {
 	p.node, version, err = rs.findID(q, id)
 	if err != nil || p.node.exists() {
@@ -243,9 +247,9 @@ func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 	return node{}, noHistory()
 }
 
-// findLeft looks up where those entries are now that have left the folder since. It leaves out
-// entries that are deleted for good or in no mount, and those in the trash that the actor does not
-// see there. Entries in one folder share the query for its path.
+// findLeft looks up where those entries are now that have left the folder since l.at, for view.
+// Entries that are deleted for good or in no mount, and those in the trash that the actor does not
+// see there, are nowhere in l.left. Entries in one folder share the query for its path.
 func (l *pastLister) findLeft() error {
 	ids, err := leftSince(l.q, l.id, l.at)
 	if err != nil {
@@ -287,8 +291,8 @@ func (l *pastLister) findLeft() error {
 	return err
 }
 
-// presenceIn returns where an entry is whose folder is there; an entry directly in the trash has
-// none.
+// presenceIn returns where the entry r is, whose parent folder is at the presence folder. An entry
+// directly in the trash needs no folder.
 func (rs *ruleset) presenceIn(folder *presence, r row) presence {
 	if r.parent == trashRoot {
 		return presence{node: node{row: r}, item: r.id}
@@ -307,7 +311,8 @@ func (rs *ruleset) presenceIn(folder *presence, r row) presence {
 	return presence{node: n}
 }
 
-// view returns an entry as the actor sees it, and whether the actor sees it.
+// view returns the entry r as it was and the actor sees it, with its state now. The bool is false
+// when the actor does not see it: at its path of then by the present rules, or where it is now.
 func (l *pastLister) view(r *pastRow) (PastEntry, bool) {
 	then := childTarget(l.then, l.Actor, &r.row)
 	if over, _ := l.mounts.Resolve(then.Path); over.ID != l.mount.ID || !l.Shows(then, r.folder) {
@@ -355,7 +360,8 @@ func (l *pastLister) view(r *pastRow) (PastEntry, bool) {
 	return e, true
 }
 
-// pastEntry returns an entry at the path that it had.
+// pastEntry returns r at the path that it had, described by the target then, with no permission but
+// to read and to download.
 func (l *pastLister) pastEntry(r *row, then access.Target) Entry {
 	e := l.entry(l.Actor, r, then)
 	e.Public = false // only the present content is

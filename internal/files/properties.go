@@ -23,7 +23,7 @@ type Property struct {
 	Value           string // XML
 }
 
-// size is the number of bytes that count for a property.
+// size is the number of bytes that count for a property towards MaxPropertyBytes.
 func (p *Property) size() int { return len(p.Namespace) + len(p.Name) + len(p.Lang) + len(p.Value) }
 
 // PropertyChange sets a property, or removes it; removing a missing one is no error.
@@ -84,8 +84,8 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 	return err
 }
 
-// Properties returns the properties of entries by their ids, ordered by name. It checks no
-// permission.
+// Properties returns the dead properties of entries by entry id, each entry's ordered by namespace
+// and name. It checks no permission.
 func (t *Tree) Properties(ctx context.Context, ids []string) (map[string][]Property, error) {
 	return propertiesOf(t.DB.Read(ctx), ids)
 }

@@ -91,7 +91,9 @@ type putOperation struct {
 // one has succeeded.
 const maxTries = 20
 
-// putInto puts the file into n, or into the missing folders below it.
+// putInto puts the file into the folder n, or into the missing folders below it, and settles a name
+// conflict as the Destination says. It tries again when another transaction changes the names
+// meanwhile, up to maxTries times. Faults: those of Put.
 func (p *putOperation) putInto(n *node) (Entry, error) {
 	for range maxTries {
 		dir, err := n.requestedPath().Append() // the folder may have moved to where the path is too long
@@ -143,8 +145,8 @@ func (p *putOperation) putInto(n *node) (Entry, error) {
 	return Entry{}, errors.New("the names in this folder change too often to put a file there")
 }
 
-// checkPrecondition asks the caller whether the existing entry is the one that they expect. Fault:
-// Precondition.
+// checkPrecondition asks the caller of Put whether the existing entry, by its ETag, is the one that
+// they expect; there has no id for none. Fault: that of the precondition.
 func (p *putOperation) checkPrecondition(there *row) error {
 	if p.dest.Precondition == nil {
 		return nil
@@ -152,8 +154,8 @@ func (p *putOperation) checkPrecondition(there *row) error {
 	return p.dest.Precondition(etag(there.content))
 }
 
-// changedTrail is the trail to the entry that changes: the file whose content is replaced, or else
-// the folder that gets a new member.
+// changedTrail is the trail to the entry that the put changes, whose locks count: the file whose
+// content is replaced, or else the folder n that gets a new member.
 func (p *putOperation) changedTrail(n *node, there *row) []trailEntry {
 	if there.id != "" && !there.folder && p.dest.Conflict == Replace {
 		return append(slices.Clip(n.trail), trailEntry{id: there.id})
@@ -161,7 +163,8 @@ func (p *putOperation) changedTrail(n *node, there *row) []trailEntry {
 	return n.trail
 }
 
-// makeMissingFolders makes the missing folders below n, and moves n down to the last of them.
+// makeMissingFolders makes the missing folders below n for the actor, and moves n down to the last
+// of them. Faults: QuotaExceeded, NotFound when a file has one of the names.
 func (p *putOperation) makeMissingFolders(n *node) error {
 	for len(n.missing) > 0 {
 		if err := p.makeFolder(p.tx, n, p.actor.UserID); err != nil {
@@ -171,8 +174,9 @@ func (p *putOperation) makeMissingFolders(n *node) error {
 	return nil
 }
 
-// makeFolder makes the first missing folder below n for an owner, unless it is there by now, and
-// moves n down to it. Fault: NotFound when a file has the name.
+// makeFolder makes the first missing folder below n and charges owner for it, unless another
+// transaction has made it by now, and moves n down to it. Faults: QuotaExceeded, NotFound when a
+// file has the name.
 func (t *Tree) makeFolder(tx *db.Tx, n *node, owner string) error {
 	name := n.missing[0]
 	made := row{id: t.IDs.UUID(), parent: n.id, name: string(name), folder: true, owner: owner}
@@ -200,7 +204,8 @@ func (t *Tree) makeFolder(tx *db.Tx, n *node, owner string) error {
 	return nil
 }
 
-// insert makes the new file, unless its name was taken meanwhile.
+// insert makes the new file in the folder n and charges the actor. done is false when the name was
+// taken meanwhile. Faults: Forbidden and PasswordRequired for a numbered name, QuotaExceeded.
 func (p *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err error) {
 	target := n.newTarget(p.actor, n.path.Child(name))
 	if name != p.dest.Name { // the numbered name may be denied where the requested one was not
@@ -221,8 +226,8 @@ func (p *putOperation) insert(n *node, name vpath.Name) (e Entry, done bool, err
 	return p.rules.entry(p.actor, &r, childTarget(n.existingTarget(p.actor), p.actor, &r)), true, nil
 }
 
-// replace gives the existing file the new content, unless it has changed meanwhile. The owner is
-// charged the difference.
+// replace gives the existing file there, in the folder n, the new content, and charges its owner
+// the difference. done is false when the file has changed meanwhile. Fault: QuotaExceeded.
 func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err error) {
 	if there.owner != p.actor.UserID { // else the quota row is locked already
 		if claimed, err := p.lockOwner(p.tx, &there); err != nil || !claimed {
@@ -242,8 +247,9 @@ func (p *putOperation) replace(n *node, there row) (e Entry, done bool, err erro
 	return p.rules.entry(p.actor, &r, childTarget(n.existingTarget(p.actor), p.actor, &r)), true, nil
 }
 
-// modified returns the time that the file gets as that of its last change, in ms. It is never in
-// the future, since a backup takes the newest time of all entries as the age of the database.
+// modified returns the time that the file gets as that of its last change, in ms, where now is the
+// present time: that of the Destination, else now. It is never in the future, since a backup takes
+// the newest time of all entries as the age of the database.
 func (p *putOperation) modified(now int64) int64 {
 	if p.dest.Modified.IsZero() {
 		return now
@@ -251,9 +257,10 @@ func (p *putOperation) modified(now int64) int64 {
 	return min(p.dest.Modified.UnixMilli(), now)
 }
 
-// freeNumberedName returns a free name with a number: it doubles the number until one is free, and
-// then bisects down to the lowest free one. With gaps in the numbers the result need not be the
-// lowest of all, but the search stays cheap among thousands of files of one name.
+// freeNumberedName returns a name with a number that is free in the folder n: it doubles the number
+// until one is free, and then bisects down to the lowest free one. With gaps in the numbers the
+// result need not be the lowest of all, but the search stays cheap among thousands of files of one
+// name. It locks n, so that concurrent uploads take turns.
 func (p *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	// else concurrent uploads would try the same numbers again and again
 	if _, err := lockEntry(p.tx, n.id); err != nil {
@@ -290,8 +297,8 @@ func (p *putOperation) freeNumberedName(n *node) (vpath.Name, error) {
 	return numbered(p.dest.Name, high), nil
 }
 
-// numbered puts a number before the extension of a name: `cat (1).jpg`. It shortens a stem that
-// makes the name too long.
+// numbered puts a number before the extension of a name: `cat (1).jpg`. It shortens the part before
+// the extension when the name would be too long.
 func numbered(name vpath.Name, number int) vpath.Name {
 	ext := path.Ext(string(name))
 	stem := strings.TrimSuffix(string(name), ext)

@@ -22,10 +22,12 @@ type RedirectTerms struct {
 	HTTPSOnly  bool // only by https, since the page that asks came by https
 }
 
+// accepts reports whether a client may be sent to address by these terms: to any, or to https only.
 func (t RedirectTerms) accepts(address string) bool {
 	return !t.HTTPSOnly || strings.HasPrefix(address, "https://")
 }
 
+// getOptions returns the options of a signed address that is valid for lasts and has these headers.
 func (t RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 	return blob.GetOptions{TTL: lasts, ContentType: t.Type, Disposition: t.Disposition}
 }
@@ -55,9 +57,10 @@ func (h contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms)
 	return address, h.Check(ctx)
 }
 
-// presign returns an address signed by the store, "" when the store signs none on these terms. It
-// never shows the key of content that is not public where a publicDomain serves every key: access
-// that should end after minutes, or after one use, would not end.
+// presign returns an address signed by the store of the provider p that is valid for lasts, "" when
+// the store signs none on these terms. It never shows the key of content that is not public where a
+// publicDomain serves every key: access that should end after minutes, or after one use, would not
+// end.
 func (h contentHandle) presign(ctx context.Context, p provider.Provider, terms RedirectTerms,
 	lasts time.Duration) (string, error) {
 	if p.PublicDomain != "" && !h.guestReadable {

@@ -27,7 +27,8 @@ func (t *Tree) DeleteTo(ctx context.Context, a access.Actor, id string, to Dispo
 	return t.delete(ctx, a, id, to, deleteOptions{})
 }
 
-// DeleteIf is Delete with a precondition.
+// DeleteIf is Delete with a precondition on the entry, which WebDAV uses for If and If-Match.
+// Faults: those of Delete and of the precondition.
 func (t *Tree) DeleteIf(ctx context.Context, a access.Actor, id string, precondition Precondition) error {
 	_, err := t.delete(ctx, a, id, AsSet, deleteOptions{precondition: precondition})
 	return err
@@ -49,7 +50,8 @@ type deleteOptions struct {
 	precondition Precondition
 }
 
-// delete is Delete; it also returns which other ids of a batch were in the folder.
+// delete is Delete with options. The result also says which other ids of a batch were in the
+// folder.
 func (t *Tree) delete(ctx context.Context, a access.Actor, id string, to Disposal, how deleteOptions) (gone Deleted,
 	err error) {
 	err = t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {
@@ -73,7 +75,9 @@ func (t *Tree) delete(ctx context.Context, a access.Actor, id string, to Disposa
 	return gone, nil
 }
 
-// deleteNode decides whether the actor may delete an entry, and deletes it.
+// deleteNode decides whether the actor may delete the entry n, and deletes it as how.disposal says:
+// into the trash or for good. Deleting a folder needs the exclusive lock of the tree. Faults: those
+// of Delete, Locked.
 func (t *Tree) deleteNode(tx *db.Tx, lock *treeLock, a access.Actor, v *ruleset, n *node, how deleteOptions) (
 	gone Deleted, err error,
 ) {
@@ -139,7 +143,8 @@ func (rs *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 		"Your home, or a folder that contains it, cannot be deleted. Delete the content of your home instead.")
 }
 
-// remove deletes a file.
+// remove deletes a file for good: its row, link, properties and versions, and a reference to its
+// object. It credits the owner. It returns 1 and the file's size in bytes.
 func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := quota.Lock(tx, r.owner); err != nil { // before the file, in the same order as uploads
 		return 0, 0, err
@@ -163,7 +168,9 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	return 1, gone.size, quota.Credit(tx, gone.owner, gone.size, 1)
 }
 
-// moveSubtreeToGraveyard moves a folder below the graveyard.
+// moveSubtreeToGraveyard deletes a folder for good: it moves the folder below the graveyard, where
+// the collector deletes its rows later, and credits the owners of everything in it. It returns the
+// number of entries, the folder included, and the bytes of the files.
 func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	folders, sums, err := sumBelow(tx, r.id)
 	if err != nil {
@@ -180,7 +187,8 @@ func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err
 	return rows, bytes, t.relocate(tx, r, graveyard, hiddenName(r.id), r.updated)
 }
 
-// creditOwners credits the quotas of the owners of the deleted entries.
+// creditOwners credits the quota of each owner for the files, bytes and folders that sums lists,
+// since the entries are deleted or in the trash.
 func creditOwners(tx *db.Tx, sums []ownerTotals) error {
 	for _, s := range sums {
 		if s.files > 0 {

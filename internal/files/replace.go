@@ -15,8 +15,9 @@ import (
 // removes protection. This needs the permission to update the existing file. Any other existing
 // entry is deleted first, which needs the permission to delete it.
 
-// authorizeReplacement looks up the entry to be replaced and decides whether that is allowed.
-// Faults: Forbidden, PasswordRequired, Conflict, Locked.
+// authorizeReplacement looks up the entry that has the new name, sets m.existing to it, and decides
+// whether the actor may replace it. Without m.replace it does nothing. Faults: Forbidden,
+// PasswordRequired, Conflict, Locked.
 func (m *moveOperation) authorizeReplacement() (err error) {
 	if !m.replace || !m.dest.isFolder() {
 		return nil
@@ -62,13 +63,14 @@ func (m *moveOperation) authorizeReplacement() (err error) {
 	return m.checkRemovable(m.tx, m.actor, &there)
 }
 
-// replacesContent reports whether a file replaces the content of a file.
+// replacesContent reports whether the operation replaces the content of an existing file by that of
+// a file. Any other existing entry is deleted first.
 func (m *moveOperation) replacesContent() bool {
 	return m.existing.id != "" && !m.existing.folder && !m.source.folder
 }
 
-// checkUnlockedTarget refuses a new member of the folder while a lock forbids it; a replaced file
-// is not a new member. Fault: Locked.
+// checkUnlockedTarget refuses a new member of the target folder while a lock forbids it. A file
+// whose content is replaced is no new member; authorizeReplacement checks its locks. Fault: Locked.
 func (m *moveOperation) checkUnlockedTarget() error {
 	if m.replacesContent() {
 		return nil
@@ -76,7 +78,9 @@ func (m *moveOperation) checkUnlockedTarget() error {
 	return m.checkUnlocked(m.tx, m.actor, m.dest.trail)
 }
 
-// apply puts the source in its place.
+// apply makes the move that authorize has allowed: it replaces the existing entry, if any, and
+// gives the source its new parent and name. Error: a db.ErrUnique when the name is taken; see
+// translateTaken.
 func (m *moveOperation) apply() error {
 	if err := m.endLocks(m.tx, &m.source.row); err != nil {
 		return err
@@ -93,7 +97,7 @@ func (m *moveOperation) apply() error {
 	return m.relocate(m.tx, &m.source.row, m.dest.id, m.name, m.source.updated)
 }
 
-// existingNode is the entry that has the name.
+// existingNode is the node of the entry that has the new name in the target folder.
 func (m *moveOperation) existingNode() node {
 	n := node{row: m.existing, mount: m.dest.mount, path: m.dest.path.Child(m.name)}
 	n.trail = append(m.dest.trail[:len(m.dest.trail):len(m.dest.trail)],
@@ -101,7 +105,8 @@ func (m *moveOperation) existingNode() node {
 	return n
 }
 
-// deleteExisting deletes the entry that has the name; into the trash where deletions go there.
+// deleteExisting deletes the entry that has the new name, if any: into the trash where the site
+// sends deletions there, else for good. authorizeReplacement has allowed it.
 func (m *moveOperation) deleteExisting() (err error) {
 	if m.existing.id == "" {
 		return nil
@@ -123,7 +128,8 @@ func (m *moveOperation) deleteExisting() (err error) {
 }
 
 // takenMeanwhile returns the error for a name at which another transaction has created an entry
-// since there was none. The transaction runs again, and replaces that entry or takes another name.
+// since there was none. With replace or number the transaction runs again, and replaces that entry
+// or takes another name; otherwise it is the fault Conflict.
 func (m *moveOperation) takenMeanwhile() error {
 	if m.replace || m.number {
 		return retryTransaction()
@@ -131,7 +137,8 @@ func (m *moveOperation) takenMeanwhile() error {
 	return targetExists()
 }
 
-// translateTaken returns takenMeanwhile for the error of a name that is taken.
+// translateTaken returns takenMeanwhile when err says that the name is taken, any other error
+// unchanged.
 func (m *moveOperation) translateTaken(err error) error {
 	return translateUnique(err, m.takenMeanwhile())
 }
@@ -149,8 +156,9 @@ func (m *moveOperation) lockQuotas() error {
 	return nil
 }
 
-// replaceContentByMove gives the existing file the content of the source and deletes the source;
-// the reference to the object moves along.
+// replaceContentByMove gives the existing file at the target the content, properties and password
+// of the source file, and deletes the source, whose reference to the object moves along. The
+// existing file keeps its id and owner, who is charged the difference.
 func (m *moveOperation) replaceContentByMove() error {
 	if err := m.lockQuotas(); err != nil {
 		return err
@@ -184,8 +192,9 @@ func (m *moveOperation) replaceContentByMove() error {
 	return nil
 }
 
-// replaceContent gives the existing file the content of the source. The owner of the existing file
-// is charged the difference.
+// replaceContent gives the existing file the content of the source, whose reference to the object
+// the caller provides. The owner of the existing file is charged the difference. Fault:
+// QuotaExceeded.
 func (m *moveOperation) replaceContent() error {
 	r := m.existing
 	r.size, r.mimeType, r.object, r.updated = m.source.size, m.source.mimeType, m.source.object, m.nowMs()
@@ -199,8 +208,8 @@ func (m *moveOperation) replaceContent() error {
 	return quota.Charge(m.tx, m.existing.owner, r.size-m.existing.size, 0)
 }
 
-// copySourcePassword gives an entry the source's own password, unless it has one, so that a move or
-// copy never removes protection.
+// copySourcePassword gives the entry with the id to the source's own password, so that a move or
+// copy never removes protection. An existing file at the target that has a password keeps its own.
 func (m *moveOperation) copySourcePassword(to string) error {
 	if m.source.password == "" || m.existing.id == to && m.existing.password != "" {
 		return nil

@@ -39,7 +39,8 @@ type trailEntry struct {
 	password  string // id of its password, "" for none
 }
 
-// node is an entry found in the tree.
+// node is an entry found in the tree, with its mount, its path, and the trail of entries above it.
+// Looked up by path, it is the deepest entry that exists on the path.
 type node struct {
 	row
 	mount   mount.Mount
@@ -51,13 +52,14 @@ type node struct {
 // mounted reports whether a mount covers the requested path.
 func (n *node) mounted() bool { return n.mount.ID != "" }
 
-// exists reports whether the requested entry exists.
+// exists reports whether the requested entry exists: something was found, and no name of the path
+// is missing.
 func (n *node) exists() bool { return n.id != "" && len(n.missing) == 0 }
 
 // isFolder reports whether the requested entry exists and is a folder.
 func (n *node) isFolder() bool { return n.exists() && n.folder }
 
-// requestedPath returns the requested path.
+// requestedPath returns the path that was asked for: that of the found entry and the missing names.
 func (n *node) requestedPath() vpath.Path {
 	p := n.path
 	for _, name := range n.missing {
@@ -66,8 +68,8 @@ func (n *node) requestedPath() vpath.Path {
 	return p
 }
 
-// target returns the target for the entry; with missing names, that for the requested entry as if
-// it were about to be created.
+// target returns the target, by which access decides about the actor, for the requested entry. With
+// missing names it is that of an entry that is about to be created there.
 func (n *node) target(a access.Actor) access.Target {
 	if len(n.missing) > 0 {
 		return n.newTarget(a, n.requestedPath())
@@ -75,7 +77,8 @@ func (n *node) target(a access.Actor) access.Target {
 	return n.existingTarget(a)
 }
 
-// existingTarget returns the target for the deepest existing entry.
+// existingTarget returns the target for the found entry, the deepest that exists, with the
+// passwords on it and above it, and whether it is in the actor's home.
 func (n *node) existingTarget(a access.Actor) access.Target {
 	t := access.Target{Path: n.path, MountID: n.mount.ID, OwnerID: n.owner}
 	for i, l := range n.trail {
@@ -100,7 +103,8 @@ func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
 	return t
 }
 
-// childTarget returns the target for an entry directly in the folder with the target t.
+// childTarget returns the target for the entry r directly in the folder with the target t, without
+// another query.
 func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	t = t.ForChildren()
 	t.Path = t.Path.Child(vpath.Name(r.name))
@@ -112,8 +116,9 @@ func childTarget(t access.Target, a access.Actor, r *row) access.Target {
 	return t
 }
 
-// find resolves a path to the deepest existing entry on it and the missing names. Without a mount
-// the node is empty.
+// find resolves a path, from the root of the mount that covers it, to the deepest existing entry
+// and the missing names. Without a mount the node is empty. version is the config version that the
+// query read; the caller must use rules of the same version (readConsistent).
 func (rs *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err error) {
 	m, found := rs.mounts.Resolve(p)
 	if !found {
@@ -134,8 +139,8 @@ func (rs *ruleset) find(q db.Querier, p vpath.Path) (n node, version int64, err 
 
 // addOuterTrail prepends the folders above the root of its mount to the trail of n: those on the
 // mount's path, in the mounts that cover it. So the password of a folder also covers mounts below
-// it, and a home includes them. It costs one query for each mount that is in another one; version
-// becomes the newest one read.
+// it, and a home includes them. It costs one query for each mount that is in another one. It raises
+// *version to the newest config version that it reads.
 func (rs *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 	if n.mount.Path.IsRoot() {
 		return nil
@@ -153,18 +158,19 @@ func (rs *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 }
 
 // findID looks up an entry by its id. The node does not exist when there is no such entry, or no
-// path leads to it.
+// path leads to it: it is in the trash, in the graveyard, or in a mount that another one hides.
+// version is the config version that the query read.
 func (rs *ruleset) findID(q db.Querier, id string) (n node, version int64, err error) {
 	return rs.findUpwards(q, byEntry, id)
 }
 
-// findByLink looks up the entry of a permanent link.
+// findByLink looks up the entry of a permanent link; see findID for the results.
 func (rs *ruleset) findByLink(q db.Querier, linkID string) (n node, version int64, err error) {
 	return rs.findUpwards(q, byLink, linkID)
 }
 
-// findUpwards looks up an entry with its ancestors, and determines the mount and the path from
-// their root.
+// findUpwards looks up an entry with its ancestors, and determines mount and path from their root.
+// start is byEntry or byLink, the kind of id. It returns the config version that it read as well.
 func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
 	c, err := climb(q, start, id)
 	if err != nil || c.id == "" {
@@ -184,8 +190,8 @@ func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, err
 	return node{}, c.version, nil
 }
 
-// parseTrail parses the trail that the queries concatenate: `id,owner;` for each level,
-// `id,owner!password;` where there is a password.
+// parseTrail parses the trail that queries concatenate, from the top down: `id,owner;` for each
+// level, `id,owner!password;` where there is a password, by its id.
 func parseTrail(s string) []trailEntry {
 	if s == "" {
 		return nil
@@ -199,7 +205,8 @@ func parseTrail(s string) []trailEntry {
 	return levels
 }
 
-// within reports whether the entry is id or is below it.
+// within reports whether the entry is the one with this id, or is below it at any depth, through
+// mounts as well.
 func (n *node) within(id string) bool {
 	return slices.ContainsFunc(n.trail, func(l trailEntry) bool { return l.id == id })
 }

@@ -25,7 +25,8 @@ func (t *Tree) Revision(ctx context.Context, a access.Actor, path vpath.Path) (R
 	return t.revision(ctx, a, path, "")
 }
 
-// revision is Revision, of what visitors of a share see in it if sharedFolderID names the folder.
+// revision is Revision, or the state of the listing that visitors of a share see if sharedFolderID
+// is the id of the shared folder; "" for none.
 func (t *Tree) revision(ctx context.Context, a access.Actor, path vpath.Path, sharedFolderID string) (Revision, error) {
 	l, n, f, err := t.openFolder(ctx, a, path, sharedFolderID)
 	if err != nil {
@@ -56,11 +57,13 @@ func (t *Tree) revision(ctx context.Context, a access.Actor, path vpath.Path, sh
 	return Revision{ID: hex.EncodeToString(digest.Sum(nil)[:16]), Total: int(total)}, nil
 }
 
+// writeState writes into digest what distinguishes an entry and its changes: path, id and time.
 func writeState(digest hash.Hash, s *visibleEntry) {
 	fmt.Fprintf(digest, "%q %q %d\n", s.target.Path.String(), s.row.id, s.row.updated)
 }
 
-// sums describes the entries of the portion that the actor may see.
+// sums returns number, times and sizes of the entries of the portion that the actor sees, from the
+// index where no rule decides about names.
 func (p *folderPortion) sums() (sums entrySums, err error) {
 	switch {
 	case p.folder.id == "" || p.selection.visible == access.ShownNone && len(p.selection.globs) == 0:

@@ -32,6 +32,7 @@ type RewindStep struct {
 	Paths []string // of the first 100: after the rewind, for ToTrash the present ones
 }
 
+// add counts one change, and names its path among the first rewindPaths.
 func (s *RewindStep) add(path vpath.Path) {
 	s.Count++
 	if len(s.Paths) < rewindPaths {
@@ -56,6 +57,8 @@ type RewindPlan struct {
 	BlockedCount int
 }
 
+// block counts an entry that the rewind leaves as it is because of err, and names it among the
+// first rewindPaths.
 func (p *RewindPlan) block(path vpath.Path, err error) {
 	p.BlockedCount++
 	if len(p.Blocked) < rewindPaths {
@@ -63,7 +66,7 @@ func (p *RewindPlan) block(path vpath.Path, err error) {
 	}
 }
 
-// sentenceOf returns the message of a fault.
+// sentenceOf returns the message for people of a fault, and the text of any other error.
 func sentenceOf(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -124,6 +127,7 @@ type rewindPayload struct {
 	Name   *vpath.Name // its name, for the notification
 }
 
+// encode returns the payload in JSON, as the job's row stores it.
 func (p rewindPayload) encode() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -160,7 +164,8 @@ func (t *Tree) RunRewind(ctx context.Context, run *job.Run) error {
 	return nil
 }
 
-// rewinder is one rewind, or one plan.
+// rewinder is one run over the folders of an earlier time: a rewind, or its plan (dry), which makes
+// the same decisions and changes nothing.
 type rewinder struct {
 	*Tree
 	actor access.Actor
@@ -228,18 +233,21 @@ type pastChild struct {
 	here  presence // only of an entry that has left the folder
 }
 
-// isItem reports whether an entry is in the trash by itself.
+// isItem reports whether an entry is an item of the trash by itself, not in a folder that is one.
 func (c *pastChild) isItem() bool { return c.state == PastTrashed && c.left && c.here.item == c.id }
 
-// isAway reports whether an entry has to be moved to be where it was, once what is in the trash is
-// restored.
+// isAway reports whether an entry is in another folder than it was, or will be once the items of
+// the trash are restored, so that a move has to bring it back.
 func (c *pastChild) isAway() bool {
 	return c.left && (c.state == PastMoved || c.state == PastTrashed && !c.isItem())
 }
 
+// pathOf is the path that the entry c gets in the folder.
 func (f *pastFolder) pathOf(c *pastChild) vpath.Path { return f.target.Path.Child(vpath.Name(c.name)) }
 
-// open reads a folder as it was. It returns nil for one that is left as it is.
+// open reads a folder, by its id, as it was at the time of the rewind, with the entries that the
+// actor sees. It returns nil, and no error, for a folder that the rewind leaves as it is; the plan
+// names that.
 func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 	if w.blocked[id] {
 		return nil, nil
@@ -281,7 +289,9 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 	return f, err
 }
 
-// extend renews the rights of the actor and the claim of the job.
+// extend loads the actor's rights anew and renews the lease of the job, so that a long rewind keeps
+// both current. Fault: Forbidden when the account or the key has ended. It does nothing for
+// PlanRewind.
 func (w *rewinder) extend(ctx context.Context) (err error) {
 	if w.job == nil {
 		return nil
@@ -298,7 +308,8 @@ func isRefusal(err error) bool {
 	return errors.As(err, &f) && f.Kind != fault.Unavailable
 }
 
-// do counts a step, and makes its change unless this is a plan. A refusal blocks the entry.
+// do makes one change to the entry at path and counts it in step. In a plan change only decides and
+// changes nothing. A refusal (isRefusal) is recorded in the plan, and is no error.
 func (w *rewinder) do(step *RewindStep, path vpath.Path, change func() error) error {
 	err := change()
 	if isRefusal(err) {
@@ -314,8 +325,9 @@ func (w *rewinder) do(step *RewindStep, path vpath.Path, change func() error) er
 	return err
 }
 
-// restoreEntries restores the entries of a folder that are in the trash, or the folders that they
-// are in there. Such a folder that came later goes to the trash again in the end.
+// restoreEntries restores the entries of the folder f that are in the trash. For an entry in a
+// folder that is in the trash it restores that folder; if that came later it goes to the trash
+// again in the end.
 func (w *rewinder) restoreEntries(ctx context.Context, f *pastFolder) error {
 	for i := range f.entries {
 		c := &f.entries[i]
@@ -343,7 +355,8 @@ func (w *rewinder) restoreEntries(ctx context.Context, f *pastFolder) error {
 	return nil
 }
 
-// putBack moves the entries of a folder back into it and gives them their content.
+// putBack moves the entries that f had back into it, under their names, and gives files the content
+// that they had.
 func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 	for i := range f.entries {
 		c := &f.entries[i]
@@ -385,7 +398,8 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 	return nil
 }
 
-// moveBack moves an entry to the place that it had. An entry that has its name there now makes way.
+// moveBack moves the entry c to the place that it had in f. Another entry that has the name now
+// makes way (makeWay). A dry run only decides.
 func (w *rewinder) moveBack(ctx context.Context, f *pastFolder, c *pastChild) error {
 	if w.dry {
 		if c.here.item == "" {
@@ -416,8 +430,9 @@ func (w *rewinder) moveBack(ctx context.Context, f *pastFolder, c *pastChild) er
 	return move()
 }
 
-// makeWay takes the name from an entry. A file that came later goes to the trash; any other gets
-// another name until it is its turn, since a folder may contain what has to be moved back.
+// makeWay takes the name from the entry there in f, which has the name of an entry to be moved
+// back. A file that came later goes to the trash; any other gets another name until it is its turn,
+// since a folder may contain what has to be moved back.
 func (w *rewinder) makeWay(ctx context.Context, f *pastFolder, there *row) error {
 	belonging, err := w.belonging(f, []string{there.id})
 	if err != nil {
@@ -434,7 +449,7 @@ func (w *rewinder) makeWay(ctx context.Context, f *pastFolder, there *row) error
 	return err
 }
 
-// toTrash moves an entry to the trash.
+// toTrash moves an entry that came later to the trash, with the reason TrashRewound.
 func (w *rewinder) toTrash(ctx context.Context, id string) error {
 	_, err := w.delete(ctx, w.actor, id, ToTrash, deleteOptions{reason: TrashRewound})
 	return err

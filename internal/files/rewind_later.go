@@ -19,8 +19,8 @@ const rewindLimit = 100_000
 // laterPage is the number of entries of a folder that removeLater reads at a time.
 const laterPage = 1000
 
-// countFolder counts the entries that a folder had, before they are read. Fault: Conflict for too
-// many.
+// countFolder adds the number of entries that the folder had to w.seen, before they are read.
+// Fault: Conflict for more than rewindLimit in all.
 func (w *rewinder) countFolder(l *pastLister) error {
 	n, err := countPast(l.q, l.id, w.at, w.rewindLimit-w.seen+1)
 	if err != nil {
@@ -29,6 +29,7 @@ func (w *rewinder) countFolder(l *pastLister) error {
 	return w.countMore(n)
 }
 
+// countMore adds n entries to w.seen. Fault: Conflict for more than rewindLimit in a plan.
 func (w *rewinder) countMore(n int64) error {
 	if w.seen += n; w.dry && w.seen > w.rewindLimit {
 		return fault.Newf(fault.Conflict,
@@ -38,7 +39,8 @@ func (w *rewinder) countMore(n int64) error {
 	return nil
 }
 
-// removeLater moves the entries of a folder to the trash that came later.
+// removeLater moves the present entries of the folder f to the trash that came into it after the
+// time of the rewind.
 func (w *rewinder) removeLater(ctx context.Context, f *pastFolder) error {
 	had := make(map[string]bool, len(f.entries))
 	for i := range f.entries {
@@ -68,8 +70,8 @@ func (w *rewinder) removeLater(ctx context.Context, f *pastFolder) error {
 	return nil
 }
 
-// removePage is removeLater for some entries that were not in the folder. One that was elsewhere in
-// the rewound folder stays, since it could not be moved back.
+// removePage moves the entries of one page, which were not in f at that time, to the trash. An
+// entry that was elsewhere in the rewound folder stays, since it could not be moved back.
 func (w *rewinder) removePage(ctx context.Context, f *pastFolder, page []row) error {
 	ids := make([]string, len(page))
 	for i := range page {
@@ -104,7 +106,8 @@ func (w *rewinder) removePage(ctx context.Context, f *pastFolder, page []row) er
 	return nil
 }
 
-// belonging returns those of some entries that were somewhere in the rewound folder.
+// belonging returns those of the ids whose entries were somewhere in the rewound folder at the time
+// of the rewind. It remembers for each former folder whether that was so.
 func (w *rewinder) belonging(f *pastFolder, ids []string) (map[string]bool, error) {
 	parents, err := parentsAt(f.q, ids, w.at)
 	if err != nil {
@@ -134,7 +137,8 @@ type movedEntry struct {
 	above []string // ids of the folders that it is in now, from the top down
 }
 
-// recordMoved records for a plan that an entry leaves the folders that it is in now.
+// recordMoved records for a plan that the entry c leaves the folders that it is in now, so that its
+// bytes do not count when one of these goes to the trash.
 func (w *rewinder) recordMoved(c *pastChild) {
 	if here := &c.here.node; w.dry && c.here.item == "" && here.within(w.root) {
 		above := trailIDs(here.trail[:len(here.trail)-1])
@@ -142,8 +146,8 @@ func (w *rewinder) recordMoved(c *pastChild) {
 	}
 }
 
-// addKept adds the bytes of an entry that goes to the trash. What is in a folder and is moved back
-// before does not go there.
+// addKept adds the bytes of the entry r in f, which goes to the trash, to w.kept by owner. Entries
+// that are moved back out of the folder r before do not count.
 func (w *rewinder) addKept(f *pastFolder, r *row) error {
 	if !r.folder {
 		w.kept[r.owner] += r.size
@@ -166,8 +170,9 @@ func (w *rewinder) addKept(f *pastFolder, r *row) error {
 	return nil
 }
 
-// leavingBytes sums by folder and account the bytes of what is moved back out of the folder. What
-// leaves with a folder counts only up to that one.
+// leavingBytes returns, by folder and then by account, the bytes of the entries that the plan moves
+// back out of the folder. An entry that leaves with a folder counts only up to that folder. It is
+// computed once, at the first call.
 func (w *rewinder) leavingBytes(q db.Querier) (map[string]map[string]int64, error) {
 	if w.leaving != nil {
 		return w.leaving, nil

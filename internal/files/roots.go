@@ -10,8 +10,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// InsertRoot makes the root entry of a mount that is about to be made, and returns its id. name is
-// the name in the database; it is never shown.
+// InsertRoot makes the root entry of a mount that is about to be made, and returns its id. ownerID
+// is the account that owns the root. name is the name in the database; it is never shown.
 func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), name: name, folder: true, owner: ownerID}
 	if _, err := t.insertUnlimited(tx, &r); err != nil {
@@ -34,8 +34,9 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 	return r.id, nil
 }
 
-// insertUnlimited is insertEntry for a folder that the service makes for its owner: the folder
-// counts in the quota, and is never refused because of it.
+// insertUnlimited is insertEntry for a folder that the service makes for its owner: it counts the
+// folder in the owner's quota, but never refuses it because of the limit. done is false when the
+// name is taken.
 func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {
 	if done, err = t.insertEntry(tx, r); err != nil || !done {
 		return done, err

@@ -11,12 +11,13 @@ import (
 var permissions = [...]access.Permission{access.Read, access.Write, access.Update, access.Delete, access.Share,
 	access.Download}
 
-// affectsVisibility reports whether a rule about p can hide an entry or its content.
+// affectsVisibility reports whether a rule about the permission p can hide an entry or its content.
 func affectsVisibility(p access.Permission) bool { return p == access.Read || p == access.Download }
 
-// checkRulesKept refuses a new path or name at which a rule would lose its effect (abuse case C26).
-// An actor may have the permission to move an entry without the permission to see it, and must not
-// gain the latter by moving it. to is the target at the new path. Fault: Forbidden.
+// checkRulesKept refuses a new path or name for n at which a rule would lose its effect (abuse case
+// C26). An actor may have the permission to move an entry without the permission to see it, and
+// must not gain the latter by moving it. from is the target at the present path, to that at the new
+// one. Faults: Forbidden, PasswordRequired.
 //
 // For a key it also checks the rights of the owner, who finds the entry at the new path; passwords
 // that were given do not count for a key. mayUncover handles passwords of entries.

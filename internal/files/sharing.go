@@ -34,7 +34,8 @@ func (s *SharePermissions) NeedsPassword(a access.Actor) bool {
 	return s.Password != nil && !a.HasUnlocked(s.Password.ID)
 }
 
-// SharePermissions returns what the actor may do with the entry. Fault: NotFound.
+// SharePermissions returns what the actor may do with the entry, with the outcome of each
+// permission that a share needs. Fault: NotFound.
 func (f *FoundEntry) SharePermissions(a access.Actor) (SharePermissions, error) {
 	if !f.node.exists() {
 		return SharePermissions{}, noEntry()
@@ -69,6 +70,8 @@ func (t *Tree) RequireShareableTx(tx *db.Tx, a access.Actor, id string) (SharePe
 	return v.checkShareable(a, &n)
 }
 
+// checkShareable returns what the actor may do to share n, unless they may not read it or may not
+// share it. Faults: those of RequireShareable.
 func (rs *ruleset) checkShareable(a access.Actor, n *node) (SharePermissions, error) {
 	if err := rs.allow(a, n.existingTarget(a), access.Read); err != nil {
 		return SharePermissions{}, err
@@ -80,6 +83,7 @@ func (rs *ruleset) checkShareable(a access.Actor, n *node) (SharePermissions, er
 	return s, nil
 }
 
+// sharePermissions returns what the actor may do to share the entry n, without refusing anything.
 func (rs *ruleset) sharePermissions(a access.Actor, n *node) SharePermissions {
 	target := n.existingTarget(a)
 	outcome := func(p access.Permission) access.Outcome { return rs.policy.Decide(a, target, p).Outcome }
@@ -89,7 +93,7 @@ func (rs *ruleset) sharePermissions(a access.Actor, n *node) SharePermissions {
 	}
 }
 
-// MissingEntries returns the ids that no entry has.
+// MissingEntries returns those of the ids that no entry has, neither in a mount nor in the trash.
 func (t *Tree) MissingEntries(ctx context.Context, ids []string) ([]string, error) {
 	there, err := existingEntries(t.DB.Read(ctx), ids)
 	if err != nil {
