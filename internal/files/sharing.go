@@ -93,7 +93,8 @@ func (rs *ruleset) sharePermissions(a access.Actor, n *node) SharePermissions {
 	}
 }
 
-// MissingEntries returns those of the ids that no entry has, neither in a mount nor in the trash.
+// MissingEntries returns those of the ids that no row of the database has. Entries in the trash or
+// the graveyard are not missing. The sweep of shares ends shares of missing entries.
 func (t *Tree) MissingEntries(ctx context.Context, ids []string) ([]string, error) {
 	there, err := existingEntries(t.DB.Read(ctx), ids)
 	if err != nil {

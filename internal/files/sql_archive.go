@@ -13,7 +13,8 @@ type archiveRow struct {
 	checksum string // SHA-256 of the object, hexadecimal, "" where it is not known
 }
 
-// pageOfFolder reads the files or folders of a folder that come after the cursor.
+// pageOfFolder reads the files or folders (kind) directly in the folder at that come after its
+// position at.after in the order of names, at most limit.
 func (w *archiveWalk) pageOfFolder(ctx context.Context, at *folderCursor, kind, limit int) (page []archiveRow,
 	err error) {
 	rows, err := w.tree.DB.Read(ctx).Query(`

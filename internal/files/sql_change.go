@@ -17,17 +17,19 @@ const graveyard = "graveyard"
 // staging is the root of copies that jobs are making; no mount has it either.
 const staging = "staging"
 
-// hiddenName is the name of an entry in the graveyard and below the staging root.
+// hiddenName is the name of the entry id in the graveyard, in the trash, and below the staging
+// root, where names of entries could collide.
 func hiddenName(id string) vpath.Name { return vpath.Name(id) }
 
-// retryTransaction returns the error that runs a transaction again, because another one has changed
-// the entry since it was looked up.
+// retryTransaction returns the error that makes db.Write run the transaction again, because another
+// one has changed the entry since it was looked up.
 func retryTransaction() error {
 	return &db.RetryError{Prepare: func(context.Context) error { return nil }}
 }
 
-// relocate gives an entry another parent and name, provided that it is still where r says. It
-// returns a db.ErrUnique when the name is taken.
+// relocate gives an entry another parent and name, provided that it is still where r says;
+// otherwise the transaction runs again (db.RetryError). updated is its new time of change, ms.
+// Error: a db.ErrUnique when the name is taken.
 func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updated int64) error {
 	n, err := tx.Exec(`
 		UPDATE entries
@@ -45,8 +47,9 @@ func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updat
 	return nil
 }
 
-// deleteFile deletes the row of a file that is still where r says, and returns its size, owner and
-// object at that time.
+// deleteFile deletes the row of a file, provided that it is still where r says; otherwise the
+// transaction runs again (db.RetryError). It returns the size, owner and object that the file had
+// at that time.
 func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 	err = tx.QueryRow(`
 		DELETE FROM entries
@@ -95,7 +98,9 @@ const (
 // tree has to be searched.
 const anyProtected = "SELECT EXISTS (SELECT 1 FROM entries e WHERE e.password_hash IS NOT NULL AND e.owner_id <> $1)"
 
-// forbidIfFound refuses when the query finds something below a folder. Fault: Forbidden.
+// forbidIfFound runs query, foreignBelow or protectedBelow, for a folder and a user. Fault:
+// Forbidden when an entry below the folder belongs to another owner, or has a password and another
+// owner.
 func forbidIfFound(q db.Querier, query, folder, userID string) error {
 	var found bool
 	if query == protectedBelow {
@@ -115,7 +120,7 @@ func forbidIfFound(q db.Querier, query, folder, userID string) error {
 	return nil
 }
 
-// idsBelow returns those of the ids that are below a folder, at any depth.
+// idsBelow returns those of the ids whose entries are below a folder, at any depth.
 func idsBelow(q db.Querier, folder string, ids []string) (found []string, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query(`
@@ -141,7 +146,8 @@ func idsBelow(q db.Querier, folder string, ids []string) (found []string, err er
 	return found, nil
 }
 
-// heightOf returns the number of levels below a folder.
+// heightOf returns the number of levels below a folder: 0 for an empty one, 1 when it contains only
+// files and empty folders.
 func heightOf(q db.Querier, folder string) (height int, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT MAX(s.n + CASE WHEN EXISTS (
@@ -159,11 +165,11 @@ type ownerTotals struct {
 	folders, files, bytes int64
 }
 
-// sumBelow counts the folders from one down, including it, and sums folders and files by owner, in
-// the order of the owners' ids. It finds the owners of the files in a folder by skipping from one
-// to the next in an index, and reads the files of each once in its order. To group or sort a
-// million rows takes several times as long. Count and sum are one text, since a subquery has one
-// column, and two subqueries would read the files twice.
+// sumBelow returns the number of folders from a folder down, itself included, and what each account
+// owns among these folders and the files in them, in the order of the accounts' ids. It finds the
+// owners of the files in a folder by skipping from one to the next in an index, and reads the files
+// of each once in its order. To group or sort a million rows takes several times as long. Count and
+// sum are one text, since a subquery has one column, and two subqueries would read the files twice.
 func sumBelow(q db.Querier, folder string) (folders int64, sums []ownerTotals, err error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, owner) AS (

@@ -17,7 +17,8 @@ const (
 	etagByContent // needs a look at each object
 )
 
-// etagSourceNow returns the present source of all ETags.
+// etagSourceNow returns where ETags come from at present: from the ids of objects while no content
+// has been copied to another provider, else from content ids, which need a look at each object.
 func etagSourceNow(q db.Querier) (t etagSource, err error) {
 	var continued bool
 	if err := q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE content_id IS NOT NULL)").
@@ -38,7 +39,8 @@ type memberQuery struct {
 	full    bool // ids, and what a decision about an entry needs; reading that costs a third more
 }
 
-// text returns the SQL of the query.
+// text returns the SQL of the query. Its parameters are folder, kind, key and name of the position,
+// limit.
 func (mq memberQuery) text() string {
 	tag := map[etagSource]string{etagNone: "''", etagByObject: "COALESCE(e.object_id, '')",
 		etagByContent: "COALESCE(o.content_id, o.id, '')"}[mq.etags]
@@ -57,8 +59,9 @@ func (mq memberQuery) text() string {
 		LIMIT $5`
 }
 
-// read calls found for the next entries of a kind in a folder, whose rows have the key of the order
-// as sortKey. found must not keep its arguments.
+// read calls found for the entries of a kind in a folder that come after a position in the order,
+// at most limit. r.sortKey is the key of the order, for the next position. found must not keep its
+// arguments.
 func (mq memberQuery) read(q db.Querier, folder string, kind int, after namePosition, limit int,
 	found func(m *Member, r *row)) error {
 	rows, err := q.Query(mq.text(), folder, kind, after.key, after.name, limit)
@@ -86,6 +89,8 @@ func (mq memberQuery) read(q db.Querier, folder string, kind int, after namePosi
 	return nil
 }
 
+// anyLocksOrProperties reports whether there is any lock that has not expired at now (ms), and any
+// dead property.
 func anyLocksOrProperties(q db.Querier, now int64) (locks, properties bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM locks WHERE expires_at > $1), EXISTS (SELECT 1 FROM properties)",
 		now).Scan(&locks, &properties)

@@ -6,16 +6,18 @@ import (
 	"larder/internal/db"
 )
 
-// graveyardFolders lists the next folders directly below the graveyard.
+// graveyardFolders lists the ids of the next folders directly below the graveyard, foldersPerPiece
+// at most.
 func graveyardFolders(tx *db.Tx) ([]string, error) {
 	rows, err := tx.Query("SELECT id FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", graveyard,
 		foldersPerPiece)
 	return scanStrings(rows, err)
 }
 
-// contents lists the direct content of these folders, up to one piece, folder by folder in the
-// order of an index, which skips rows that were deleted before. PostgreSQL would answer a join by
-// reading the whole table from its start, where the dead rows are.
+// contents lists the entries directly in these folders, with id and kind, at most entriesPerPiece.
+// It goes folder by folder in the order of an index, which skips rows that were deleted before.
+// PostgreSQL would answer a join by reading the whole table from its start, where the dead rows
+// are.
 func contents(tx *db.Tx, folders []string) (found []row, err error) {
 	for _, folder := range folders {
 		if found, err = appendChildren(tx, found, folder, entriesPerPiece-len(found)); err != nil ||
@@ -26,7 +28,8 @@ func contents(tx *db.Tx, folders []string) (found []row, err error) {
 	return found, nil
 }
 
-// appendChildren appends up to limit entries of a folder, with id and kind.
+// appendChildren appends to found up to limit entries directly in a folder; only id and folder of
+// their rows are set.
 func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, error) {
 	rows, err := tx.Query("SELECT id, kind FROM entries WHERE parent_id = $1 ORDER BY name LIMIT $2", folder, limit)
 	if err != nil {
@@ -45,8 +48,8 @@ func appendChildren(tx *db.Tx, found []row, folder string, limit int) ([]row, er
 	return found, rows.Err()
 }
 
-// deleteFiles deletes the rows of files. It returns object and owner of those that another process
-// has not deleted already.
+// deleteFiles deletes the rows of files by their ids. It returns object and owner of those that
+// another process has not deleted already.
 func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+" RETURNING object_id, owner_id", args...)
@@ -66,6 +69,7 @@ func deleteFiles(tx *db.Tx, ids []string) (gone []row, err error) {
 	return gone, err
 }
 
+// deleteLinks deletes the permanent links to these entries.
 func deleteLinks(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec("DELETE FROM links WHERE entry_id "+db.InChunk, args...)
@@ -73,7 +77,8 @@ func deleteLinks(tx *db.Tx, ids []string) error {
 	})
 }
 
-// moveToGraveyard moves folders directly below the graveyard.
+// moveToGraveyard moves folders directly below the graveyard, where the collector deletes them. The
+// caller has credited their owners.
 func moveToGraveyard(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec("UPDATE entries SET parent_id = "+db.AfterChunk+", name = id, name_fold = id WHERE id "+
@@ -82,9 +87,9 @@ func moveToGraveyard(tx *db.Tx, ids []string) error {
 	}, graveyard)
 }
 
-// deleteFolders deletes folders that are empty. It checks that itself: on PostgreSQL other folders
-// may have come to the graveyard since contents listed a piece of it, and pushed entries of these
-// folders out of the piece.
+// deleteFolders deletes those of the folders that are empty. It checks that itself: on PostgreSQL
+// other folders may have come to the graveyard since contents listed a piece of it, and pushed
+// entries of these folders out of the piece.
 func deleteFolders(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec("DELETE FROM entries WHERE id "+db.InChunk+
@@ -93,7 +98,8 @@ func deleteFolders(tx *db.Tx, ids []string) error {
 	})
 }
 
-// scanStrings reads rows of one text column.
+// scanStrings returns the values of rows of one text column, and closes rows. It takes the results
+// of Query as they are; err is that of the query.
 func scanStrings(rows *sql.Rows, err error) ([]string, error) {
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ type sourceEntry struct {
 	depth int // levels below the source
 }
 
-// entriesBelow lists a folder and everything below it, at most limit entries; the folder comes
-// first.
+// entriesBelow lists a folder and everything below it with the levels between, the folder first, at
+// most limit entries.
 func entriesBelow(q db.Querier, folder string, limit int) ([]sourceEntry, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE sub (id, n) AS (
@@ -51,8 +51,8 @@ func entriesBelow(q db.Querier, folder string, limit int) ([]sourceEntry, error)
 	return found, rows.Err()
 }
 
-// childrenAfter lists the next entries of a kind directly in a folder. Their sortKey is the key of
-// the order.
+// childrenAfter lists the entries of a kind directly in a folder that come after a position in the
+// order, at most limit. Their sortKey is the key of this order, for the next position.
 func (o nameOrder) childrenAfter(tx *db.Tx, folder string, kind int, after namePosition, limit int) ([]row, error) {
 	rows, err := tx.Query(`
 		SELECT `+entryColumns+`, e.`+o.column()+`
@@ -85,8 +85,9 @@ const (
 		WHERE EXISTS (SELECT 1 FROM entries e WHERE e.parent_id = s.id AND e.password_hash IS NOT NULL))`
 )
 
-// extentOf measures a folder for a user. Its parts need not be from the same moment: the copy
-// decides about each entry by itself.
+// extentOf measures a folder for a copy by the user userID: everything of an extent but
+// foreignBytes. Its parts need not be from the same moment: the copy decides about each entry by
+// itself.
 func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 	var sums []ownerTotals
 	if e.folders, sums, err = sumBelow(q, folder); err != nil {
@@ -113,7 +114,7 @@ func extentOf(q db.Querier, folder, userID string) (e extent, err error) {
 }
 
 // foreignBytesBelow sums the bytes of files below a folder, at any depth, whose content is in
-// another provider.
+// another provider than the given one.
 func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT)
@@ -125,8 +126,8 @@ func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err 
 	return bytes, nil
 }
 
-// insertCopy inserts the copy of an entry, with the metadata of the original and without a
-// password, unless its name is taken.
+// insertCopy inserts the row r of a copy, with the metadata of the original and without a password.
+// done is false when the name is taken in the parent folder.
 func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
@@ -145,7 +146,8 @@ func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	return n == 1, nil
 }
 
-// copyPassword gives one entry the password of another.
+// copyPassword gives the entry to the password of the entry from: its hash, and its id where it has
+// one.
 func copyPassword(tx *db.Tx, from, to string) error {
 	_, err := tx.Exec(`
 		UPDATE entries
@@ -160,14 +162,15 @@ func copyPassword(tx *db.Tx, from, to string) error {
 // refIncrements counts the references to be added to each object.
 type refIncrements map[string]int64
 
+// add counts one more reference to the object of r; a folder has none.
 func (ri refIncrements) add(r *row) {
 	if !r.folder {
 		ri[r.object]++
 	}
 }
 
-// apply adds the references. When an object is gone, because its file was replaced or deleted since
-// it was read, the transaction runs again.
+// apply adds the references to the rows of the objects. When an object is gone, because its file
+// was replaced or deleted since it was read, it returns the error that runs the transaction again.
 func (ri refIncrements) apply(tx *db.Tx) error {
 	all, err := object.AddReferences(tx, ri)
 	if err == nil && !all {
@@ -176,7 +179,8 @@ func (ri refIncrements) apply(tx *db.Tx) error {
 	return err
 }
 
-// stagedCopy is a copy that a job is making.
+// stagedCopy is a large copy that a job is making: a row of the table copies, with the quota that
+// is reserved for it and the amounts that are copied so far.
 type stagedCopy struct {
 	job, entry, user      string
 	bytes, files, folders int64 // reserved
@@ -186,6 +190,7 @@ type stagedCopy struct {
 const stagedColumns = "job_id, entry_id, user_id, reserved_storage, reserved_files, reserved_folders, made_storage, " +
 	"made_files"
 
+// scanStaged reads a row of stagedColumns. found is false when there is no row.
 func scanStaged(row db.Row) (s stagedCopy, found bool, err error) {
 	err = row.Scan(&s.job, &s.entry, &s.user, &s.bytes, &s.files, &s.folders, &s.madeBytes, &s.madeFiles)
 	if errors.Is(err, db.ErrNoRows) {
@@ -194,6 +199,7 @@ func scanStaged(row db.Row) (s stagedCopy, found bool, err error) {
 	return s, err == nil, err
 }
 
+// insertStaged records the copy that a job begins to make, with nothing copied yet.
 func insertStaged(tx *db.Tx, s stagedCopy) error {
 	_, err := tx.Exec("INSERT INTO copies ("+stagedColumns+") VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
 		s.job, s.entry, s.user, s.bytes, s.files, s.folders)
@@ -203,7 +209,8 @@ func insertStaged(tx *db.Tx, s stagedCopy) error {
 	return nil
 }
 
-// countStaged adds to the counts of entries made for a copy.
+// countStaged adds bytes and files to the amounts copied by a job, and returns its record as it is
+// then. found is false when the copy was dropped.
 func countStaged(tx *db.Tx, jobID string, bytes, files int64) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow(`
 		UPDATE copies
@@ -216,7 +223,7 @@ func countStaged(tx *db.Tx, jobID string, bytes, files int64) (s stagedCopy, fou
 	return s, found, nil
 }
 
-// reserveStaged records that more is reserved for a copy.
+// reserveStaged records that more quota is reserved for the copy of a job: bytes, files, folders.
 func reserveStaged(tx *db.Tx, jobID string, bytes, files, folders int64) error {
 	_, err := tx.Exec(`
 		UPDATE copies
@@ -228,7 +235,8 @@ func reserveStaged(tx *db.Tx, jobID string, bytes, files, folders int64) error {
 	return nil
 }
 
-// endStaged deletes the record of a copy that its job has finished or given up.
+// endStaged deletes the record of a copy that its job has finished or given up, and returns it.
+// found is false when there was none.
 func endStaged(tx *db.Tx, jobID string) (s stagedCopy, found bool, err error) {
 	s, found, err = scanStaged(tx.QueryRow("DELETE FROM copies WHERE job_id = $1 RETURNING "+stagedColumns, jobID))
 	if err != nil {
@@ -237,7 +245,8 @@ func endStaged(tx *db.Tx, jobID string) (s stagedCopy, found bool, err error) {
 	return s, found, nil
 }
 
-// moveStagedToGraveyard moves an entry from the staging root to the graveyard.
+// moveStagedToGraveyard moves an entry from the staging root to the graveyard; an entry elsewhere
+// stays.
 func moveStagedToGraveyard(tx *db.Tx, id string) error {
 	_, err := tx.Exec("UPDATE entries SET parent_id = $1 WHERE id = $2 AND parent_id = $3", graveyard, id, staging)
 	return err

@@ -63,7 +63,8 @@ var mountPasses = []string{mountFiles + `
 	ORDER BY p.object_id
 	LIMIT $3`}
 
-// evacuationPage returns the next objects of a pass, and the position of the last one.
+// evacuationPage runs the query pass for the objects after a position, at most pageSize, and
+// returns them with the position of the last one. The position is "" before the first page.
 func (e *evacuation) evacuationPage(ctx context.Context, pass, after string) (found []sourceFile, last string,
 	err error) {
 	args := []any{e.From, after, e.pageSize}
@@ -87,8 +88,9 @@ func (e *evacuation) evacuationPage(ctx context.Context, pass, after string) (fo
 	return found, last, rows.Err()
 }
 
-// left counts the objects that are still to be moved. Of the parameters of mountFiles the last two
-// are those of the mount.
+// left returns the number and bytes of the objects that are still to be moved: of the provider, or
+// of the files and versions of the mount. Of the parameters of mountFiles the last two are those of
+// the mount.
 func (e *evacuation) left(ctx context.Context) (t object.Total, err error) {
 	if e.MountID == "" {
 		return object.CountIn(e.DB.Read(ctx), e.From)

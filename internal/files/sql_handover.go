@@ -6,7 +6,8 @@ import (
 	"larder/internal/db"
 )
 
-// ownedAfter lists the next entries of an owner.
+// ownedAfter lists the ids of the entries of an owner after an id, in the order of ids, at most
+// limit.
 func ownedAfter(q db.Querier, owner, after string, limit int) ([]string, error) {
 	rows, err := q.Query("SELECT id FROM entries WHERE owner_id = $1 AND id > $2 ORDER BY id LIMIT $3", owner, after,
 		limit)
@@ -17,7 +18,8 @@ func ownedAfter(q db.Querier, owner, after string, limit int) ([]string, error) 
 	return ids, nil
 }
 
-// setOwner changes the owner of the entries in a range of ids, and returns them.
+// setOwner gives the entries of from with ids after after, up to last, to the account to, and
+// returns id, kind and size of each.
 func setOwner(tx *db.Tx, from, to, after, last string) (taken []row, err error) {
 	rows, err := tx.Query(`
 		UPDATE entries
@@ -40,8 +42,8 @@ func setOwner(tx *db.Tx, from, to, after, last string) (taken []row, err error) 
 	return taken, rows.Err()
 }
 
-// setFileOwner changes the owner of a file that is still what and where r says, and returns its
-// size; db.ErrNoRows when it is not.
+// setFileOwner gives a file to the account to, provided that it still has the owner, object and
+// folder that r says, and returns its size. Error: db.ErrNoRows when it has not.
 func setFileOwner(tx *db.Tx, r *row, to string) (size int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE entries
@@ -51,7 +53,8 @@ func setFileOwner(tx *db.Tx, r *row, to string) (size int64, err error) {
 	return size, err
 }
 
-// deleteLinksOf deletes the permanent links to an account's entries in a range of ids.
+// deleteLinksOf deletes the permanent links to an account's entries with ids after after, up to
+// last.
 func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	_, err := tx.Exec(`
 		DELETE FROM links
@@ -62,8 +65,8 @@ func deleteLinksOf(tx *db.Tx, owner, after, last string) error {
 	return nil
 }
 
-// unchargedAmong returns those of the entries that no account is charged for: they are in the
-// graveyard, in the trash, or below the staging root.
+// unchargedAmong returns those of the entries, by id, that no account is charged for: they are in
+// the graveyard, in the trash, or below the staging root, at any depth.
 func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	var some bool
 	err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id IN ($1, $2, $3))", graveyard, staging,
@@ -105,7 +108,7 @@ func unchargedAmong(tx *db.Tx, entries []row) (map[string]bool, error) {
 	return apart, nil
 }
 
-// copiesOf lists the jobs that make copies for a user.
+// copiesOf lists the ids of the jobs that make large copies for a user.
 func copiesOf(tx *db.Tx, userID string) ([]string, error) {
 	rows, err := tx.Query("SELECT job_id FROM copies WHERE user_id = $1", userID)
 	ids, err := scanStrings(rows, err)

@@ -15,13 +15,17 @@ const (
 	contentFrom = "CASE WHEN e.content_since = 0 THEN e.created_at ELSE e.content_since END"
 )
 
-// laterThan is a time (ms) in SQL, or the next one where it is not later than since.
+// laterThan is an SQL expression for a time (ms), or for since + 1 where the time is not later than
+// since, so that times of a history rise even when the clock goes back. Both arguments are SQL
+// expressions.
 func laterThan(time, since string) string {
 	return "CASE WHEN " + since + " < CAST(" + time + " AS BIGINT) THEN CAST(" + time + " AS BIGINT) ELSE " + since +
 		" + 1 END"
 }
 
-// recordPlace records the place of an entry that leaves it now (ms), while places are recorded.
+// recordPlace records the present place of an entry, its folder and name, as a former one that ends
+// now (ms). The caller then gives the entry another place. It does nothing while no places are
+// recorded.
 func recordPlace(tx *db.Tx, id string, now int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO former_places (entry_id, since, until, parent_id, name, name_fold, sort_key, kind)
@@ -34,8 +38,9 @@ func recordPlace(tx *db.Tx, id string, now int64) error {
 	return nil
 }
 
-// addGap records that something that ended at a time (ms) is not known any more: an entry of a
-// folder, or the content of a file. Id is that of the folder or file.
+// addGap records a gap in the history of a folder or file, by its id: something that ended at until
+// (ms) is not known any more, an entry of the folder or content of the file. The folder cannot be
+// shown as it was before until.
 func addGap(tx *db.Tx, id string, until int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO history_gaps (folder_id, until)
@@ -48,7 +53,8 @@ func addGap(tx *db.Tx, id string, until int64) error {
 	return nil
 }
 
-// addGapsOf records gaps for entries of the trash in the folders that they were in.
+// addGapsOf records gaps in the folders that these entries of the trash were in, up to the times of
+// their deletion, before they are purged early.
 func addGapsOf(tx *db.Tx, ids []string) error {
 	gaps := map[string]int64{}
 	err := db.EachChunk(ids, func(args []any) error {
@@ -73,7 +79,8 @@ func addGapsOf(tx *db.Tx, ids []string) error {
 	return addGaps(tx, gaps)
 }
 
-// addGaps records gaps by id, in an order that all transactions keep.
+// addGaps records a gap up to a time (ms) for each id, in the order of ids, which all transactions
+// keep, so that they cannot deadlock.
 func addGaps(tx *db.Tx, gaps map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(gaps)) {
 		if err := addGap(tx, id, gaps[id]); err != nil {
@@ -83,18 +90,20 @@ func addGaps(tx *db.Tx, gaps map[string]int64) error {
 	return nil
 }
 
+// beginHistory begins to record places from now (ms) on, unless they are recorded already.
 func beginHistory(tx *db.Tx, now int64) error {
 	_, err := tx.Exec("INSERT INTO history (id, since) VALUES (1, $1) ON CONFLICT (id) DO NOTHING", now)
 	return err
 }
 
+// endHistory ends the recording of places. What is recorded stays until forgetPlaces deletes it.
 func endHistory(tx *db.Tx) error {
 	_, err := tx.Exec("DELETE FROM history")
 	return err
 }
 
-// forgetPlaces deletes some of the places and gaps that ended before a time (ms), and reports
-// whether there may be more.
+// forgetPlaces deletes the former places that ended before a time (ms), the oldest first and at
+// most limit, and all gaps that ended before it. more reports that there may be more places.
 func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
 	n, err := tx.Exec(`
 		DELETE FROM former_places
@@ -109,7 +118,7 @@ func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
 	return n == int64(limit), nil
 }
 
-// deletePlacesOf deletes the former places of entries.
+// deletePlacesOf deletes the former places of these entries, which are deleted for good.
 func deletePlacesOf(tx *db.Tx, entries []string) error {
 	err := db.EachChunk(entries, func(args []any) error {
 		_, err := tx.Exec("DELETE FROM former_places WHERE entry_id "+db.InChunk, args...)
@@ -121,8 +130,8 @@ func deletePlacesOf(tx *db.Tx, entries []string) error {
 	return nil
 }
 
-// historyOf reads from when on places are recorded, 0 if they are not, and the end of the gap of a
-// folder, 0 for none (ms).
+// historyOf reads the time (ms) from which places are recorded, 0 while they are not, and the end
+// (ms) of the gap in the history of a folder, 0 for none.
 func historyOf(q db.Querier, folder string) (since, gap int64, err error) {
 	err = q.QueryRow(`
 		SELECT COALESCE((SELECT since FROM history), 0),
@@ -141,7 +150,8 @@ type placeThen struct {
 	left            bool // it has another place now
 }
 
-// placeAt reads the place that an entry had at a time (ms); none for an entry that did not exist.
+// placeAt reads the place that an entry had at a time (ms). found is false for an entry that did
+// not exist then.
 func placeAt(q db.Querier, id string, at int64) (p placeThen, found bool, err error) {
 	var kind, left int
 	err = q.QueryRow(`
@@ -162,7 +172,8 @@ func placeAt(q db.Querier, id string, at int64) (p placeThen, found bool, err er
 	return p, true, nil
 }
 
-// leftSince returns the ids of the entries that were in a folder at a time (ms) and left it since.
+// leftSince returns the ids of the entries that were directly in a folder at a time (ms) and have
+// had another place since. They may be back by now.
 func leftSince(q db.Querier, folder string, at int64) ([]string, error) {
 	ids, err := scanStrings(q.Query(
 		"SELECT entry_id FROM former_places WHERE parent_id = $1 AND since <= $2 AND until > $2", folder, at))
@@ -172,8 +183,8 @@ func leftSince(q db.Querier, folder string, at int64) ([]string, error) {
 	return ids, nil
 }
 
-// parentsAt reads the folders that entries were in at a time (ms), by the id of the entry; those
-// that did not exist then are left out.
+// parentsAt returns, by entry id, the id of the folder that the entry was in at a time (ms).
+// Entries that did not exist then, and roots, are left out.
 func parentsAt(q db.Querier, ids []string, at int64) (map[string]string, error) {
 	parents := map[string]string{}
 	err := db.EachChunk(ids, func(args []any) error {
@@ -204,7 +215,8 @@ func parentsAt(q db.Querier, ids []string, at int64) (map[string]string, error) 
 	return parents, nil
 }
 
-// childrenAfter reads the next entries of a kind in a folder, in the order folded.
+// childrenAfter reads the entries of a kind directly in a folder that come after a position in the
+// order folded, at most limit.
 func childrenAfter(q db.Querier, dialect db.Dialect, folder string, kind int, after namePosition, limit int) (
 	found []row, err error,
 ) {
@@ -217,7 +229,7 @@ func childrenAfter(q db.Querier, dialect db.Dialect, folder string, kind int, af
 	return found, err
 }
 
-// countPast counts the entries that were directly in a folder at a time (ms), up to a limit.
+// countPast counts the entries that were directly in a folder at a time (ms); it stops at limit.
 func countPast(q db.Querier, folder string, at, limit int64) (n int64, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*)
@@ -249,9 +261,10 @@ type pastRow struct {
 	lost    bool  // that content is not kept any more; the row has the present one
 }
 
-// each calls found for the selected entries, in order. A file whose content of that time is gone is
-// left out, unless that content ended before its time. The rows have the name, the size, the object
-// and the type of that time; updated is the time from which they had that content.
+// each calls found for the selected entries, in the order o. A file whose content of that time is
+// gone is left out, unless that content ended before its time, by a gap. The rows have the name,
+// the size, the object and the type of that time; updated is the time from which they had that
+// content.
 func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)) error {
 	var s statement
 	folder, kind, at := s.arg(sel.folder), fmt.Sprint(sel.kind), s.arg(sel.at)
@@ -306,8 +319,8 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 	return rows.Err()
 }
 
-// locateContents sets the providers of the objects of entries. When an object is gone, the
-// transaction runs again.
+// locateContents sets the provider of each file among the entries to that of its object. When an
+// object is gone, it returns the error that runs the transaction again.
 func locateContents(tx *db.Tx, entries []sourceEntry) error {
 	var ids []string
 	for i := range entries {

@@ -7,7 +7,7 @@ import (
 	"larder/internal/db"
 )
 
-// insertLink makes the link of an entry, or returns the existing one.
+// insertLink makes the permanent link of the file r with a random id, or returns the existing one.
 func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
 	_, err := tx.Exec(`
 		INSERT INTO links (id, entry_id, ext, created_at)
@@ -24,7 +24,7 @@ func (t *Tree) insertLink(tx *db.Tx, r *row) (Link, error) {
 	return link, err
 }
 
-// linkOf reads the link of an entry and reports whether it exists.
+// linkOf reads the permanent link to an entry. found is false when there is none.
 func linkOf(q db.Querier, entryID string) (link Link, found bool, err error) {
 	err = q.QueryRow("SELECT id, ext, created_at FROM links WHERE entry_id = $1", entryID).
 		Scan(&link.ID, &link.Ext, &link.CreatedAt)
@@ -37,6 +37,7 @@ func linkOf(q db.Querier, entryID string) (link Link, found bool, err error) {
 	return link, true, nil
 }
 
+// deleteLink deletes the permanent link to an entry, if there is one.
 func deleteLink(tx *db.Tx, entryID string) error {
 	if _, err := tx.Exec("DELETE FROM links WHERE entry_id = $1", entryID); err != nil {
 		return fmt.Errorf("delete link: %w", err)

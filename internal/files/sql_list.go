@@ -18,8 +18,8 @@ var listColumns = strings.Replace(entryColumns, "o.provider_id, o.key, COALESCE(
 // noLimit is a limit that no result reaches.
 const noLimit = math.MaxInt64
 
-// orderBy is the order of entries of one kind in SQL, for entries as e. reverse inverts all of it,
-// including ties.
+// orderBy is the order of entries of one kind for ORDER BY, with the table entries as e. reverse
+// inverts all of it, including ties.
 func (o sortOrder) orderBy(reverse bool) string {
 	key, tie := "", ""
 	if o.desc != reverse {
@@ -52,7 +52,8 @@ func (s *statement) arg(value any) string {
 	return fmt.Sprintf("$%d", len(s.args))
 }
 
-// joinDelimited joins strings for a search in one parameter, with the separator around each.
+// joinDelimited joins strings to one parameter, with the separator around each, so that a query can
+// look for `,id,` in the text instead of a list whose length would change the statement.
 func joinDelimited(separator string, parts []string) string {
 	return separator + strings.Join(parts, separator) + separator
 }
@@ -69,7 +70,7 @@ type selection struct {
 	userID  string
 }
 
-// where writes the conditions, for entries as e.
+// where writes the conditions of the selection into s, with the table entries as e.
 func (sel *selection) where(s *statement) {
 	fmt.Fprintf(s, "e.parent_id = %s AND e.kind = %d%s", s.arg(sel.folder), sel.kind, sel.names.indexed(sel.dialect))
 	switch {
@@ -91,7 +92,9 @@ func (sel *selection) where(s *statement) {
 // a decision of its own.
 const maxGlobs = 32
 
-// writeGlobs writes the conditions that depend on patterns of names.
+// writeGlobs writes the condition that an entry is visible by patterns of names: the first pattern
+// that the name matches decides, else sel.visible. It fills up the number of patterns to a power of
+// two, so that there are few statements.
 func (sel *selection) writeGlobs(s *statement) {
 	codes := map[access.ShownEntries]int{access.ShownOwn: 1, access.ShownAll: 2}
 	verdict := "CASE"
@@ -117,7 +120,7 @@ func (sel *selection) writeGlobs(s *statement) {
 		" THEN 1 ELSE 0 END ELSE 0 END = 1")
 }
 
-// count counts the selected entries, or returns a count that the cache has kept.
+// count returns the number of selected entries, from the cache where it has kept the count.
 func (sel *selection) count(q db.Querier, cache *EntryCache) (int64, error) {
 	var s statement
 	s.WriteString("SELECT COUNT(*) FROM entries e WHERE ")
@@ -134,8 +137,9 @@ func (sel *selection) count(q db.Querier, cache *EntryCache) (int64, error) {
 	})
 }
 
-// window returns a window of the selected entries in order. It reads skipped rows from the index
-// only; with reverse it skips those after the window.
+// window returns the selected entries from offset on in the order o, at most limit. With reverse,
+// offset counts from the end; the result is in order all the same. It reads skipped rows from the
+// index only.
 func (sel *selection) window(q db.Querier, o sortOrder, offset, limit int64, reverse bool) (found []row, err error) {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM (SELECT e.name FROM entries e WHERE ")
@@ -155,7 +159,7 @@ func (sel *selection) each(q db.Querier, o sortOrder, found func(r *row)) error 
 	return eachRow(q, &s, found)
 }
 
-// eachRow calls found for the rows of a query for listColumns.
+// eachRow calls found for each row of a query that selects listColumns, and closes the rows.
 func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 	rows, err := q.Query(s.String(), s.args...)
 	if err != nil {
@@ -176,7 +180,8 @@ func eachRow(q db.Querier, s *statement, found func(r *row)) error {
 	return nil
 }
 
-// protectedIn returns the names of entries with a password of their own in a folder, up to limit.
+// protectedIn returns the names of the entries directly in a folder that have a password of their
+// own, at most limit.
 func protectedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
 	found, err := scanStrings(
 		q.Query("SELECT name FROM entries WHERE parent_id = $1 AND password_hash IS NOT NULL LIMIT $2", folder, limit))
@@ -190,7 +195,8 @@ func protectedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
 	return names, nil
 }
 
-// childrenNamed reads the entries of these names in a folder.
+// childrenNamed reads the entries directly in a folder that have these names, by name. Missing ones
+// are left out.
 func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.Name]row, error) {
 	found := make(map[vpath.Name]row, len(names))
 	for some := range slices.Chunk(names, 64) {
@@ -205,7 +211,7 @@ func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.N
 	return found, nil
 }
 
-// entriesByID reads entries by their ids.
+// entriesByID reads entries by their ids, wherever they are. Missing ones are left out.
 func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
 	found := make(map[string]row, len(ids))
 	for some := range slices.Chunk(ids, 64) {
@@ -219,7 +225,8 @@ func entriesByID(q db.Querier, ids []string) (map[string]row, error) {
 	return found, nil
 }
 
-// writeInList writes up to 64 values and the closing parenthesis, in one of three lengths.
+// writeInList writes up to 64 values of an IN list and the closing parenthesis. It repeats the last
+// value to fill one of three lengths, so that there are few statements.
 func writeInList[T ~string](s *statement, values []T) {
 	length := 64
 	for _, fewer := range []int{8, 1} {

@@ -9,6 +9,8 @@ import (
 
 const lockColumns = "l.token, l.entry_id, l.deep, l.exclusive, l.key_id, l.owner, l.expires_at"
 
+// readLocks returns the locks in the rows of a query for lockColumns, without their paths. err is
+// that of the query.
 func readLocks(rows *sql.Rows, err error) (found []WriteLock, _ error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for locks: %w", err)
@@ -30,7 +32,7 @@ func readLocks(rows *sql.Rows, err error) (found []WriteLock, _ error) {
 // shortTrail is the number of ids in the shorter statement of locksOn: few paths are deeper.
 const shortTrail = 10
 
-// locksOn returns the locks on any of these entries.
+// locksOn returns the locks on any of the entries with these ids that have not expired at now (ms).
 func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err error) {
 	if len(ids) > shortTrail {
 		err = db.EachChunk(ids, func(args []any) error {
@@ -55,9 +57,9 @@ func locksOn(q db.Querier, ids []string, now int64) (found []WriteLock, err erro
 		WHERE l.entry_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AND l.expires_at > $1`, args...))
 }
 
-// locksBelow returns the locks on everything below a folder, at any depth. It walks up from the
-// locked entries, which are few, not down the tree, and visits each folder once, however many locks
-// are below it.
+// locksBelow returns the locks on everything below a folder, at any depth, that have not expired at
+// now (ms); not those in mounts below it. It walks up from the locked entries, which are few, not
+// down the tree, and visits each folder once, however many locks are below it.
 func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 	return readLocks(q.Query(`
 		WITH RECURSIVE up (id, parent) AS (
@@ -77,6 +79,7 @@ func locksBelow(q db.Querier, folder string, now int64) ([]WriteLock, error) {
 		WHERE l.entry_id IN (SELECT d.id FROM down d) AND l.expires_at > $1`, now, folder))
 }
 
+// countLocks counts the locks of an API key that have not expired at now (ms).
 func countLocks(q db.Querier, keyID string, now int64) (n int, err error) {
 	if err = q.QueryRow("SELECT COUNT(*) FROM locks WHERE key_id = $1 AND expires_at > $2", keyID, now).
 		Scan(&n); err != nil {
@@ -96,6 +99,7 @@ func insertLock(tx *db.Tx, l WriteLock) error {
 	return nil
 }
 
+// extendLock gives a lock, by its token, another end (ms).
 func extendLock(tx *db.Tx, token string, until int64) error {
 	if _, err := tx.Exec("UPDATE locks SET expires_at = $1 WHERE token = $2", until, token); err != nil {
 		return fmt.Errorf("extend lock: %w", err)
@@ -107,6 +111,7 @@ func deleteLock(tx *db.Tx, token string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE token = $1", token)
 }
 
+// deleteLocksOn deletes the locks on an entry itself.
 func deleteLocksOn(tx *db.Tx, entryID string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE entry_id = $1", entryID)
 }
@@ -115,10 +120,12 @@ func deleteLocksOfKey(tx *db.Tx, keyID string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE key_id = $1", keyID)
 }
 
+// deleteExpiredLocks deletes the locks that have expired at now (ms).
 func deleteExpiredLocks(tx *db.Tx, now int64) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE expires_at <= $1", now)
 }
 
+// execDeleteLocks runs a statement that deletes locks, with its one argument.
 func execDeleteLocks(tx *db.Tx, query string, arg any) error {
 	if _, err := tx.Exec(query, arg); err != nil {
 		return fmt.Errorf("end locks: %w", err)

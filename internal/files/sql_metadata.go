@@ -26,8 +26,9 @@ var updateText = `
 	RETURNING custom_title, custom_color, cover_url, icon_emoji, manual_position, updated_at,
 		CASE WHEN password_hash IS NULL THEN '' ELSE COALESCE(password_id, id) END`
 
-// update applies the change to n, provided that n still has the same place and owner, and updates
-// n. It returns a db.ErrUnique when the name is taken.
+// update writes the change c to the row of n, and updates n, provided that n still has the same
+// place and owner; otherwise the transaction runs again (db.RetryError). hash is that of a new
+// password, "" for none. Error: a db.ErrUnique when the name is taken.
 func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 	name := vpath.Name(n.name)
 	if c.Name != nil {
@@ -60,6 +61,7 @@ func (t *Tree) update(tx *db.Tx, n *node, c *Change, hash string) error {
 	return nil
 }
 
+// flag is a bool as a parameter of SQL: 1 or 0.
 func flag(on bool) int {
 	if on {
 		return 1
@@ -67,7 +69,8 @@ func flag(on bool) int {
 	return 0
 }
 
-// passwordOf reads the id and the hash of the present password of an entry, "" for none.
+// passwordOf reads the id and the hash of the present password of an entry; hash is "" when it has
+// none.
 func passwordOf(q db.Querier, entryID string) (id, hash string, err error) {
 	err = q.QueryRow(`
 		SELECT COALESCE(password_id, id), COALESCE(password_hash, '')

@@ -21,13 +21,14 @@ const (
 	folded nameOrder = false
 )
 
-// nameOrderNow returns the order for a listing or a walk that begins now.
+// nameOrderNow returns the order of names for a listing or walk that begins now: natural once all
+// entries have sort keys (db.DB.HasSortKeys), folded before.
 func (t *Tree) nameOrderNow(ctx context.Context) (nameOrder, error) {
 	complete, err := t.DB.HasSortKeys(ctx)
 	return nameOrder(complete), err
 }
 
-// column is the column of the key.
+// column is the column of entries that holds the key of this order.
 func (o nameOrder) column() string {
 	if o == natural {
 		return "sort_key"
@@ -35,7 +36,7 @@ func (o nameOrder) column() string {
 	return "name_fold"
 }
 
-// key is the key of a name.
+// key is the key of a name in this order; keys are compared byte by byte.
 func (o nameOrder) key(name string) string {
 	if o == natural {
 		return vpath.SortKey(name)
@@ -43,7 +44,8 @@ func (o nameOrder) key(name string) string {
 	return vpath.Fold(name)
 }
 
-// storedKey is the key of a row that was read with listColumns.
+// storedKey is the key in this order of a row that was read with listColumns, as the database
+// stores it.
 func (o nameOrder) storedKey(r *row) string {
 	if o == natural {
 		return r.sortKey
@@ -51,9 +53,9 @@ func (o nameOrder) storedKey(r *row) string {
 	return vpath.Fold(r.name)
 }
 
-// indexed is a condition that all entries meet, for entries as e. SQLite needs it to use the index
-// over sort keys. PostgreSQL does not: an entry that a stalled replica of an older version inserts
-// too late has no key, and is listed as the first.
+// indexed is an SQL condition that all entries e meet, or "". SQLite needs it to use the index over
+// sort keys. PostgreSQL does not: an entry that a stalled replica of an older version inserts too
+// late has no key, and is listed as the first.
 func (o nameOrder) indexed(dialect db.Dialect) string {
 	if o == natural && dialect.SingleWriter() {
 		return " AND " + db.HasSortKey
@@ -67,13 +69,14 @@ func (o nameOrder) orderBy(direction string) string {
 	return "e." + o.column() + direction + ", e.name" + direction
 }
 
-// after is the condition that an entry comes after a position, whose key and name are parameters of
-// the query, for entries as e.
+// after is the SQL condition that an entry e comes after a position in this order. key and name are
+// the placeholders of the position's parameters, such as `$3`.
 func (o nameOrder) after(dialect db.Dialect, key, name string) string {
 	return "(e." + o.column() + ", e.name) > (" + key + ", " + name + ")" + o.indexed(dialect)
 }
 
-// CorrectSortKey computes the sort key of an entry anew, for package fsck.
+// CorrectSortKey computes the sort key of an entry anew from its name, for fsck, which found a
+// wrong one. It does nothing for an entry that is gone.
 func (t *Tree) CorrectSortKey(tx *db.Tx, id string) error {
 	var name string
 	err := tx.QueryRow("UPDATE entries SET updated_at = updated_at WHERE id = $1 RETURNING name", id).Scan(&name)

@@ -6,7 +6,7 @@ import (
 	"larder/internal/db"
 )
 
-// sumOwnIn sums the files of an account directly in a folder.
+// sumOwnIn returns number and bytes of the files that an account owns directly in a folder.
 func sumOwnIn(q db.Querier, userID, folder string) (sum Amount, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*), CAST(COALESCE(SUM(e.size), 0) AS BIGINT)
@@ -18,8 +18,8 @@ func sumOwnIn(q db.Querier, userID, folder string) (sum Amount, err error) {
 	return sum, nil
 }
 
-// eachOwnSum calls found with the sum of the files of an account in each folder and below it.
-// Folders without such files are left out.
+// eachOwnSum calls found for each of the folders that has files of an account in it or below it,
+// with their number and bytes. Folders without such files are left out.
 func eachOwnSum(q db.Querier, userID string, folders []string, found func(id string, sum Amount)) error {
 	in, ids := db.InList(2, folders)
 	rows, err := q.Query(`

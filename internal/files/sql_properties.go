@@ -6,6 +6,7 @@ import (
 	"larder/internal/db"
 )
 
+// putProperty sets a dead property of an entry, or replaces its value.
 func putProperty(tx *db.Tx, entryID string, p Property) error {
 	_, err := tx.Exec(`
 		INSERT INTO properties (entry_id, namespace, name, lang, value)
@@ -18,6 +19,7 @@ func putProperty(tx *db.Tx, entryID string, p Property) error {
 	return nil
 }
 
+// deleteProperty removes a dead property of an entry, if it has it.
 func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
 	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id = $1 AND namespace = $2 AND name = $3", entryID,
 		namespace, name); err != nil {
@@ -26,6 +28,7 @@ func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
 	return nil
 }
 
+// propertiesOf reads the dead properties of entries by entry id, ordered by namespace and name.
 func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	found := map[string][]Property{}
 	err := db.EachChunk(ids, func(args []any) error {
@@ -51,8 +54,8 @@ func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	return found, nil
 }
 
-// copyProperties copies the properties of entries to others that have none yet; to maps original
-// ids to those of the copies.
+// copyProperties copies the dead properties of entries to others that have none yet; to maps the
+// ids of the originals to those of the copies.
 func copyProperties(tx *db.Tx, to map[string]string) error {
 	from := make([]string, 0, len(to))
 	for id := range to {
@@ -77,7 +80,7 @@ func copyProperties(tx *db.Tx, to map[string]string) error {
 	return nil
 }
 
-// moveProperties replaces the properties of an entry with those of another.
+// moveProperties replaces the dead properties of the entry to with those of the entry from.
 func moveProperties(tx *db.Tx, from, to string) error {
 	if err := deleteProperties(tx, []string{to}); err != nil {
 		return err
@@ -88,6 +91,7 @@ func moveProperties(tx *db.Tx, from, to string) error {
 	return nil
 }
 
+// deleteProperties deletes all dead properties of these entries.
 func deleteProperties(tx *db.Tx, ids []string) error {
 	if len(ids) == 1 {
 		return execDeleteProperties(tx, "= $1", ids[0])
@@ -95,6 +99,8 @@ func deleteProperties(tx *db.Tx, ids []string) error {
 	return db.EachChunk(ids, func(args []any) error { return execDeleteProperties(tx, db.InChunk, args...) })
 }
 
+// execDeleteProperties deletes the properties whose entry_id meets the SQL condition which, with
+// its args.
 func execDeleteProperties(tx *db.Tx, which string, args ...any) error {
 	if _, err := tx.Exec("DELETE FROM properties WHERE entry_id "+which, args...); err != nil {
 		return fmt.Errorf("delete properties: %w", err)

@@ -9,7 +9,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// childNamed reads the entry of a name in a folder; without id when there is none.
+// childNamed reads the entry that has a name directly in a folder; a row without id means that
+// there is none.
 func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	var s rowScan
 	err := q.QueryRow(`
@@ -25,9 +26,9 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 	return s.done(), nil
 }
 
-// lockEntry locks an entry until the transaction ends, and reports whether it exists. On SQLite the
-// transaction itself excludes other writers. An UPDATE would only make kept answers about the row
-// outdated (db.Changes).
+// lockEntry locks the row of an entry until the transaction ends, so that concurrent changes of it
+// take turns, and reports whether it exists. On SQLite the transaction itself excludes other
+// writers. An UPDATE would only make kept answers about the row outdated (db.Changes).
 func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	if tx.Dialect().SingleWriter() {
 		existing, err := existingEntries(tx, []string{id})
@@ -40,14 +41,16 @@ func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	return n == 1, nil
 }
 
-// insertEntry inserts an entry, with the present time as both times, unless its name is taken.
+// insertEntry inserts the row r, with the present time as both its times. done is false when the
+// name is taken in the parent folder.
 func (t *Tree) insertEntry(tx *db.Tx, r *row) (done bool, err error) {
 	r.created = t.nowMs()
 	r.updated = r.created
 	return insertTimedEntry(tx, r)
 }
 
-// insertTimedEntry inserts an entry with its times, unless its name is taken.
+// insertTimedEntry inserts the row r with the times that it has. done is false when the name is
+// taken in the parent folder.
 func insertTimedEntry(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
@@ -65,10 +68,11 @@ func insertTimedEntry(tx *db.Tx, r *row) (done bool, err error) {
 	return n == 1, nil
 }
 
+// nullable is a string as a parameter of SQL, with NULL for "".
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// updateContent gives a file the content of r, provided that it is still what and where before
-// says.
+// updateContent gives a file the content of r, with its size, type and times, provided that it
+// still has the place and the object that before says; else changed is false.
 func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	n, err := tx.Exec(`
 		UPDATE entries

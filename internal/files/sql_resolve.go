@@ -37,6 +37,7 @@ func (s *rowScan) columns() []any {
 		&s.keyN, &s.content}
 }
 
+// done returns the row that was scanned into the targets of columns.
 func (s *rowScan) done() row {
 	r := s.row
 	r.parent, r.folder, r.object = s.parentID.String, s.kind == folderKind, s.objectID.String
@@ -91,7 +92,9 @@ LEFT JOIN objects o ON o.id = e.object_id`
 	return texts
 }()
 
-// partialPathByJoins is the walk down as w: the id of the deepest existing entry, and its trail.
+// partialPathByJoins returns the SQL text of a query w for a path of depth names: the id of the
+// deepest existing entry on it, and its trail. $1 is the entry where the path begins, $2 and on are
+// the names.
 func partialPathByJoins(depth int) string {
 	id, trail, from := "e0.id", trailColumn("e0"), "entries e0"
 	for i := 1; i <= depth; i++ {
@@ -120,9 +123,10 @@ func partialPathByRecursion(depth int) string {
 	return b.String()
 }
 
-// descend follows names down from an entry, in one query, or two when a name is missing. The node
-// is the deepest existing entry, without mount and path; it is empty, with all names missing, when
-// the start does not exist.
+// descend follows names down from the entry id, in one query, or two when a name is missing. The
+// node is the deepest existing entry, without mount and path, with the names that are missing; it
+// is empty, with all names missing, when the start does not exist. configVersion is the config
+// version at that moment.
 func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion int64, err error) {
 	if len(names) >= len(partialPathQueries) {
 		return node{}, 0, fmt.Errorf("resolve a path of %d levels", len(names))
@@ -197,6 +201,8 @@ func ancestryByJoins(start string) string {
 		"\n\tLEFT JOIN objects o ON o.id = e.object_id\nWHERE e.id = " + start + " AND " + below + ".parent_id IS NULL"
 }
 
+// ancestryByRecursion is ancestryByJoins for an entry at any depth, at most 200 levels below its
+// root.
 func ancestryByRecursion(start string) string {
 	return `WITH RECURSIVE up (n, id, parent, path, trail) AS (
 	SELECT 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailColumn("e") + `
@@ -214,8 +220,9 @@ LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
 }
 
-// climb follows the parents of an entry up, in one query, or two when it is deep or does not exist.
-// The result is empty when there is no such entry.
+// climb follows the parents of an entry up to its root, in one query, or two when it is deep or
+// does not exist. start says whether id is that of the entry or of a permanent link to it (byEntry,
+// byLink). The result is empty when there is no such entry.
 func climb(q db.Querier, start, id string) (ancestry, error) {
 	var c ancestry
 	var s rowScan
@@ -238,7 +245,7 @@ func climb(q db.Querier, start, id string) (ancestry, error) {
 	return c, nil
 }
 
-// existingEntries returns those of the ids that entries have.
+// existingEntries returns which of the ids have a row in entries, the trash and graveyard included.
 func existingEntries(q db.Querier, ids []string) (map[string]bool, error) {
 	there := map[string]bool{}
 	err := db.EachChunk(ids, func(args []any) error {

@@ -12,6 +12,7 @@ type entrySums struct{ count, newest, times, sizes int64 }
 // timeModulus keeps the sum of a billion times below 2^63.
 const timeModulus = 1_000_000_007
 
+// add adds one entry to the sums.
 func (s *entrySums) add(r *row) {
 	s.count++
 	s.newest = max(s.newest, r.updated)
@@ -19,7 +20,8 @@ func (s *entrySums) add(r *row) {
 	s.sizes += r.size
 }
 
-// sums reads entrySums of the selected entries from the index.
+// sums reads number, newest time, sum of times and sum of sizes of the selected entries from an
+// index.
 func (sel *selection) sums(q db.Querier) (sums entrySums, err error) {
 	var s statement
 	fmt.Fprintf(&s, `

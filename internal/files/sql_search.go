@@ -15,8 +15,10 @@ type searchQuery struct {
 	kind int
 }
 
-// writeFolderWalk writes the walk down over folders as sub: each with its start folder, its code,
-// the path and trail in between, and whether a password hides its content from the actor.
+// writeFolderWalk writes into s the recursive query sub, which walks down over all folders below
+// the start folders. It has for each its start folder, its code (which entries in it the actor
+// sees), path and trail from the start folder, and whether a password hides its content from the
+// actor. It returns the placeholder of the actor's id.
 func (sq *searchQuery) writeFolderWalk(s *statement) (me string) {
 	at := sq.dialect.Position
 	me = s.arg(sq.Actor.UserID)
@@ -48,7 +50,8 @@ sub (seed, id, path, trail, code, barred) AS (
 	return me
 }
 
-// writeStarts writes the start folders, filled up to a power of four, so that there are few texts.
+// writeStarts writes the start folders as VALUES, with number, id, code and whether a password
+// hides their content. It fills them up to a power of four, so that there are few statements.
 func (sq *searchQuery) writeStarts(s *statement) {
 	width := 1
 	for width < len(sq.startFolders) {
@@ -72,7 +75,8 @@ func (sq *searchQuery) writeStarts(s *statement) {
 	}
 }
 
-// where writes the conditions, for folders as s and entries in them as e.
+// where writes the conditions for a match, with folders of the walk as s and entries in them as e.
+// me is the placeholder of the actor's id.
 func (sq *searchQuery) where(s *statement, me string) {
 	code := "substr(s.code, 1, 1)"
 	if sq.kind == folderKind {
@@ -88,7 +92,7 @@ func (sq *searchQuery) where(s *statement, me string) {
 	}
 }
 
-// count counts the matches.
+// count returns the number of matches.
 func (sq *searchQuery) count(q db.Querier) (n int64, err error) {
 	var s statement
 	me := sq.writeFolderWalk(&s)
@@ -100,8 +104,9 @@ func (sq *searchQuery) count(q db.Querier) (n int64, err error) {
 	return n, nil
 }
 
-// window calls found for a window of the matches, in order; with reverse it skips those after the
-// window. It searches names in the index, and reads only the rows of the window.
+// window calls found for the matches from offset on, in order and at most limit; with reverse,
+// offset counts from the end. It searches names in the index, and reads only the rows of the
+// window.
 func (sq *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, found func(match)) error {
 	var s statement
 	me := sq.writeFolderWalk(&s)
@@ -118,8 +123,8 @@ func (sq *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, f
 	return eachMatch(q, &s, found)
 }
 
-// orderBy is the order of the matches. It also distinguishes equal names in different folders, and
-// one folder that is mounted twice.
+// orderBy is the order of the matches for ORDER BY. It also distinguishes equal names in different
+// folders, and one folder that is mounted twice. reverse inverts all of it.
 func (sq *searchQuery) orderBy(reverse bool) string {
 	tie := ""
 	if reverse {
@@ -128,6 +133,7 @@ func (sq *searchQuery) orderBy(reverse bool) string {
 	return sq.order.orderBy(reverse) + ", e.parent_id" + tie + ", s.seed" + tie
 }
 
+// eachMatch calls found for each row of a search, and closes the rows.
 func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	rows, err := q.Query(s.String(), s.args...)
 	if err != nil {
@@ -150,7 +156,7 @@ func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	return nil
 }
 
-// segments splits `/a/b` as a query concatenates it.
+// segments splits a path such as `/a/b`, as a query concatenates it, into names; none for "".
 func segments(path string) []vpath.Name {
 	if path == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // anyForeignContent reports whether a file below a folder, at any depth, has its content in another
-// provider.
+// provider than the given one. It stops at the first.
 func anyForeignContent(q db.Querier, folder, provider string) (found bool, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT EXISTS (
@@ -23,7 +23,8 @@ func anyForeignContent(q db.Querier, folder, provider string) (found bool, err e
 	return found, nil
 }
 
-// sourceFile is a file whose content is to be copied.
+// sourceFile is a file, or an object without a known file, whose content is to be copied to another
+// provider, with its location.
 type sourceFile struct {
 	id       string
 	position namePosition
@@ -34,11 +35,12 @@ type sourceFile struct {
 	mimeType string
 }
 
-// sourceFileColumns are the columns of a sourceFile, with the key of an order of names.
+// sourceFileColumns are the columns that scanSourceFile reads, with the key of the order o.
 func sourceFileColumns(o nameOrder) string {
 	return "e.id, e." + o.column() + ", e.name, o.id, o.size, COALESCE(o.sha256, ''), o.provider_id, o.key, e.mime_type"
 }
 
+// scanSourceFile reads a row of sourceFileColumns.
 func scanSourceFile(row interface{ Scan(dest ...any) error }) (c sourceFile, err error) {
 	var key string
 	err = row.Scan(&c.id, &c.position.key, &c.position.name, &c.object, &c.size, &c.sha256, &c.Provider, &key,
@@ -47,7 +49,8 @@ func scanSourceFile(row interface{ Scan(dest ...any) error }) (c sourceFile, err
 	return c, err
 }
 
-// foreignFilesIn lists the next files directly in a folder whose content is in another provider.
+// foreignFilesIn lists the files directly in a folder after a position in the order o whose content
+// is not in the provider that the job copies to, at most limit.
 func (t *transfer) foreignFilesIn(ctx context.Context, folder string, o nameOrder, after namePosition,
 	limit int) ([]sourceFile, error) {
 	rows, err := t.DB.Read(ctx).Query(`
@@ -71,7 +74,8 @@ func (t *transfer) foreignFilesIn(ctx context.Context, folder string, o nameOrde
 	return found, rows.Err()
 }
 
-// foreignFile returns a file if its content is in another provider; nothing for a folder.
+// foreignFile returns the file with this id as the only element if its content is in another
+// provider than the given one; none otherwise, and for a folder or an unknown id.
 func foreignFile(q db.Querier, id, provider string) ([]sourceFile, error) {
 	c, err := scanSourceFile(q.QueryRow(`
 		SELECT `+sourceFileColumns(natural)+`
@@ -86,7 +90,8 @@ func foreignFile(q db.Querier, id, provider string) ([]sourceFile, error) {
 	return []sourceFile{c}, nil
 }
 
-// folderAfter returns the next folder in a folder, "" when there is none.
+// folderAfter returns the next folder in the folder parent after a position in the order o, with
+// its own position; id is "" when there is none.
 func (t *transfer) folderAfter(ctx context.Context, parent string, o nameOrder, after namePosition) (id string,
 	at namePosition, err error) {
 	err = t.DB.Read(ctx).QueryRow(`
@@ -104,8 +109,8 @@ func (t *transfer) folderAfter(ctx context.Context, parent string, o nameOrder, 
 	return id, at, nil
 }
 
-// lockContent locks a file until the transaction ends, and reports whether it still has that
-// object.
+// lockContent locks a file until the transaction ends, and reports whether it still has the object
+// that the caller has copied.
 func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
 	n, err := tx.Exec("UPDATE entries SET updated_at = updated_at WHERE id = $1 AND object_id = $2", id, object)
 	if err != nil {
@@ -114,7 +119,7 @@ func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
 	return n == 1, nil
 }
 
-// setObject gives a file an object of its own with the same content.
+// setObject gives a file another object with the same content, so that its times stay.
 func setObject(tx *db.Tx, id, object string) error {
 	if _, err := tx.Exec("UPDATE entries SET object_id = $1 WHERE id = $2", object, id); err != nil {
 		return fmt.Errorf("give a file its own object: %w", err)
@@ -122,7 +127,7 @@ func setObject(tx *db.Tx, id, object string) error {
 	return nil
 }
 
-// countFiles counts an entry, if it is a file, and the files below it.
+// countFiles counts the files at or below an entry: 1 for a file.
 func countFiles(q db.Querier, id string) (n int64, err error) {
 	err = q.QueryRow(foldersBelow+`
 		SELECT

@@ -9,8 +9,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// moveFileTo gives a file that is still where r says another parent and name now (ms), and returns
-// its size and owner at that time.
+// moveFileTo gives a file another parent and name now (ms), provided that it is still where r says;
+// otherwise the transaction runs again (db.RetryError). It returns the size and owner that the file
+// had.
 func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name, now int64) (gone row, err error) {
 	err = tx.QueryRow(`
 		UPDATE entries
@@ -28,6 +29,8 @@ func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name, now int64) (g
 	return gone, nil
 }
 
+// insertTrashed records the entry i in the trash, with what each account has in it. sums are the
+// owners' amounts; the caller adds their bytes to the kept bytes of the accounts.
 func insertTrashed(tx *db.Tx, i *trashed, sums []ownerTotals) error {
 	parents, err := json.Marshal(i.parents)
 	if err != nil {
@@ -64,6 +67,7 @@ func insertTrashed(tx *db.Tx, i *trashed, sums []ownerTotals) error {
 const trashedColumns = `t.entry_id, t.owner_id, t.deleted_by, COALESCE(t.deleted_by_key, ''), t.deleted_at, t.reason,
 	t.name, t.parent_id, t.parents, t.mount_id, t.provider_id, t.path, t.files, t.folders, t.size, e.kind`
 
+// scanTrashed reads a row of trashedColumns by scan; more are the targets of columns that follow.
 func scanTrashed(scan func(dest ...any) error, more ...any) (i trashed, err error) {
 	var reason, parents string
 	var kind int
@@ -76,7 +80,7 @@ func scanTrashed(scan func(dest ...any) error, more ...any) (i trashed, err erro
 	return i, json.Unmarshal([]byte(parents), &i.parents)
 }
 
-// trashedEntry reads an entry in the trash; without id for none.
+// trashedEntry reads an entry in the trash by its id; a result without id means that there is none.
 func trashedEntry(q db.Querier, id string) (trashed, error) {
 	row := q.QueryRow("SELECT "+trashedColumns+
 		" FROM trash t JOIN entries e ON e.id = t.entry_id AND e.parent_id = $1 WHERE t.entry_id = $2", trashRoot, id)
@@ -90,8 +94,8 @@ func trashedEntry(q db.Querier, id string) (trashed, error) {
 	return i, nil
 }
 
-// trashedAmong calls found for those of the ids that are entries in the trash, with their owner,
-// the account that deleted them, and their path.
+// trashedAmong calls found for those of the ids that are entries in the trash; only id, owner, the
+// account that deleted them, and path are set.
 func trashedAmong(q db.Querier, ids []string, found func(i *trashed)) error {
 	err := db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query("SELECT entry_id, owner_id, deleted_by, path FROM trash WHERE entry_id "+db.InChunk,
@@ -127,7 +131,7 @@ type trashQuery struct {
 	limit      int
 }
 
-// conditions writes the conditions that do not depend on the account.
+// conditions writes into s the conditions that do not depend on the account, and order and limit.
 func (tq *trashQuery) conditions(s *statement, dialect db.Dialect) {
 	if tq.beforeID != "" {
 		s.WriteString(" AND (t.deleted_at, t.entry_id) < (" + s.arg(tq.beforeTime) + ", " + s.arg(tq.beforeID) + ")")
@@ -144,8 +148,8 @@ func (tq *trashQuery) conditions(s *statement, dialect db.Dialect) {
 	s.WriteString(" ORDER BY t.deleted_at DESC, t.entry_id DESC LIMIT " + s.arg(tq.limit))
 }
 
-// listTrashed reads a page. An entry that its owner deleted is found by both indexes and is listed
-// once.
+// listTrashed reads a page of the trash, newest first. An entry that its owner deleted is found by
+// both indexes and is listed once.
 func listTrashed(q db.Querier, dialect db.Dialect, tq *trashQuery) ([]trashed, error) {
 	var s statement
 	s.WriteString("WITH page (id) AS (SELECT * FROM (SELECT t.entry_id FROM trash t WHERE t.owner_id = " +
@@ -182,8 +186,8 @@ func listTrashed(q db.Querier, dialect db.Dialect, tq *trashQuery) ([]trashed, e
 	return page, rows.Err()
 }
 
-// forgetTrashed deletes the records of entries that leave the trash. It subtracts their bytes from
-// quotas.kept_storage of each owner; it updates the owners in the order of their ids.
+// forgetTrashed deletes the records of entries that leave the trash, and subtracts their bytes from
+// the kept bytes (quotas.kept_storage) of each owner, in the order of the owners' ids.
 func forgetTrashed(tx *db.Tx, ids []string) error {
 	sizes := map[string]int64{}
 	err := db.EachChunk(ids, func(args []any) error {
@@ -253,8 +257,8 @@ func moveFoldersInTrashToGraveyard(tx *db.Tx, ids []string) (gone []string, err 
 	return gone, nil
 }
 
-// oldestTrashed lists the ids of the oldest entries in the trash that were deleted before a time
-// (ms).
+// oldestTrashed lists the ids of the entries in the trash that were deleted before a time (ms), the
+// oldest first and at most limit.
 func oldestTrashed(q db.Querier, before int64, limit int) ([]string, error) {
 	ids, err := scanStrings(q.Query(
 		"SELECT entry_id FROM trash WHERE deleted_at < $1 ORDER BY deleted_at, entry_id LIMIT $2", before, limit))
@@ -264,7 +268,8 @@ func oldestTrashed(q db.Querier, before int64, limit int) ([]string, error) {
 	return ids, nil
 }
 
-// handOverTrash gives the trash of an account to another, and returns the bytes that it kept.
+// handOverTrash gives the trash of an account to another, and returns the bytes that count as kept
+// for the former one. The caller moves these.
 func handOverTrash(tx *db.Tx, from, to string) (kept int64, err error) {
 	if _, err := tx.Exec("UPDATE trash SET owner_id = $1 WHERE owner_id = $2", to, from); err != nil {
 		return 0, fmt.Errorf("hand over the trash: %w", err)
@@ -294,9 +299,9 @@ func handOverTrash(tx *db.Tx, from, to string) (kept int64, err error) {
 	return kept, nil
 }
 
-// countLinksBelow counts the permanent links to a file, or to the files in a folder; files is the
-// number of these. SQLite joins tables in the order that is written: it begins with the folder, or
-// with all links where they are fewer.
+// countLinksBelow counts the permanent links to a file, or to the files in a folder, by its id;
+// files is the number of these files. SQLite joins tables in the order that is written: it begins
+// with the folder, or with all links where they are fewer.
 func countLinksBelow(q db.Querier, id string, files int64) (n int64, err error) {
 	var links int64
 	err = q.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM links LIMIT $1) l", files).Scan(&links)
@@ -322,6 +327,8 @@ type recordedTotals struct {
 	Folders, Files, Bytes int64
 }
 
+// encodeTotals returns in JSON what each account has in an entry, as the column trash.totals stores
+// it.
 func encodeTotals(sums []ownerTotals) (string, error) {
 	recorded := make([]recordedTotals, len(sums))
 	for i, s := range sums {
@@ -334,8 +341,8 @@ func encodeTotals(sums []ownerTotals) (string, error) {
 	return string(text), nil
 }
 
-// totalsOf reads what each account had in an entry when it went to the trash; nothing when an older
-// replica recorded it.
+// totalsOf reads what each account had in an entry when it went to the trash; none when an older
+// replica recorded the entry.
 func totalsOf(q db.Querier, id string) ([]ownerTotals, error) {
 	var text *string
 	var recorded []recordedTotals

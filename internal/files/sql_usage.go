@@ -7,8 +7,9 @@ import (
 	"larder/internal/db"
 )
 
-// sumReferenced sums by provider the references of objects and their bytes. It scans the objects
-// once in their stored order; grouping would sort them or look them up.
+// sumReferenced returns, by provider, the number of references to objects and the bytes that these
+// amount to, an object counted once for each reference. It scans the objects once in their stored
+// order; grouping would sort them or look them up.
 func sumReferenced(q db.Querier, providers []string) (map[string]Amount, error) {
 	var sums []string
 	var args, dest []any
@@ -28,8 +29,8 @@ func sumReferenced(q db.Querier, providers []string) (map[string]Amount, error) 
 	return by, nil
 }
 
-// sumUnreachable sums by provider the files that are deleted or staged: all of them, or as many as
-// limit.
+// sumUnreachable returns, by provider, number and bytes of the files in the graveyard and below the
+// staging root, which count for no account: of all of them, or of the first limit.
 func sumUnreachable(q db.Querier, limit int64) (map[string]Amount, error) {
 	rows, err := q.Query(`
 		WITH RECURSIVE away (id) AS (

@@ -26,7 +26,8 @@ type version struct {
 	sha256   string // "" when it is not known yet
 }
 
-// sameContent reports whether two objects are known to have the same content.
+// sameContent reports whether two objects, by their ids, are known to have the same bytes: they are
+// one, or their SHA-256 is equal.
 func sameContent(tx *db.Tx, a, b string) (same bool, err error) {
 	err = tx.QueryRow(`
 		SELECT EXISTS (SELECT 1 FROM objects a JOIN objects b ON b.sha256 = a.sha256 WHERE a.id = $1 AND b.id = $2)`,
@@ -37,7 +38,8 @@ func sameContent(tx *db.Tx, a, b string) (same bool, err error) {
 	return same || a == b, nil
 }
 
-// insertVersion records the content of a file until a time (ms).
+// insertVersion records the present content of the file r as a version that ends at until (ms).
+// byUser and byKey are the account and key that replace it, "" for none.
 func insertVersion(tx *db.Tx, r *row, until int64, byUser, byKey string) error {
 	_, err := tx.Exec(`
 		INSERT INTO past (entry_id, since, until, parent_id, name, size, mime_type, owner_id, object_id, op, by_user,
@@ -54,6 +56,8 @@ func insertVersion(tx *db.Tx, r *row, until int64, byUser, byKey string) error {
 // droppedColumns are the columns of a version that is deleted, in the order of scanDropped.
 const droppedColumns = " RETURNING entry_id, until, object_id, owner_id, size"
 
+// scanDropped returns the versions that a statement with droppedColumns has deleted. err is that of
+// the query.
 func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
 	if err != nil {
 		return nil, err
@@ -69,7 +73,8 @@ func scanDropped(rows *sql.Rows, err error) (gone []version, _ error) {
 	return gone, rows.Err()
 }
 
-// deleteVersionsBeyond deletes the oldest versions of a file, so that at most a number stays.
+// deleteVersionsBeyond deletes the oldest versions of a file, so that at most most stay, and
+// returns those that it deleted. The caller releases their objects.
 func deleteVersionsBeyond(tx *db.Tx, entry string, most int) (gone []version, err error) {
 	gone, err = scanDropped(tx.Query(`
 		DELETE FROM past
@@ -81,7 +86,8 @@ func deleteVersionsBeyond(tx *db.Tx, entry string, most int) (gone []version, er
 	return gone, nil
 }
 
-// deleteVersionsOf deletes all versions of files.
+// deleteVersionsOf deletes all versions of files, and returns them. The caller releases their
+// objects.
 func deleteVersionsOf(tx *db.Tx, entries []string) (gone []version, err error) {
 	err = db.EachChunk(entries, func(args []any) error {
 		some, err := scanDropped(tx.Query("DELETE FROM past WHERE entry_id "+db.InChunk+droppedColumns, args...))
@@ -94,7 +100,8 @@ func deleteVersionsOf(tx *db.Tx, entries []string) (gone []version, err error) {
 	return gone, nil
 }
 
-// deleteVersion deletes a version of a file, if it exists.
+// deleteVersion deletes the version of a file that ended at until (ms), and returns it as the only
+// element; none when it does not exist. The caller releases its object.
 func deleteVersion(tx *db.Tx, entry string, until int64) (gone []version, err error) {
 	gone, err = scanDropped(tx.Query("DELETE FROM past WHERE entry_id = $1 AND until = $2"+droppedColumns, entry,
 		until))
@@ -104,7 +111,8 @@ func deleteVersion(tx *db.Tx, entry string, until int64) (gone []version, err er
 	return gone, nil
 }
 
-// deleteVersionsBefore deletes versions that ended before a time (ms), the oldest first.
+// deleteVersionsBefore deletes versions that ended before a time (ms), the oldest first and at most
+// limit, and returns them. The caller releases their objects.
 func deleteVersionsBefore(tx *db.Tx, time int64, limit int) (gone []version, err error) {
 	gone, err = scanDropped(tx.Query(`
 		DELETE FROM past
@@ -121,7 +129,8 @@ const versionColumns = `v.entry_id, v.since, v.until, v.size, v.mime_type, v.own
 
 const versionSource = " FROM past v JOIN objects o ON o.id = v.object_id LEFT JOIN users u ON u.id = v.by_user "
 
-// versionsOf reads the versions of a file, newest first; with until only that one.
+// versionsOf reads the versions of a file, newest first; with until only the one that ended at that
+// time (ms).
 func versionsOf(q db.Querier, entry string, until *int64) (versions []version, err error) {
 	condition, args := "WHERE v.entry_id = $1", []any{entry}
 	if until != nil {
@@ -145,15 +154,16 @@ func versionsOf(q db.Querier, entry string, until *int64) (versions []version, e
 	return versions, rows.Err()
 }
 
-// kept is some of what is kept: entries in the trash by their ids, and versions.
+// kept is a selection of what is kept beyond the present files: entries in the trash by their ids,
+// and versions, with the sum of their bytes.
 type kept struct {
 	entries  []string
 	versions []version
 	bytes    int64
 }
 
-// oldestKept lists the oldest entries in the trash and the oldest versions that have bytes of an
-// account: as few as have a number of bytes together, up to a limit.
+// oldestKept lists the oldest entries in the trash and the oldest versions in which an account has
+// bytes: as few as have the given number of bytes together, at most limit.
 func oldestKept(q db.Querier, userID string, bytes int64, limit int) (kept, error) {
 	rows, err := q.Query(`
 		SELECT entry_id, until, size
@@ -176,7 +186,7 @@ func oldestKept(q db.Querier, userID string, bytes int64, limit int) (kept, erro
 	return scanKept(rows, err, bytes)
 }
 
-// oldestKeptIn is oldestKept for all accounts, in one provider.
+// oldestKeptIn is oldestKept for the entries and versions of all accounts in one provider.
 func oldestKeptIn(q db.Querier, providerID string, bytes int64, limit int) (kept, error) {
 	rows, err := q.Query(`
 		SELECT entry_id, until, size
@@ -199,8 +209,8 @@ func oldestKeptIn(q db.Querier, providerID string, bytes int64, limit int) (kept
 	return scanKept(rows, err, bytes)
 }
 
-// scanKept scans rows of entry, end of the version (0 for an entry in the trash) and size, as many
-// as have a number of bytes.
+// scanKept reads rows of entry id, end of the version (0 for an entry in the trash) and size, until
+// the sum of the sizes reaches bytes. err is that of the query.
 func scanKept(rows *sql.Rows, err error, bytes int64) (k kept, _ error) {
 	if err != nil {
 		return kept{}, fmt.Errorf("look for the oldest bytes that are kept: %w", err)
@@ -221,8 +231,8 @@ func scanKept(rows *sql.Rows, err error, bytes int64) (k kept, _ error) {
 	return k, rows.Err()
 }
 
-// bytesToCome sums the bytes of garbage in a provider, and reports whether every deleted folder has
-// been collected, so that its content is in the sum.
+// bytesToCome returns the bytes of garbage in a provider, which become free soon. collected reports
+// whether the graveyard is empty, so that the sum has the content of every deleted folder.
 func bytesToCome(q db.Querier, providerID string) (bytes int64, collected bool, err error) {
 	err = q.QueryRow(`
 		SELECT (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE provider_id = $1),
@@ -233,7 +243,8 @@ func bytesToCome(q db.Querier, providerID string) (bytes int64, collected bool, 
 	return bytes, collected, nil
 }
 
-// versionAt returns the end of the version that a file had at a time (ms), 0 for none.
+// versionAt returns the end (ms), which identifies it, of the version that a file had at a time
+// (ms); 0 for none.
 func versionAt(q db.Querier, entry string, at int64) (until int64, err error) {
 	err = q.QueryRow("SELECT until FROM past WHERE entry_id = $1 AND since <= $2 AND until > $2", entry, at).
 		Scan(&until)
@@ -246,7 +257,8 @@ func versionAt(q db.Querier, entry string, at int64) (until int64, err error) {
 	return until, nil
 }
 
-// handOverVersions gives the versions of an account to another, and returns their bytes.
+// handOverVersions gives the versions of an account to another, and returns their bytes, which
+// count as kept for the former one. The caller moves these.
 func handOverVersions(tx *db.Tx, from, to string) (kept int64, err error) {
 	err = tx.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM past WHERE owner_id = $1", from).Scan(&kept)
 	if err == nil {

@@ -46,7 +46,8 @@ type jobRequest struct {
 	Locks    []string // lock tokens of the request
 }
 
-// requestOf describes a request of the actor's, without the passwords.
+// requestOf describes who makes a request, for the payload of a job that decides by their rights
+// later. Passwords that were given are added by callers whose jobs use them.
 func requestOf(a access.Actor) jobRequest {
 	r := jobRequest{IP: a.IP.String(), Locks: a.Locks}
 	if a.Key != nil {
@@ -55,8 +56,8 @@ func requestOf(a access.Actor) jobRequest {
 	return r
 }
 
-// enqueue queues the job of a move that has been decided. Faults: Unauthorized, Conflict (the name
-// is taken, too many jobs are open).
+// enqueue queues the job of a move between providers that authorize has allowed. Faults:
+// Unauthorized without an account, Conflict (the name is taken, too many jobs are open).
 func (m *moveOperation) enqueue(target vpath.Path, newName *vpath.Name) (job.Job, error) {
 	if m.actor.UserID == "" {
 		return job.Job{}, fault.New(fault.Unauthorized, "Sign in to do this.")
@@ -76,7 +77,7 @@ func (m *moveOperation) enqueue(target vpath.Path, newName *vpath.Name) (job.Job
 	return m.queue(job.Spec{ID: m.IDs.UUID(), Type: MoveJob, Payload: o.encode()})
 }
 
-// mayQueue refuses a job to an actor with too many open jobs. Fault: Conflict.
+// mayQueue refuses another job to an actor who has maxOpenJobs unfinished ones. Fault: Conflict.
 func (m *moveOperation) mayQueue() error {
 	open, err := job.CountOpen(m.tx, m.actor.UserID)
 	if err != nil {
@@ -88,13 +89,15 @@ func (m *moveOperation) mayQueue() error {
 	return nil
 }
 
-// newPayload returns the payload of a job of the actor's.
+// newPayload returns the payload of a move of the source to the folder at target, as the actor asks
+// for it, without the passwords that they have given.
 func (m *moveOperation) newPayload(target vpath.Path, newName *vpath.Name) movePayload {
 	return movePayload{jobRequest: requestOf(m.actor), Entry: m.source.id, Folder: m.dest.id,
 		Target: target.String(), Name: newName, Over: m.replace}
 }
 
-// queue inserts a job of the actor's.
+// queue inserts the job n, which the actor owns from now on, and wakes the job runner after the
+// commit. It returns the job as pending.
 func (m *moveOperation) queue(n job.Spec) (job.Job, error) {
 	n.OwnerID, n.CreatedAt = m.actor.UserID, m.nowMs()
 	err := job.Insert(m.tx, n)
@@ -104,6 +107,7 @@ func (m *moveOperation) queue(n job.Spec) (job.Job, error) {
 	return job.Job{ID: n.ID, Type: n.Type, OwnerID: n.OwnerID, Status: job.Pending, CreatedAt: n.CreatedAt}, err
 }
 
+// encode returns the payload in JSON, as the job's row stores it.
 func (p movePayload) encode() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -139,14 +143,15 @@ func (t *Tree) RunMove(ctx context.Context, run *job.Run) error {
 	return x.countFiles(ctx)
 }
 
-// transfer is one call of RunMove.
+// transfer is one call of RunMove, or the part of RunCopy that copies content between providers.
 type transfer struct {
 	*Tree
 	run     *job.Run
 	payload movePayload
 }
 
-// copyThenMove copies the content of the entry and then gives it its new parent.
+// copyThenMove copies the content of the entry to the target's provider, and then gives the entry
+// its new parent in one transaction, which saves that in the payload. Faults: those of RunMove.
 func (t *transfer) copyThenMove(ctx context.Context) error {
 	err := t.inAuthorizedTx(ctx, func(m *moveOperation) error {
 		t.payload.Provider = m.dest.mount.ProviderID
@@ -180,8 +185,9 @@ func (t *transfer) copyThenMove(ctx context.Context) error {
 	return nil
 }
 
-// copyRemaining copies content that came into the entry after its folder was walked. It ends when
-// the entry was deleted, or moved to yet another provider, whose job does the same.
+// copyRemaining copies content that came into the entry after its folder was walked, until none is
+// left. It ends without an error when the entry was deleted, or moved to yet another provider,
+// whose job does the same.
 func (t *transfer) copyRemaining(ctx context.Context) error {
 	for range maxRounds {
 		n, _, err := t.lookUp(ctx, t.payload.Entry)
@@ -209,7 +215,9 @@ func (t *transfer) copyRemaining(ctx context.Context) error {
 	return errors.New("files are added to the folder faster than they can be copied")
 }
 
-// inAuthorizedTx runs fn inside a transaction that has decided about the move by the present rules.
+// inAuthorizedTx runs fn inside a transaction that has looked up the move again and decided about
+// it by the present rules and rights of the actor. Faults: those of Move; Conflict when the target
+// folder is another one by now.
 func (t *transfer) inAuthorizedTx(ctx context.Context, fn func(m *moveOperation) error) error {
 	target, err := vpath.Parse(t.payload.Target)
 	if err != nil {
@@ -240,14 +248,15 @@ func (t *transfer) inAuthorizedTx(ctx context.Context, fn func(m *moveOperation)
 	})
 }
 
-// actor returns the user who asked for the move, with their rights at a config version. Fault:
-// Forbidden.
+// actor returns the account that asked for the job, with its present rights, and the config version
+// of these. Fault: Forbidden when the account or its key has ended.
 func (t *transfer) actor(ctx context.Context) (a access.Actor, version int64, err error) {
 	return t.requester(ctx, t.payload.jobRequest, t.run.OwnerID)
 }
 
-// requester returns the account that asked for a job, with its rights at a config version. Fault:
-// Forbidden.
+// requester returns the account ownerID as the actor that made the request r, with its present
+// rights, the key, address, passwords and lock tokens of the request, and the config version of the
+// rights. Fault: Forbidden when the account is not active or the key cannot be used.
 func (t *Tree) requester(ctx context.Context, r jobRequest, ownerID string) (a access.Actor, version int64, err error) {
 	version, err = db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {

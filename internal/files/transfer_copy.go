@@ -16,7 +16,8 @@ import (
 // sourceFilesPerQuery is the number of files that one query reads.
 const sourceFilesPerQuery = 200
 
-// copyAll copies the content of all files at or below the entry that is in another provider.
+// copyAll copies the content of all files at or below the entry that is not in the target's
+// provider yet, one file after the other. It first sums their sizes for the progress of the job.
 func (t *transfer) copyAll(ctx context.Context) error {
 	var left int64
 	err := t.eachForeign(ctx, func(c sourceFile) error {
@@ -30,7 +31,7 @@ func (t *transfer) copyAll(ctx context.Context) error {
 	return t.eachForeign(ctx, func(c sourceFile) error { return t.copyOne(ctx, c) })
 }
 
-// eachForeign calls each for every file at or below the entry whose content is in another
+// eachForeign calls each for every file at or below the entry whose content is not in the target's
 // provider, folder by folder. It holds nothing but the path down to the current folder, so it may
 // miss files that others rename or move meanwhile, or meet them twice.
 func (t *transfer) eachForeign(ctx context.Context, each func(c sourceFile) error) error {
@@ -72,6 +73,7 @@ func (t *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 	return nil
 }
 
+// eachForeignIn is eachForeign for the files directly in a folder, in the order names.
 func (t *transfer) eachForeignIn(ctx context.Context, folder string, names nameOrder,
 	each func(c sourceFile) error) error {
 	var last namePosition
@@ -93,7 +95,9 @@ func (t *transfer) eachForeignIn(ctx context.Context, folder string, names nameO
 }
 
 // copyOne copies the content of one file to a key that is on the garbage list already, verifies the
-// copy, and switches the file over to it.
+// copy, and switches the file over to it. The key leaves the list only then, so a copy that is not
+// used gets deleted. A file that has changed meanwhile is no error. Fault: Unverified when copy or
+// original is not what was stored.
 func (t *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	n, _, err := t.lookUp(ctx, c.id)
 	if fault.Is(err, fault.NotFound) || err == nil && !t.mustCopy(&n) {
@@ -148,7 +152,8 @@ func (t *transfer) copyOne(ctx context.Context, c sourceFile) error {
 	return err
 }
 
-// outcomeText is the end of a sentence about an error that keeps a file from being copied.
+// outcomeText is the end of a sentence about a file that could not be copied: whether anything was
+// moved.
 func (t *transfer) outcomeText() string {
 	if t.payload.Moved {
 		return ", so the file stays in its current storage."
@@ -156,8 +161,9 @@ func (t *transfer) outcomeText() string {
 	return ", so nothing was moved."
 }
 
-// checkMissing distinguishes an object that its store has lost from one that was replaced, deleted
-// or moved to another store since it was looked up. Fault: Unverified in the first case.
+// checkMissing returns the fault Unverified when the store has lost the object of the file c, which
+// it did not find (cause). It returns nil when the file was replaced, deleted or moved to another
+// store since it was looked up.
 func (t *transfer) checkMissing(ctx context.Context, c sourceFile, cause error) error {
 	now, err := foreignFile(t.DB.Read(ctx), c.id, t.payload.Provider)
 	if err != nil {
@@ -181,10 +187,11 @@ func (t *Tree) discardCopy(ctx context.Context, at object.Location) {
 	}
 }
 
-// switchOver makes the copy the content of the file, in one transaction. Readers that have opened
-// the old object are not disturbed: it stays for the grace period. An object that other files share
-// stays theirs, and the file gets an object of its own. The copy becomes garbage when the file is
-// gone, has other content, or is in yet another provider.
+// switchOver makes the verified copy at to the content of the file c, in one transaction. Readers
+// that have opened the old object are not disturbed: it stays for the grace period. An object that
+// other files share stays theirs, and the file gets an object of its own. The copy becomes garbage
+// when the file is gone, has other content, or is in yet another provider. Error:
+// object.ErrCollected when the collector has the copy.
 func (t *transfer) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		refs, owner, err := t.lockSource(tx, c)
@@ -219,8 +226,8 @@ func (t *transfer) mustCopy(n *node) bool {
 }
 
 // lockSource locks a file and its object until the transaction ends, and returns the number of
-// files that have the object and the owner of the file. It returns 0 when file or object have
-// changed since they were looked up, or the move does not concern them any more.
+// files and versions that have the object, and the owner of the file. refs is 0 when file or object
+// have changed since they were looked up, or the move does not concern them any more.
 func (t *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string, err error) {
 	n, _, err := t.lookUpTx(tx, c.id)
 	switch {
@@ -241,7 +248,8 @@ func (t *transfer) lockSource(tx *db.Tx, c sourceFile) (refs int64, owner string
 	return refs, n.owner, nil
 }
 
-// splitObject gives a file an object of its own and removes its reference to the shared one.
+// splitObject gives the file c an object of its own, the copy at to, with the content id of the
+// object that it shares, and removes its reference to that one. owner is that of the file.
 func (t *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner string) error {
 	id, err := t.Objects.Insert(tx, to)
 	if err != nil {

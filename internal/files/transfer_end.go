@@ -9,7 +9,8 @@ import (
 	"larder/internal/notice"
 )
 
-// countFiles counts the files that were moved or copied, for the notification. It locks nothing.
+// countFiles sets the number of files that were moved or copied, for the notification of the job's
+// end. It locks nothing.
 func (t *transfer) countFiles(ctx context.Context) error {
 	files, err := countFiles(t.DB.Read(ctx), t.payload.Entry)
 	if err == nil {
@@ -18,8 +19,9 @@ func (t *transfer) countFiles(ctx context.Context) error {
 	return err
 }
 
-// NotifyEnd tells the owner of a move, a copy or a rewind that it has ended. It is for
-// job.Runner.OnEnd. It fails only with the database, since an error keeps the job from ending.
+// NotifyEnd tells the owner of a move, a copy or a rewind that the job has ended; failure is the
+// sentence for a failed one, "" for a completed one. It is for job.Runner.OnEnd. It fails only with
+// the database, since an error keeps the job from ending.
 func (t *Tree) NotifyEnd(tx *db.Tx, run *job.Run, failure string) error {
 	params := notice.Params{JobID: run.ID, JobType: run.Type, Failed: failure != "", Message: failure}
 	var payload movePayload

@@ -47,7 +47,7 @@ const (
 	TrashRewound  TrashReason = "rewind"   // its folder was brought back to a time before it
 )
 
-// trashSettings returns the settings of the trash; without Config.Trash it is off.
+// trashSettings returns the site's settings of the trash; without Config.Trash it is off.
 func (t *Tree) trashSettings(ctx context.Context) (TrashSettings, error) {
 	if t.Trash == nil {
 		return TrashSettings{}, nil
@@ -62,7 +62,8 @@ type disposal struct {
 	reason  TrashReason
 }
 
-// disposalOf decides where a deletion puts entries. Fault: Conflict when the trash is off.
+// disposalOf decides where a deletion puts its entry, by what the caller wanted. Fault: Conflict
+// when the caller wants the trash and it is switched off.
 func (s TrashSettings) disposalOf(wanted Disposal) (disposal, error) {
 	switch all := s.takesAll(); {
 	case wanted == ToTrash && s.Days == 0:
@@ -78,7 +79,8 @@ func (s TrashSettings) disposalOf(wanted Disposal) (disposal, error) {
 func (s TrashSettings) takesAll() bool { return s.All && s.Days > 0 }
 
 // checkForGood decides whether the actor may delete something for good that is in the trash or
-// would go there: its owner and administrators may. Fault: Forbidden.
+// would go there: its owner and administrators may, so that others cannot destroy what it keeps.
+// Fault: Forbidden.
 func checkForGood(a access.Actor, owner string) error {
 	if a.Role == access.Admin || a.UserID == owner {
 		return nil
@@ -86,9 +88,11 @@ func checkForGood(a access.Actor, owner string) error {
 	return fault.New(fault.Forbidden, "Only its owner and administrators can delete this for good.")
 }
 
-// moveToTrash moves an entry into the trash, where the actor is the one who deleted it. The caller
-// has decided that it may be deleted. Fault: Conflict when the entry is too large for the trash of
-// an owner, or while a replica runs that knows no trash.
+// moveToTrash moves the entry n into the trash, where the actor is the one who deleted it: it
+// credits the owners' quotas, and counts the bytes as kept for each owner. It returns the number of
+// entries and their bytes. The caller has decided that n may be deleted. Fault: Conflict when the
+// entry has more bytes of an owner than the owner's trash may have, or while a replica runs that
+// knows no trash.
 func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReason) (rows, bytes int64, err error) {
 	if err := t.checkTrash(tx); err != nil {
 		return 0, 0, err
@@ -128,8 +132,8 @@ func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReaso
 	return item.folders + item.files, item.size, nil
 }
 
-// takeOut moves an entry below the root of the trash, and returns what each account has in it. For
-// a file it locks the quota first, in the same order as uploads.
+// takeOut moves the entry r below the root of the trash, records its former place, and returns what
+// each account has in it. For a file it locks the quota first, in the same order as uploads.
 func (t *Tree) takeOut(tx *db.Tx, r *row) ([]ownerTotals, error) {
 	if err := recordPlace(tx, r.id, t.nowMs()); err != nil {
 		return nil, err
@@ -168,7 +172,8 @@ type formerFolder struct {
 	Password        string // id of its password, "" for none
 }
 
-// formerFolders returns the folders above an entry, from the topmost mount down.
+// formerFolders returns the folders above an entry, from the topmost mount down, so that a restore
+// can find or make them again.
 func formerFolders(n *node) []formerFolder {
 	above := n.trail[:len(n.trail)-1]
 	folders := make([]formerFolder, len(above))
@@ -183,7 +188,8 @@ func formerFolders(n *node) []formerFolder {
 	return folders
 }
 
-// trailOf returns the trail of these folders.
+// trailOf returns the trail of these folders, by which the passwords at the time of the deletion
+// apply.
 func trailOf(folders []formerFolder) []trailEntry {
 	trail := make([]trailEntry, len(folders))
 	for i, f := range folders {

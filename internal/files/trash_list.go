@@ -84,16 +84,18 @@ func (t *Tree) ListTrash(ctx context.Context, a access.Actor, f TrashFilter) (Tr
 	return page, err
 }
 
+// item returns the entry as lists of the trash show it; the settings give the time of its end.
 func (i *trashed) item(s TrashSettings) TrashItem {
 	return TrashItem{ID: i.id, Name: i.name, Path: i.path, Folder: i.folder, Size: i.size, Files: i.files,
 		OwnerID: i.owner, DeletedAt: i.deletedAt, DeletedBy: i.deletedBy, DeletedByName: i.deletedByName,
 		ExpiresAt: i.deletedAt + s.lifetime(), Reason: i.reason}
 }
 
-// lifetime is how long entries stay in the trash, in ms.
+// lifetime is how long entries stay in the trash, and versions are kept, in ms.
 func (s TrashSettings) lifetime() int64 { return int64(s.Days) * 24 * 60 * 60 * 1000 }
 
-// keyRoot is the path of the root of the actor's key, "" for an actor without a key and for `/`.
+// keyRoot is the path of the folder that the actor's key may not leave, "" for an actor without a
+// key and for a key that may go everywhere.
 func keyRoot(a access.Actor) string {
 	if a.Key == nil || a.Key.Root.IsRoot() {
 		return ""
@@ -101,6 +103,8 @@ func keyRoot(a access.Actor) string {
 	return a.Key.Root.String()
 }
 
+// parseTrashCursor parses TrashPage.Next: the time of deletion (ms) and the id of the last entry of
+// a page. "" is the beginning of the list. Fault: Invalid.
 func parseTrashCursor(cursor string) (deletedAt int64, id string, err error) {
 	if cursor == "" {
 		return 0, "", nil
@@ -139,4 +143,5 @@ func (i *trashed) seenBy(a access.Actor) bool {
 	return err == nil && path.Within(a.Key.Root)
 }
 
+// noTrashed is the fault NotFound for an id that no entry in the trash has that the actor may see.
 func noTrashed() error { return fault.New(fault.NotFound, "There is no such entry in the trash.") }

@@ -28,8 +28,8 @@ type Purged struct {
 	Path        string
 }
 
-// Purge deletes an entry of the trash for good, for its owner and administrators. Faults: NotFound,
-// Forbidden.
+// Purge deletes an entry of the trash for good. Its owner and administrators may; an account that
+// only deleted it may not. Faults: NotFound, Forbidden.
 func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purged, err error) {
 	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		i, err := trashedFor(tx, a, id)
@@ -94,8 +94,8 @@ type purgePayload struct {
 	Before int64  // entries that were deleted before this time, ms
 }
 
-// RunPurge empties the trash of an account. It continues after a crash at any line: what was
-// purged is not found again.
+// RunPurge runs a PurgeJob: it empties the trash of an account as EmptyTrash describes. It
+// continues after a crash at any line, since purged entries are not found again.
 func (t *Tree) RunPurge(ctx context.Context, run *job.Run) error {
 	var p purgePayload
 	if err := json.Unmarshal([]byte(run.Payload), &p); err != nil {
@@ -112,7 +112,8 @@ func (t *Tree) RunPurge(ctx context.Context, run *job.Run) error {
 	}
 }
 
-// purgeNext purges the next entries of a payload, and reports whether there may be more.
+// purgeNext purges the next entries that the payload selects, at most trashPiece, and reports
+// whether there may be more.
 func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err error) {
 	tq := trashQuery{userID: p.Owner, ownedOnly: true, root: p.Root, beforeTime: p.Before, beforeID: firstID,
 		limit: trashPiece}
@@ -131,8 +132,8 @@ func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err er
 // firstID comes before every id.
 const firstID = " "
 
-// purgePiece purges entries in a transaction. early says that they go before their time, which
-// leaves gaps in the history.
+// purgePiece purges entries of the trash by their ids in one transaction. early says that they go
+// before the end of their time, which leaves gaps in the history of their former folders.
 func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
 	purged := 0
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) (err error) {
@@ -150,8 +151,9 @@ func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
 	return err
 }
 
-// purge deletes entries of the trash for good, and returns their number. Those that are not there
-// any more are left out.
+// purge deletes entries of the trash for good: files at once, while folders go to the graveyard,
+// where the collector deletes their rows. It returns the number of entries that were still in the
+// trash.
 func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
 	gone, err := moveFoldersInTrashToGraveyard(tx, ids)
 	if err != nil {
@@ -172,7 +174,8 @@ func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
 	return len(gone), forgetTrashed(tx, gone)
 }
 
-// subtractKept subtracts from the kept bytes of accounts, in the order of their ids.
+// subtractKept subtracts bytes from the kept bytes of accounts, in the order of their ids, which
+// all transactions keep. freed is by account.
 func subtractKept(tx *db.Tx, freed map[string]int64) error {
 	for _, owner := range slices.Sorted(maps.Keys(freed)) {
 		if err := quota.AddKept(tx, owner, -freed[owner]); err != nil {
@@ -182,8 +185,9 @@ func subtractKept(tx *db.Tx, freed map[string]int64) error {
 	return nil
 }
 
-// SweepTrash purges the entries whose time in the trash is over, the versions whose time is over,
-// and the oldest of both of accounts that keep more than they may.
+// SweepTrash is the sweep of everything that is kept for a time. It purges entries of the trash and
+// versions whose time is over, forgets former places, frees space on disks that are nearly full,
+// and purges the oldest entries and versions of accounts that keep more bytes than they may.
 func (t *Tree) SweepTrash(ctx context.Context) error {
 	settings, err := t.trashSettings(ctx)
 	if err != nil {
@@ -216,7 +220,8 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 	}
 }
 
-// purgeOldest purges the entries that were deleted before a time (ms), the oldest first.
+// purgeOldest purges all entries of the trash that were deleted before a time (ms), the oldest
+// first.
 func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 	for {
 		ids, err := oldestTrashed(t.DB.Read(ctx), before, trashPiece)
@@ -229,8 +234,8 @@ func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 	}
 }
 
-// purgeAboveBound purges the oldest entries of the trash and the oldest versions that have bytes of
-// an account, while it keeps more than it may.
+// purgeAboveBound purges the oldest entries of the trash and the oldest versions in which an
+// account has bytes, until the account keeps no more bytes than it may (quota.Kept).
 func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 	for {
 		kept, err := quota.KeptOf(t.DB.Read(ctx), user)
@@ -248,7 +253,7 @@ func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 }
 
 // purgeForSpace purges the oldest entries and versions of all accounts on disks that are nearly
-// full.
+// full, until the missing bytes become free, and logs that.
 func (t *Tree) purgeForSpace(ctx context.Context) error {
 	short, err := t.Providers.Shortages(ctx)
 	if err != nil {
@@ -267,9 +272,10 @@ func (t *Tree) purgeForSpace(ctx context.Context) error {
 	return nil
 }
 
-// FreeKept purges the oldest entries and versions in a provider before their time, until a number
-// of bytes becomes free, and returns the bytes of what it purged. Garbage counts as free, since the
-// collector deletes it; while a deleted folder is not collected yet, nothing is purged.
+// FreeKept purges the oldest entries and versions in a provider before their time, until the given
+// number of bytes becomes free, and returns the bytes of the entries and versions that it purged.
+// Garbage counts as free, since the collector deletes it; while a deleted folder is not collected
+// yet, nothing is purged.
 func (t *Tree) FreeKept(ctx context.Context, providerID string, bytes int64) (purged int64, err error) {
 	coming, collected, err := bytesToCome(t.DB.Read(ctx), providerID)
 	if err != nil || !collected {
@@ -288,7 +294,7 @@ func (t *Tree) FreeKept(ctx context.Context, providerID string, bytes int64) (pu
 	return purged, nil
 }
 
-// purgeKept purges entries and versions before their time.
+// purgeKept purges the selected entries of the trash and versions before their time.
 func (t *Tree) purgeKept(ctx context.Context, k kept) error {
 	if err := t.purgePiece(ctx, k.entries, true); err != nil {
 		return err
@@ -296,8 +302,9 @@ func (t *Tree) purgeKept(ctx context.Context, k kept) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, k.versions) })
 }
 
-// RecordTrashed records an entry in the trash that has no record, so that it can be restored to
-// another folder: its former name and place are not known. For fsck.
+// RecordTrashed records an entry below the root of the trash that has no record there, so that it
+// can be restored to another folder: its former name and place are not known. It does nothing when
+// no such entry is in the trash. For fsck.
 func (t *Tree) RecordTrashed(tx *db.Tx, id string) error {
 	r, err := childNamed(tx, trashRoot, hiddenName(id))
 	if err != nil || r.id == "" {

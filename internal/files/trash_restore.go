@@ -66,6 +66,8 @@ type restoreOperation struct {
 	dest node // with the folders to be made as missing
 }
 
+// run restores the entry id of the trash in this transaction, and returns it at its new place.
+// Faults: those of Restore.
 func (r *restoreOperation) run(id string) (Entry, error) {
 	var err error
 	if r.item, err = trashedFor(r.tx, r.actor, id); err != nil {
@@ -94,7 +96,10 @@ func (r *restoreOperation) run(id string) (Entry, error) {
 	return r.putBack()
 }
 
-// findDestination finds the folder that the entry comes back to.
+// findDestination sets r.dest to the folder that the entry comes back to, with the folders to be
+// made again as missing: the target, the folder that it was in, or the nearest one above that
+// exists in the same mount. It returns the config version that it read. Faults: NotFound for the
+// target, Conflict when the mount is gone.
 func (r *restoreOperation) findDestination(v *ruleset) (version int64, err error) {
 	if r.how.Target != nil {
 		r.dest, version, err = v.find(r.tx, *r.how.Target)
@@ -123,7 +128,7 @@ func (r *restoreOperation) findDestination(v *ruleset) (version int64, err error
 		"The mount that this was in is gone. Restore it to another folder.")
 }
 
-// authorize decides whether the actor may put the entry there.
+// authorize decides whether the actor may put the entry into r.dest. Faults: those of Restore.
 func (r *restoreOperation) authorize() error {
 	v, a := r.rules, r.actor
 	path, err := r.path()
@@ -149,8 +154,8 @@ func (r *restoreOperation) authorize() error {
 	return r.checkDepth(path)
 }
 
-// checkProvider refuses a mount whose provider is not that of the entry, unless the entry comes
-// from that mount. Fault: Conflict.
+// checkProvider refuses a target mount whose provider is not that of the entry's content, unless
+// the entry comes from that mount. Fault: Conflict.
 func (r *restoreOperation) checkProvider() (err error) {
 	foreign := r.dest.mount.ID != r.item.mount
 	switch provider := r.dest.mount.ProviderID; {
@@ -169,7 +174,7 @@ func (r *restoreOperation) checkProvider() (err error) {
 	return err
 }
 
-// path is the path of the entry after the restore.
+// path is the path of the entry after the restore. Faults: Invalid, Unauthorized.
 func (r *restoreOperation) path() (vpath.Path, error) {
 	dir, err := r.dest.requestedPath().Append() // checks the length
 	if err != nil {
@@ -178,8 +183,9 @@ func (r *restoreOperation) path() (vpath.Path, error) {
 	return checkedNewPath(r.actor, dir, vpath.Name(r.item.name))
 }
 
-// checkProtection refuses to take the entry out of the reach of a password above its former place,
-// or of a rule for its former path.
+// checkProtection refuses to restore the entry to the place of the target to, if that takes it out
+// of the reach of a password above its former place, or of a rule for its former path. Faults:
+// Forbidden, PasswordRequired.
 func (r *restoreOperation) checkProtection(to access.Target) error {
 	former := node{row: r.row, path: vpath.Path{}}
 	var err error
@@ -212,7 +218,8 @@ func (r *restoreOperation) checkProtection(to access.Target) error {
 	return passwordNeeded()
 }
 
-// checkDepth checks that the deepest entry in a folder stays within the maximal depth of a path.
+// checkDepth checks that the deepest entry in a folder stays within the maximal depth when the
+// folder is restored to path. Fault: Invalid.
 func (r *restoreOperation) checkDepth(path vpath.Path) error {
 	if !r.row.folder {
 		return nil
@@ -228,7 +235,8 @@ func (r *restoreOperation) checkDepth(path vpath.Path) error {
 	return err
 }
 
-// putBack makes the missing folders, settles the name conflict and moves the entry.
+// putBack makes the missing folders, settles a name conflict, charges the owners, and moves the
+// entry out of the trash. It returns the entry as the actor sees it.
 func (r *restoreOperation) putBack() (Entry, error) {
 	if err := r.makeMissing(); err != nil {
 		return Entry{}, err
@@ -281,8 +289,8 @@ func (r *restoreOperation) chargeOwners() error {
 }
 
 // totals returns what each account has in the entry. Nothing changes the entries of a folder in the
-// trash but the handover of a deleted account. So what was recorded at the deletion is true while
-// every account in it exists; afterwards the entries are summed.
+// trash but the handover of a deleted account. So the amounts recorded at the deletion are true
+// while every account in them exists; otherwise the entries are summed.
 func (r *restoreOperation) totals() ([]ownerTotals, error) {
 	if !r.row.folder {
 		return []ownerTotals{{owner: r.row.owner, files: 1, bytes: r.row.size}}, nil
@@ -306,7 +314,8 @@ func (r *restoreOperation) totals() ([]ownerTotals, error) {
 	return sums, err
 }
 
-// makeMissing makes the missing folders. They belong to the owner of the entry.
+// makeMissing makes the missing folders of r.dest again, for the owner of the entry. Faults:
+// Conflict when a file has the name of one, QuotaExceeded.
 func (r *restoreOperation) makeMissing() error {
 	for len(r.dest.missing) > 0 {
 		there, err := childNamed(r.tx, r.dest.id, r.dest.missing[0])
@@ -323,7 +332,9 @@ func (r *restoreOperation) makeMissing() error {
 	return nil
 }
 
-// freeName returns the name for the entry, after the conflict with another entry is settled.
+// freeName returns the name that the entry gets. When its former name is taken it does what
+// r.how.Conflict says: a number, another entry into the trash, or a refusal. Faults: AlreadyExists,
+// and those of a deletion or of allow.
 func (r *restoreOperation) freeName() (vpath.Name, error) {
 	name := vpath.Name(r.item.name)
 	path := r.dest.path.Child(name)
@@ -349,7 +360,8 @@ func (r *restoreOperation) freeName() (vpath.Name, error) {
 	return name, r.rules.allow(r.actor, r.dest.newTarget(r.actor, r.dest.path.Child(name)), access.Write)
 }
 
-// replace moves the entry that has the name into the trash.
+// replace moves the entry there, which has the name in r.dest, into the trash. The actor needs the
+// permission to delete it. Faults: those of Delete.
 func (r *restoreOperation) replace(there row) error {
 	n := node{row: there, mount: r.dest.mount, path: r.dest.path.Child(vpath.Name(there.name))}
 	n.trail = append(r.dest.trail[:len(r.dest.trail):len(r.dest.trail)],

@@ -100,8 +100,8 @@ type ruleset struct {
 	trash   TrashSettings
 }
 
-// currentRules returns the rules of the present config version. Do not call it inside a
-// transaction.
+// currentRules returns rules, mounts and trash settings of the present config version, from memory
+// if they are loaded. Do not call it inside a transaction.
 func (t *Tree) currentRules(ctx context.Context) (*ruleset, error) {
 	version, err := db.ConfigVersion(t.DB.Read(ctx))
 	if err != nil {
@@ -110,7 +110,8 @@ func (t *Tree) currentRules(ctx context.Context) (*ruleset, error) {
 	return t.rulesAt(ctx, version)
 }
 
-// rulesAt returns the rules of a config version that was read outside of any transaction.
+// rulesAt returns the rules of a config version that was read outside of any transaction. It loads
+// them if the rules in memory are of another version, and keeps them there.
 func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 	if v := t.lastRules.Load(); v != nil && v.version == version {
 		return v, nil
@@ -135,13 +136,14 @@ func (t *Tree) rulesAt(ctx context.Context, version int64) (*ruleset, error) {
 // mountLookup gives the policy access to the mounts.
 type mountLookup struct{ table *mount.Table }
 
-// Covering implements access.Mounts.
+// Covering implements access.Mounts: it returns the id of the mount that covers the path, "" for
+// none.
 func (l mountLookup) Covering(path vpath.Path) string {
 	m, _ := l.table.Resolve(path)
 	return m.ID
 }
 
-// Below implements access.Mounts.
+// Below implements access.Mounts: it returns the paths of the mounts below path, by their ids.
 func (l mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	below := map[string]vpath.Path{}
 	for _, m := range l.table.Below(path) {
@@ -150,12 +152,13 @@ func (l mountLookup) Below(path vpath.Path) map[string]vpath.Path {
 	return below
 }
 
-// versionedRead is a read from the database under a ruleset; it returns the config version that it
-// read along.
+// versionedRead is a read from the database by rules v, which returns the config version that the
+// same query read along. Its answer counts only if that is v.version.
 type versionedRead func(v *ruleset) (version int64, err error)
 
-// readConsistent runs a read outside of a transaction, until its config version is that of the
-// ruleset, and returns the ruleset.
+// readConsistent runs a read outside of a transaction, again with newer rules until the config
+// version that the read reports is that of the rules, and returns those rules. So no decision mixes
+// rules and data of different times.
 func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*ruleset, error) {
 	v := t.lastRules.Load()
 	if v == nil {
@@ -179,8 +182,8 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 	return nil, errors.New("the configuration changes too often to decide anything by it")
 }
 
-// readConsistentTx runs a read inside a transaction. It makes the transaction run again
-// (db.RetryError) when the ruleset has to be loaded, which happens outside.
+// readConsistentTx is readConsistent inside a transaction. When the rules have to be loaded, it
+// returns a db.RetryError, which loads them outside and runs the transaction again.
 func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	again := &db.RetryError{Prepare: func(ctx context.Context) error {
 		_, err := t.currentRules(ctx)
@@ -203,7 +206,8 @@ func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 // nowMs is the present time in milliseconds.
 func (t *Tree) nowMs() int64 { return t.Now().UnixMilli() }
 
-// writeLocked runs fn in a transaction that holds the lock of the tree, exclusively or shared.
+// writeLocked runs fn in a write transaction that holds the lock of the tree: shared, for a change
+// of single entries, or exclusive, so that nothing else changes the tree meanwhile.
 func (t *Tree) writeLocked(ctx context.Context, exclusive bool, fn func(tx *db.Tx) error) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockTree(exclusive); err != nil {
@@ -216,8 +220,8 @@ func (t *Tree) writeLocked(ctx context.Context, exclusive bool, fn func(tx *db.T
 // treeLock is the lock of the tree that a transaction of writeUpgradable holds.
 type treeLock struct{ exclusive bool }
 
-// requireExclusive returns the error that runs the transaction again with the exclusive lock, and
-// nil when it holds that lock.
+// requireExclusive returns nil when the transaction holds the exclusive lock of the tree. Otherwise
+// it returns the error that runs the transaction again with that lock.
 func (l *treeLock) requireExclusive() error {
 	if l.exclusive {
 		return nil
@@ -229,7 +233,8 @@ func (l *treeLock) requireExclusive() error {
 }
 
 // writeUpgradable is writeLocked for a change that needs the exclusive lock only when it finds a
-// folder: fn begins with the shared lock and asks for the exclusive one before it changes anything.
+// folder: fn begins with the shared lock, and calls lock.requireExclusive before it changes
+// anything.
 func (t *Tree) writeUpgradable(ctx context.Context, fn func(tx *db.Tx, lock *treeLock) error) error {
 	lock := &treeLock{exclusive: t.DB.Dialect().SingleWriter()}
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
@@ -240,7 +245,8 @@ func (t *Tree) writeUpgradable(ctx context.Context, fn func(tx *db.Tx, lock *tre
 	})
 }
 
-// allow checks one permission. Faults: Forbidden, PasswordRequired.
+// allow decides whether the actor has the permission p on the entry that target describes, by
+// rules, ownership, home, and passwords. Faults: Forbidden, PasswordRequired.
 func (rs *ruleset) allow(a access.Actor, target access.Target, p access.Permission) error {
 	switch rs.policy.Decide(a, target, p).Outcome {
 	case access.Allowed:
@@ -251,14 +257,19 @@ func (rs *ruleset) allow(a access.Actor, target access.Target, p access.Permissi
 	return forbidden()
 }
 
+// forbidden is the fault Forbidden of an actor without the permission.
 func forbidden() error {
 	return fault.New(fault.Forbidden, "You do not have the permission to do this here.")
 }
 
+// noEntry is the fault NotFound for a path or id without an entry.
 func noEntry() error { return fault.New(fault.NotFound, "There is no such file or folder.") }
 
+// noMount is the fault NotFound for a path that no mount covers.
 func noMount() error { return fault.New(fault.NotFound, "Nothing is mounted at this path.") }
 
+// nameTaken is the fault AlreadyExists for a name that another entry in the folder, or a mount,
+// has.
 func nameTaken() error {
 	return fault.New(fault.AlreadyExists, "A file or folder with this name already exists here.")
 }

@@ -34,9 +34,9 @@ const (
 	cacheFactor = 10
 )
 
-// Usage returns the number and bytes of all files, and of those in each provider. It counts as
-// quotas do: shared content counts for each file, folders do not count, and an entry stops counting
-// at the moment of its deletion.
+// Usage returns the number and bytes of all files, and of those in each of the given providers, by
+// provider id. It counts as quotas do: shared content counts for each file, folders do not count,
+// and an entry stops counting at the moment of its deletion.
 //
 // The sums of the quotas are the answer where one provider has all objects. Otherwise it counts
 // objects, which takes a second for a million files. A slow count is used for ten times as long as
@@ -68,9 +68,9 @@ func (t *Tree) Usage(ctx context.Context, providers []string) (all Amount, by ma
 	return all, by, err
 }
 
-// usageByProvider divides the total among the providers that have objects. One call at a time
-// counts. While a slow count runs, other calls get the previous one; without one they wait for the
-// result, or until their context ends.
+// usageByProvider divides the total all among the providers used, which have objects. One call at a
+// time counts. While a slow count runs, other calls get the previous one; without one they wait for
+// the result, or until their context ends.
 func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	c := &t.usageCache
 	by, fresh := c.cached(all, used, t.Now())
@@ -101,8 +101,9 @@ func (t *Tree) usageByProvider(ctx context.Context, all Amount, used []string) (
 	return by, err
 }
 
-// cached returns the last slow count, in proportion to the present total, and whether it is still
-// valid.
+// cached returns the last slow count by provider, in proportion to the present total, nil without
+// one for these providers. fresh reports whether it is still valid at now; an older one serves
+// while another count runs.
 func (c *usageCache) cached(all Amount, used []string, now time.Time) (by map[string]Amount, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,6 +115,7 @@ func (c *usageCache) cached(all Amount, used []string, now time.Time) (by map[st
 	return c.scaled(all), now.Before(c.until)
 }
 
+// store keeps a count, for cacheFactor times its duration if it was slow.
 func (c *usageCache) store(all Amount, by map[string]Amount, began, ended time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +123,9 @@ func (c *usageCache) store(all Amount, by map[string]Amount, began, ended time.T
 	c.all, c.byProvider, c.slow, c.until = all, by, took > fastCount, ended.Add(cacheFactor*took)
 }
 
-// count sums the references of objects, and subtracts the files that are deleted or staged. Those
-// are few, except for a while after a large folder was deleted; then a sample is extrapolated.
+// count returns number and bytes of files by provider: it sums the references of objects, and
+// subtracts the files that are deleted or staged. Those are few, except for a while after a large
+// folder was deleted; then a sample of sampleSize is extrapolated by means of the total all.
 func (t *Tree) count(ctx context.Context, all Amount, used []string) (map[string]Amount, error) {
 	q := t.DB.Read(ctx)
 	by, err := sumReferenced(q, used)
@@ -143,6 +146,7 @@ func (t *Tree) count(ctx context.Context, all Amount, used []string) (map[string
 	return by, nil
 }
 
+// total sums amounts over all providers.
 func total(by map[string]Amount) (sum Amount) {
 	for _, a := range by {
 		sum.Files += a.Files
@@ -151,7 +155,7 @@ func total(by map[string]Amount) (sum Amount) {
 	return sum
 }
 
-// scaled is the last count in proportion to the present total.
+// scaled is the last count by provider, in proportion to the present total.
 func (c *usageCache) scaled(all Amount) map[string]Amount {
 	by := map[string]Amount{}
 	for id, a := range c.byProvider {
@@ -160,6 +164,7 @@ func (c *usageCache) scaled(all Amount) map[string]Amount {
 	return by
 }
 
+// scale returns part, a share of the sum then, as the same share of the sum now.
 func scale(part, now, then int64) int64 {
 	if now == then || then == 0 {
 		return part

@@ -36,9 +36,10 @@ type Version struct {
 	ExpiresAt      int64  // ms
 }
 
-// changeContent gives a file, before, the content of after, unless it has changed meanwhile: then
-// it reports false. The former content becomes a version, or is released. It sets the time from
-// which the file has its content, which never goes back, even when the clock does.
+// changeContent gives the file before the content of after (size, type, object), and reports false
+// if the file has changed meanwhile. The former content becomes a version while the trash is on, or
+// its reference is released. It sets the time from which the file has its content, which never goes
+// back, even when the clock does.
 func (t *Tree) changeContent(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) (changed bool, err error) {
 	keep, same := v.trash.Days > 0, false
 	if keep {
@@ -65,7 +66,7 @@ func (t *Tree) changeContent(tx *db.Tx, v *ruleset, a access.Actor, before, afte
 	return true, err
 }
 
-// contentFrom is the time from which a file has its content, ms.
+// contentFrom is the time (ms) from which the file has its present content.
 func (r *row) contentFrom() int64 {
 	if r.contentSince > 0 {
 		return r.contentSince
@@ -73,9 +74,10 @@ func (r *row) contentFrom() int64 {
 	return r.created
 }
 
-// keepVersion makes the content that a file had until a time (ms) a version, which takes over the
-// reference to the object. It reports false for content that is not kept: beside a replica that
-// knows no versions, and above the bound of the owner.
+// keepVersion makes the content that the file before had until a time (ms) a version, which takes
+// over the reference to the object, and counts its bytes as kept. It reports false for content that
+// is not kept: beside a replica that knows no versions, and when it is larger than the owner may
+// keep.
 func (t *Tree) keepVersion(tx *db.Tx, a access.Actor, before *row, until int64) (bool, error) {
 	if err := CheckVersions(t.DB, tx); fault.Is(err, fault.Conflict) {
 		return false, nil
@@ -106,7 +108,8 @@ func (t *Tree) keepVersion(tx *db.Tx, a access.Actor, before *row, until int64) 
 	return true, quota.AddKept(tx, before.owner, before.size)
 }
 
-// CheckVersions refuses to use versions while a replica runs that knows none. Fault: Conflict.
+// CheckVersions refuses to use versions while a replica runs that knows none: it could neither
+// serve nor release them. Fault: Conflict.
 func CheckVersions(d *db.DB, tx *db.Tx) error {
 	err := d.RequireSchema(tx, versionSchema)
 	if errors.Is(err, db.ErrOlderReplica) {
@@ -115,7 +118,8 @@ func CheckVersions(d *db.DB, tx *db.Tx) error {
 	return err
 }
 
-// dropped releases the objects of versions that were deleted, and subtracts their bytes.
+// dropped releases the objects of versions whose rows were deleted in tx, and subtracts their bytes
+// from the kept bytes of their owners.
 func (t *Tree) dropped(tx *db.Tx, gone []version) error {
 	freed := map[string]int64{}
 	contents := make([]row, len(gone))
@@ -139,7 +143,8 @@ func (t *Tree) forgetHistoryOf(tx *db.Tx, files []string) error {
 	return t.dropVersionsOf(tx, files)
 }
 
-// dropVersionsOf deletes all versions of files.
+// dropVersionsOf deletes all versions of files that are deleted for good, and releases their
+// objects.
 func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 	gone, err := deleteVersionsOf(tx, entries)
 	if err != nil {
@@ -161,7 +166,8 @@ func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
 	return t.dropped(tx, gone)
 }
 
-// dropVersions deletes versions before their time; those that do not exist any more are left out.
+// dropVersions deletes versions before the end of their time, which leaves gaps in the history of
+// their files, and releases their objects. Versions that do not exist any more are left out.
 func (t *Tree) dropVersions(tx *db.Tx, versions []version) error {
 	var all []version
 	for _, v := range versions {
@@ -201,13 +207,15 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 	return list, nil
 }
 
+// view returns the version as the API shows it; the settings give the time of its end.
 func (v *version) view(s TrashSettings) Version {
 	return Version{Since: v.since, Until: v.until, Size: v.size, MimeType: v.mimeType, SHA256: v.sha256,
 		ReplacedBy: v.byUser, ReplacedByName: v.byName, ExpiresAt: v.until + s.lifetime()}
 }
 
-// VersionFor decides whether the actor may download a version of the file, as ContentFor does for
-// its present content. Faults: those of ContentFor, NotFound for the version.
+// VersionFor decides whether the actor may download the version of the file that ended at until
+// (ms, its id), as ContentFor does for the present content, and returns it. Faults: those of
+// ContentFor; NotFound for the version.
 func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64) (Content, error) {
 	c, err := f.ContentFor(a)
 	if err != nil {
@@ -291,6 +299,8 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 	return e, nil
 }
 
+// restoreVersion gives the file n the content of the version old, which stays a version, and
+// charges the owner the difference. The caller has authorized that. Fault: QuotaExceeded.
 func (t *Tree) restoreVersion(tx *db.Tx, v *ruleset, a access.Actor, n *node, old *version) (Entry, error) {
 	before := n.row
 	if done, err := t.lockOwner(tx, &before); err != nil || !done {
@@ -345,7 +355,8 @@ func (t *Tree) DropVersion(ctx context.Context, a access.Actor, id string, until
 	})
 }
 
-// sweepVersions deletes the versions whose time is over.
+// sweepVersions deletes the versions that ended before ended (ms), and releases their objects. The
+// sweep calls it for those whose time is over.
 func (t *Tree) sweepVersions(ctx context.Context, ended int64) error {
 	for {
 		n := 0
@@ -363,6 +374,8 @@ func (t *Tree) sweepVersions(ctx context.Context, ended int64) error {
 	}
 }
 
+// noVersion is the fault NotFound for a version that the file does not have.
 func noVersion() error { return fault.New(fault.NotFound, "There is no such version of this file.") }
 
+// noVersions is the fault NotFound for the versions of a folder.
 func noVersions() error { return fault.New(fault.NotFound, "Only files have versions.") }
