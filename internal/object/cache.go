@@ -50,7 +50,8 @@ type CacheStats struct {
 	Bytes                   uint64 // that the cache takes now
 }
 
-// Stats returns the present figures.
+// Stats returns hits, misses, evictions and size of the cache for the metrics; zeros for a nil
+// cache.
 func (c *Cache) Stats() CacheStats {
 	if c == nil {
 		return CacheStats{}
@@ -59,6 +60,8 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions, Bytes: c.entries.WeightedSize()}
 }
 
+// find returns the whole content of the object at a location, if the cache has it. The caller must
+// not change it.
 func (c *Cache) find(at Location) (content []byte, found bool) {
 	if c == nil {
 		return nil, false
@@ -66,13 +69,15 @@ func (c *Cache) find(at Location) (content []byte, found bool) {
 	return c.entries.GetIfPresent(at)
 }
 
+// drop removes an object from the cache, before the collector deletes it from its store.
 func (c *Cache) drop(at Location) {
 	if c != nil {
 		c.entries.Invalidate(at)
 	}
 }
 
-// Caches reports whether the registry keeps objects of this size in memory.
+// Caches reports whether the registry keeps objects of size bytes in memory: there is a cache, and
+// the object is at most MaxCachedSize.
 func (r *Registry) Caches(size int64) bool { return r.Cache != nil && size <= MaxCachedSize }
 
 // OpenCached opens an object that Caches accepts and whose size is known, to send it to a client:
@@ -92,8 +97,9 @@ func (r *Registry) OpenCached(ctx context.Context, store blob.Store, at Location
 	return newCachedObject(content), nil
 }
 
-// openAndKeep reads a whole object from the store. It returns the object of the store if that has
-// another size, for the caller to refuse.
+// openAndKeep opens the object at a location, reads it whole (size bytes, as recorded), and keeps
+// it in the cache if its SHA-256 is as recorded. It returns the store's own object, unread, if that
+// has another size, for the caller to refuse. Errors: those of store.Open, blob.ErrUnavailable.
 func (r *Registry) openAndKeep(ctx context.Context, store blob.Store, at Location, size int64) (blob.Object, error) {
 	object, err := store.Open(ctx, at.Key)
 	if err != nil || object.Size() != size {
@@ -110,8 +116,9 @@ func (r *Registry) openAndKeep(ctx context.Context, store blob.Store, at Locatio
 	return newCachedObject(content), nil
 }
 
-// isAsRecorded reports whether content is the object that the database records, as far as its hash
-// is known. It logs a difference.
+// isAsRecorded reports whether content has the SHA-256 that the database records for the object at
+// a location; also true when none is recorded yet. It logs a difference. It reports false for an
+// object that is gone.
 func (r *Registry) isAsRecorded(ctx context.Context, at Location, content []byte) bool {
 	known, err := recordedHash(r.DB.Read(ctx), at)
 	if err != nil {
@@ -136,6 +143,7 @@ type cachedObject struct {
 
 var _ blob.InMemory = (*cachedObject)(nil)
 
+// newCachedObject returns an open object that reads content from its beginning.
 func newCachedObject(content []byte) *cachedObject {
 	o := &cachedObject{content: content}
 	o.Reset(content)
@@ -144,5 +152,5 @@ func newCachedObject(content []byte) *cachedObject {
 
 func (*cachedObject) Close() error { return nil }
 
-// Rest implements blob.InMemory.
+// Rest implements blob.InMemory: it returns the bytes that have not been read yet.
 func (o *cachedObject) Rest() []byte { return o.content[len(o.content)-o.Len():] }

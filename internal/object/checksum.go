@@ -18,9 +18,9 @@ import (
 // parts. Its payload is the id of the object; RunChecksum runs it.
 const ChecksumJob = "checksum"
 
-// RunChecksum reads an object once and records its SHA-256. It does nothing for an object that is
-// gone or whose SHA-256 is known. Fault: Unverified when the store has no such object or one of
-// another length.
+// RunChecksum runs a ChecksumJob: it reads an object once and records its SHA-256. It does nothing
+// for an object that is gone or whose SHA-256 is known. Fault: Unverified when the store has no
+// such object or one of another length.
 func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 	o, found, err := unhashedObject(r.DB.Read(ctx), run.Payload)
 	if err != nil || !found {
@@ -55,6 +55,8 @@ func (r *Registry) RunChecksum(ctx context.Context, run *job.Run) error {
 	})
 }
 
+// wrongContent is the fault Unverified for an object that is missing in its store or has another
+// length than recorded; cause goes to the log.
 func wrongContent(o unhashedRecord, cause error) error {
 	return fault.New(fault.Unverified, "The content of a file has changed since it was stored.").
 		WithCause(fmt.Errorf("read object %s of provider %s: %w", o.Key, o.Provider, cause))
@@ -67,6 +69,7 @@ type progressReader struct {
 	run  *job.Run
 }
 
+// Read implements io.Reader. Error: that of the context when it has ended.
 func (r *progressReader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err

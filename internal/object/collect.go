@@ -32,11 +32,12 @@ const (
 	parallelDeletes = 8
 )
 
-// Collect deletes the next objects that are due, in all stores at the same time, and reports
-// whether there is more to do at once. A store that is slow or does not answer delays the others no
-// longer than its budget. No other code deletes objects. It may run in several processes at a time:
-// each claims its piece in a short transaction first. An object that its store does not delete now
-// is tried again a minute later and delays no other object; such failures are logged, not returned.
+// Collect deletes the next objects of the garbage list that are due, at most objectsPerPiece, in
+// all stores at the same time. more reports that there is more to do at once. A store that is slow
+// or does not answer delays the others no longer than its budget. No other code deletes objects.
+// Collect may run in several processes at a time: each claims its piece in a short transaction
+// first. An object that its store does not delete now is tried again a minute later and delays no
+// other object; such failures are logged, not returned.
 func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	var fresh, again []garbage
 	var until int64
@@ -87,18 +88,18 @@ func (r *Registry) Collect(ctx context.Context) (more bool, err error) {
 	return len(claimed) == objectsPerPiece, err
 }
 
-// shuffled returns the garbage that was claimed before in random order, so that objects that a
-// store refuses to delete do not come first every time.
+// shuffled returns list, garbage that was claimed before without success, in random order, so that
+// objects that a store refuses to delete do not come first every time.
 func (r *Registry) shuffled(list []garbage) []garbage {
 	order := rand.New(rand.NewChaCha8([32]byte(r.IDs.Bytes(32))))
 	order.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }
 
-// deleteFrom deletes objects of one provider. It returns those that are gone and those that it did
-// not try. It pauses the provider after some failures in a row, after one deletion that takes too
-// long, or when the budget is spent, so that neither some bad objects nor one bad store delay the
-// others.
+// deleteFrom deletes objects of one provider, one after the other or, over a network, several at a
+// time. It returns those that are gone and those that it did not try; a failed one is in neither.
+// It pauses the provider after some failures in a row, after one deletion that takes too long, or
+// when the budget is spent, so that neither some bad objects nor one bad store delay the others.
 func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
 	spent, end := context.WithTimeout(ctx, r.storeBudget)
 	defer end()
@@ -150,7 +151,8 @@ func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garb
 	return deleted, these[next:]
 }
 
-// workers is the number of concurrent deletions in a store.
+// workers is the number of concurrent deletions in a store: several where it is reached over a
+// network, as stores that sign addresses are (remote).
 func workers(remote bool) int {
 	if remote {
 		return parallelDeletes
@@ -161,6 +163,7 @@ func workers(remote bool) int {
 // errSlow says that a store exceeded the timeout.
 var errSlow = errors.New("the store does not answer in time")
 
+// deleteObject deletes one object within deleteTimeout. Error: errSlow when the store took longer.
 func (r *Registry) deleteObject(ctx context.Context, g garbage) error {
 	ctx, end := context.WithTimeoutCause(ctx, r.deleteTimeout, errSlow)
 	defer end()
@@ -171,6 +174,8 @@ func (r *Registry) deleteObject(ctx context.Context, g garbage) error {
 	return err
 }
 
+// deleteNow drops the object g from the cache, aborts the store's upload of parts under the key, if
+// any, and deletes the object. An object that does not exist is no error.
 func (r *Registry) deleteNow(ctx context.Context, g garbage) error {
 	r.Cache.drop(Location{g.provider, blob.Key(g.key)})
 	store, err := r.Store(ctx, g.provider)
@@ -199,6 +204,7 @@ type pausedProviders struct {
 	until map[string]int64 // by provider: end of the pause, ms
 }
 
+// pause keeps the collector away from a provider until a time ms.
 func (p *pausedProviders) pause(provider string, ms int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +214,8 @@ func (p *pausedProviders) pause(provider string, ms int64) {
 	p.until[provider] = ms
 }
 
-// list returns the providers that are paused at time ms. It drops an end that is too far in the
-// future: a clock that went back has left it behind.
+// list returns the ids of the providers that are paused at the time ms. It drops an end that is too
+// far in the future: a clock that went back has left it behind.
 func (p *pausedProviders) list(ms int64) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,8 +31,9 @@ type Hold struct {
 	name     string // of its row
 }
 
-// Hold takes a hold. Nothing names the garbage that the collector has claimed before, and nothing
-// ever will.
+// Hold takes a hold, so that the collector deletes no more garbage until Release. Garbage that the
+// collector has claimed before may still be deleted, but no row of the database refers to it, and
+// none ever will.
 func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
 	h := &Hold{registry: r, name: holdPrefix + r.IDs.UUID()}
 	err := r.DB.Write(ctx, func(tx *db.Tx) error {
@@ -47,8 +48,8 @@ func (r *Registry) Hold(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// Renew extends a hold; call it once a minute. Error: ErrHoldLost when it came too late, and from
-// then on.
+// Renew extends a hold to ten minutes from now; call it once a minute. Error: ErrHoldLost when less
+// than half of its time was left or it has ended, and from then on: objects may have been deleted.
 func (h *Hold) Renew(ctx context.Context) error {
 	var renewed bool
 	err := h.registry.DB.Write(ctx, func(tx *db.Tx) (err error) {
@@ -65,7 +66,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release ends the hold.
+// Release ends the hold, so that the collector goes on.
 func (h *Hold) Release(ctx context.Context) error {
 	if err := h.registry.DB.Write(ctx, func(tx *db.Tx) error { return dropHold(tx, h.name) }); err != nil {
 		return fmt.Errorf("release the collector: %w", err)

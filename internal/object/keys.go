@@ -41,6 +41,7 @@ type providerKeys struct {
 	discardedAt time.Time
 }
 
+// keysFor returns the keys of a provider that this process has at hand, none at first.
 func (k *KeySource) keysFor(providerID string) *providerKeys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,8 +51,8 @@ func (k *KeySource) keysFor(providerID string) *providerKeys {
 	return k.byProvider[providerID]
 }
 
-// shardFor returns the shard for new keys, under the present prefix of the provider. The caller
-// holds r.mu.
+// shardFor returns the shard, a prefix that keys share, for new keys of a provider; a new one when
+// the provider's path prefix has changed. The caller holds r.mu.
 func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID string) (*blob.Shard, error) {
 	p, err := k.registry.Providers.ByID(ctx, providerID)
 	if err != nil {
@@ -66,8 +67,8 @@ func (k *KeySource) shardFor(ctx context.Context, r *providerKeys, providerID st
 	return r.shard, nil
 }
 
-// NewKey returns a new key that is not on the garbage list. The caller records it before it stores
-// bytes; DiscardedKey returns one that is recorded.
+// NewKey returns a new random key for an object of a provider. It is not on the garbage list: the
+// caller puts it there before it stores bytes. DiscardedKey returns a key that is there already.
 func (k *KeySource) NewKey(ctx context.Context, providerID string) (blob.Key, error) {
 	r := k.keysFor(providerID)
 	r.mu.Lock()
@@ -79,7 +80,9 @@ func (k *KeySource) NewKey(ctx context.Context, providerID string) (blob.Key, er
 	return blob.NewKey(k.registry.IDs, shard, ""), nil
 }
 
-// DiscardedKey returns a key that is on the garbage list, and when it is due there (ms).
+// DiscardedKey returns a new key for an object of a provider that is on the garbage list already,
+// and when it is due there (ms). The caller stores the bytes and takes the key off the list
+// (Undiscard) when it refers to them; otherwise the collector deletes them.
 func (k *KeySource) DiscardedKey(ctx context.Context, providerID string) (key blob.Key, due int64, err error) {
 	r := k.keysFor(providerID)
 	r.mu.Lock()
@@ -115,7 +118,9 @@ func (k *KeySource) DiscardedKey(ctx context.Context, providerID string) (key bl
 	return key, r.discardedAt.Add(KeyLifetime).UnixMilli(), nil
 }
 
-// ForgetKeys forgets the keys at hand; the collector deletes them.
+// ForgetKeys forgets the keys of a provider that this process has at hand, since the collector has
+// claimed one of them too early; the next call of DiscardedKey draws others. The collector deletes
+// the forgotten keys.
 func (k *KeySource) ForgetKeys(providerID string) {
 	k.mu.Lock()
 	r := k.byProvider[providerID]

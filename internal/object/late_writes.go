@@ -31,7 +31,8 @@ func ExpectLateWrites(tx *db.Tx, providerID string, key blob.Key, from int64) er
 	return nil
 }
 
-// nextCheck is when the collector checks a deleted object again (ms), 0 for never.
+// nextCheck is when the collector checks a key again whose object it has just deleted, in ms; 0 for
+// never. Only keys for which late writes are expected are checked again.
 func (g garbage) nextCheck(now int64) int64 {
 	end := g.lateFrom.Int64 + lateWriteWindow.Milliseconds()
 	if !g.lateFrom.Valid || now >= end {
@@ -40,7 +41,8 @@ func (g garbage) nextCheck(now int64) int64 {
 	return min(now+max(firstRecheck.Milliseconds(), now-g.lateFrom.Int64), end)
 }
 
-// acceptsDirectWrites reports whether clients may send bytes directly to a provider's store.
+// acceptsDirectWrites reports whether clients may send bytes directly to a provider's store: it
+// signs addresses.
 func (r *Registry) acceptsDirectWrites(ctx context.Context, provider string) bool {
 	store, err := r.Store(ctx, provider)
 	if err != nil {
@@ -50,7 +52,8 @@ func (r *Registry) acceptsDirectWrites(ctx context.Context, provider string) boo
 	return signs
 }
 
-// objectExists reports whether an object exists under a key whose object was deleted before.
+// objectExists reports whether there is an object under the key g, whose object was deleted before:
+// a late write has made it.
 func objectExists(ctx context.Context, store blob.Store, g garbage) (bool, error) {
 	_, err := store.Stat(ctx, blob.Key(g.key))
 	if errors.Is(err, blob.ErrNotFound) {

@@ -10,8 +10,8 @@ import (
 
 const existingChunk = 500 // ids in one query
 
-// ExistingContents reports which contents (Content.ID) exist, for callers that keep something
-// derived from them.
+// ExistingContents returns which of the content ids (files.Content.ID) some object still has. The
+// cleanup of thumbnails uses it.
 func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[string]bool, error) {
 	q := r.DB.Read(ctx)
 	existing := map[string]bool{}
@@ -32,7 +32,8 @@ func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[stri
 	return existing, existingMovedContents(q, missing, existing)
 }
 
-// existingUnmovedContents looks up objects that were never moved to another store.
+// existingUnmovedContents adds to existing those of the content ids that are ids of objects which
+// were never copied to another store.
 func existingUnmovedContents(q db.Querier, ids []string, existing map[string]bool) error {
 	in, args := db.InList(1, ids)
 	rows, err := q.Query("SELECT id FROM objects WHERE refs > 0 AND content_id IS NULL AND id "+in, args...)
@@ -50,8 +51,9 @@ func existingUnmovedContents(q db.Querier, ids []string, existing map[string]boo
 	return rows.Err()
 }
 
-// existingMovedContents adds the contents that were moved to another store. There may be very many
-// of them, and the index objects_continued is not by content id: it reads all of them once.
+// existingMovedContents adds to existing those of the missing content ids that an object has which
+// was copied to another store. There may be very many of these objects, and the index
+// objects_continued is not by content id: it reads all of them once.
 func existingMovedContents(q db.Querier, missing, existing map[string]bool) error {
 	rows, err := q.Query("SELECT content_id FROM objects WHERE content_id IS NOT NULL AND refs > 0")
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"larder/internal/fault"
 )
 
-// DiscardContent puts the key of unreferenced content on the garbage list, due after the grace
-// period, or sooner where its owner has too much garbage.
+// DiscardContent puts the key of content that no file refers to any more on the garbage list, due
+// after the grace period, or sooner where its owner has too much garbage. size is in bytes; owner
+// is the account that the garbage counts for, "" for none.
 func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner string) error {
 	_, err := tx.Exec(`
 		INSERT INTO garbage (provider_id, key, after, owner_id, size)
@@ -28,8 +29,8 @@ func (r *Registry) DiscardContent(tx *db.Tx, at Location, size int64, owner stri
 }
 
 // Discard puts a key on the garbage list: the collector deletes its object after the time after
-// (ms), unless Undiscard takes it off the list before. A key on the list gets the new time, unless
-// the collector has claimed it.
+// (ms), unless Undiscard takes it off the list before. A key that is on the list gets the new time,
+// unless the collector has claimed it.
 func Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO garbage (provider_id, key, after)
@@ -85,7 +86,8 @@ func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 }
 
 // CountGarbage counts the objects on the garbage list, up to most, and sums the bytes of those that
-// were the content of files.
+// were the content of files; the sizes of others are not known. For the metrics and the
+// administration.
 func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT)
@@ -97,7 +99,8 @@ func CountGarbage(q db.Querier, most int64) (objects, bytes int64, err error) {
 }
 
 // discardedKeys lists keys of a provider on the garbage list whose objects have not been deleted
-// yet, at most limit, and reports whether one of them may have parts.
+// yet, at most limit. parts reports whether one of them has an upload in parts, which cannot be
+// looked up.
 func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key, parts bool, err error) {
 	rows, err := q.Query("SELECT key, upload_id FROM garbage WHERE provider_id = $1 AND NOT collected LIMIT $2",
 		providerID, limit)
@@ -117,14 +120,14 @@ func discardedKeys(q db.Querier, providerID string, limit int) (keys []blob.Key,
 	return keys, parts, rows.Err()
 }
 
-// forgetDeletedKeys takes the keys of a provider that are only checked for late writes off the
-// garbage list.
+// forgetDeletedKeys takes those keys of a provider off the garbage list whose objects are deleted
+// and which are only checked for late writes.
 func forgetDeletedKeys(tx *db.Tx, providerID string) error {
 	_, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND collected", providerID)
 	return err
 }
 
-// deleteKeys takes keys off the garbage list.
+// deleteKeys takes keys of a provider without an upload in parts off the garbage list.
 func deleteKeys(tx *db.Tx, providerID string, keys []blob.Key) error {
 	texts := make([]string, len(keys))
 	for i, key := range keys {

@@ -12,8 +12,8 @@ import (
 	"larder/internal/db"
 )
 
-// Insert records an object with one reference and returns its id, from which the ETag of a file is
-// derived; see InheritContentID.
+// Insert records a stored object with one reference, that of the caller's file, and returns its id,
+// from which the ETag of the file is derived; see InheritContentID.
 func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	id = r.IDs.Hex(16)
 	_, err = tx.Exec(`
@@ -26,8 +26,8 @@ func (r *Registry) Insert(tx *db.Tx, o Record) (id string, err error) {
 	return id, nil
 }
 
-// Release removes one reference. After the last one the object becomes garbage of the owner of the
-// file, due after the grace period.
+// Release removes one reference to an object, of a file or version that ends. After the last
+// reference the object becomes garbage that counts for owner, due after the grace period.
 func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	var refs, size int64
 	var providerID, key string
@@ -46,8 +46,7 @@ func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	return r.DiscardContent(tx, Location{providerID, blob.Key(key)}, size, owner)
 }
 
-// ReleaseAll removes one reference from each object. Objects without references become garbage of
-// that owner, due after the grace period.
+// ReleaseAll is Release for several objects, each of them once, in few statements.
 func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := r.nowMs() + r.Grace.Milliseconds()
 	r.NoteGrowth(tx, owner, math.MaxInt64) // an amount that makes sure that the account is checked
@@ -69,8 +68,8 @@ func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	}, after, nullable(owner))
 }
 
-// AddReferences adds references to objects, their number by object id, and reports whether all the
-// objects exist.
+// AddReferences adds references to objects; more is their number by object id. all is false when
+// one of the objects does not exist any more: the caller runs its transaction again.
 func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	byCount := map[int64][]string{}
 	for _, id := range slices.Sorted(maps.Keys(more)) {
@@ -94,8 +93,8 @@ func AddReferences(tx *db.Tx, more map[string]int64) (all bool, err error) {
 	return true, nil
 }
 
-// Lock locks an object until the transaction ends, and returns its location and the
-// number of files that have it.
+// Lock locks an object until the transaction ends, and returns its location and the number of
+// references to it, of files and versions. Error: db.ErrNoRows when there is no such object.
 func Lock(tx *db.Tx, id string) (at Location, refs int64, err error) {
 	var key string
 	err = tx.QueryRow("UPDATE objects SET refs = refs WHERE id = $1 RETURNING provider_id, key, refs", id).
@@ -118,7 +117,8 @@ func Locate(q db.Querier, id string) (at Location, err error) {
 	return at, nil
 }
 
-// Relocate records a new location of an object. Its id stays, and with it the ETag of its files.
+// Relocate records that the object id is now at the location of o, with the ETag of that store. Its
+// id stays, and with it the ETag of its files. It fills in the SHA-256 if that was not known.
 func Relocate(tx *db.Tx, id string, o Record) error {
 	_, err := tx.Exec(`
 		UPDATE objects
@@ -130,7 +130,8 @@ func Relocate(tx *db.Tx, id string, o Record) error {
 	return nil
 }
 
-// InheritContentID records that an object has the same content as the one that it was copied from.
+// InheritContentID records that the object id has the same content as the object from, whose copy
+// it is, so that the ETag of its file stays.
 func InheritContentID(tx *db.Tx, id, from string) error {
 	_, err := tx.Exec(
 		"UPDATE objects SET content_id = (SELECT COALESCE(content_id, id) FROM objects WHERE id = $1) WHERE id = $2",
@@ -141,7 +142,8 @@ func InheritContentID(tx *db.Tx, id, from string) error {
 	return nil
 }
 
-// ExistsIn reports whether objects are stored in a provider, including those of deleted files.
+// ExistsIn reports whether a provider has objects that files or versions refer to, also files in
+// the trash or the graveyard; garbage does not count.
 func ExistsIn(q db.Querier, providerID string) (has bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM objects WHERE provider_id = $1)", providerID).Scan(&has)
 	if err != nil {
@@ -170,8 +172,8 @@ type unhashedRecord struct {
 	Location
 }
 
-// unhashedObject returns an object whose SHA-256 is not known, and whether there is such an object
-// of that id.
+// unhashedObject returns the object of that id if its SHA-256 is not known yet. found is false when
+// it is known, or there is no such object.
 func unhashedObject(q db.Querier, id string) (o unhashedRecord, found bool, err error) {
 	var key string
 	err = q.QueryRow("SELECT size, provider_id, key FROM objects WHERE id = $1 AND sha256 IS NULL", id).
@@ -186,6 +188,7 @@ func unhashedObject(q db.Querier, id string) (o unhashedRecord, found bool, err 
 	return o, true, nil
 }
 
+// nullable is a string as a parameter of SQL, with NULL for "".
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
 // recordedHash returns the SHA-256 of a stored object in hexadecimal, "" if it is not known yet.

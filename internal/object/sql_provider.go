@@ -10,7 +10,7 @@ import (
 // Total is a number of objects and their bytes.
 type Total struct{ Objects, Bytes int64 }
 
-// CountIn counts the objects of a provider, without garbage.
+// CountIn returns number and bytes of the objects of a provider, without garbage.
 func CountIn(q db.Querier, providerID string) (t Total, err error) {
 	err = q.QueryRow("SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM objects WHERE provider_id = $1",
 		providerID).Scan(&t.Objects, &t.Bytes)
@@ -20,8 +20,8 @@ func CountIn(q db.Querier, providerID string) (t Total, err error) {
 	return t, nil
 }
 
-// NextDue returns when the collector deletes the next garbage of a provider (ms), or tries again,
-// 0 when there is none.
+// NextDue returns the time (ms) at which the collector deletes the next garbage of a provider, or
+// tries again; 0 when there is none. An evacuation waits for it.
 func NextDue(q db.Querier, providerID string) (ms int64, err error) {
 	var next sql.NullInt64
 	err = q.QueryRow("SELECT MIN(ABS(after)) FROM garbage WHERE provider_id = $1 AND NOT collected", providerID).

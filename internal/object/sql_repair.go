@@ -8,8 +8,8 @@ import (
 	"larder/internal/db"
 )
 
-// Recount counts the files and versions of an object again. Without any it becomes garbage, due
-// after the grace period.
+// Recount sets the number of references of an object to the number of files and versions that have
+// it, for fsck. Without any it becomes garbage, due after the grace period.
 func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 	// The lock comes first: another transaction that changes the count either did so before, and
 	// the next statement sees its file, or waits.
@@ -36,7 +36,7 @@ func (r *Registry) Recount(tx *db.Tx, objectID string) error {
 }
 
 // UndiscardReferenced takes a key off the garbage list when an object in use has it, even if the
-// collector has claimed it.
+// collector has claimed it. For fsck, which finds such keys.
 func UndiscardReferenced(tx *db.Tx, providerID, key string) error {
 	_, err := tx.Exec(`
 		DELETE FROM garbage

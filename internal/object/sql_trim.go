@@ -6,7 +6,7 @@ import (
 	"larder/internal/db"
 )
 
-// garbageByOwner sums the garbage of every account that has some.
+// garbageByOwner sums, by account, the bytes of garbage of every account that has some.
 func garbageByOwner(q db.Querier) (map[string]int64, error) {
 	rows, err := q.Query(`
 		SELECT owner_id, CAST(SUM(size) AS BIGINT)
@@ -29,7 +29,8 @@ func garbageByOwner(q db.Querier) (map[string]int64, error) {
 	return sums, rows.Err()
 }
 
-// garbageOf sums the garbage of an account, including what the collector has claimed.
+// garbageOf sums the bytes of the garbage of an account, including garbage that the collector has
+// claimed.
 func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	err = q.QueryRow("SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM garbage WHERE owner_id = $1", owner).
 		Scan(&bytes)
@@ -39,10 +40,11 @@ func garbageOf(q db.Querier, owner string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// makeOldestDue makes the oldest garbage of an account due now, so much that the rest and beyond
-// bytes (the excess without garbage, mostly negative) are 0 or less. It reports whether any of it
-// was not due before. Garbage that the collector has claimed, or is about to claim, comes first and
-// counts. One statement sums and selects, since the collector deletes rows at the same time.
+// makeOldestDue makes the oldest garbage of an account due now (ms), so much that the bytes of the
+// rest and beyond (the excess without garbage, mostly negative) are 0 or less. It reports whether
+// any of it was not due before. Garbage that the collector has claimed, or is about to claim, comes
+// first and counts. One statement sums and selects, since the collector deletes rows at the same
+// time.
 func makeOldestDue(tx *db.Tx, owner string, beyond, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE garbage

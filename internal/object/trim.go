@@ -33,7 +33,8 @@ type garbageWatch struct {
 	due  map[string]bool // accounts to be checked
 }
 
-// add counts bytes that an account has added, and reports whether it is to be checked.
+// add counts bytes that an account has added, and reports whether the account may have reached its
+// bound, so that Trim has to check it.
 func (w *garbageWatch) add(owner string, bytes int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,6 +63,7 @@ func (w *garbageWatch) takeDue() (owners []string) {
 	return owners
 }
 
+// setRoom records how many bytes an account may still add before the next check.
 func (w *garbageWatch) setRoom(owner string, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +73,7 @@ func (w *garbageWatch) setRoom(owner string, bytes int64) {
 	w.room[owner] = bytes
 }
 
-// forgetRoom makes every account be checked when it adds something: limits may have changed, and
+// forgetRoom makes the next add of every account ask for a check: limits may have changed, and
 // other replicas may have made garbage.
 func (w *garbageWatch) forgetRoom() {
 	w.mu.Lock()
@@ -79,7 +81,8 @@ func (w *garbageWatch) forgetRoom() {
 	w.room = nil
 }
 
-// NoteGrowth counts bytes that an account has added, in files or as garbage, once tx is durable.
+// NoteGrowth counts bytes that an account has added, in files or as garbage, once tx is committed,
+// and calls TrimSoon when its bound may be reached.
 func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 	tx.AfterCommit(func() {
 		if r.garbageWatch.add(owner, bytes) && r.TrimSoon != nil {
@@ -88,8 +91,9 @@ func (r *Registry) NoteGrowth(tx *db.Tx, owner string, bytes int64) {
 	})
 }
 
-// Trim makes the oldest garbage due of accounts that have too much of it, as far as this process
-// has seen changes. It reports whether there is any. Config.TrimSoon asks for it.
+// Trim makes the oldest garbage due of accounts that have too much of it, as far as NoteGrowth of
+// this process has noticed. found reports that some became due, so that the collector should run.
+// It is called after Config.TrimSoon.
 func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 	for _, owner := range r.garbageWatch.takeDue() {
 		some, err := r.trim(ctx, owner)
@@ -132,10 +136,12 @@ func (r *Registry) TrimAll(ctx context.Context) error {
 // accountsAtOnce is the number of accounts in one query.
 const accountsAtOnce = 1000
 
-// bounded reports whether an account has a bound.
+// bounded reports whether the stores may hold a limited amount of an account: its quota has a
+// limit, of which twice as much is still a number.
 func bounded(a quota.StorageUse) bool { return a.MaxStorage >= 0 && a.MaxStorage <= math.MaxInt64/4 }
 
-// trim makes the oldest garbage of an account due, so that the rest is within the bound.
+// trim makes the oldest garbage of an account due, so that the rest is within the bound. found
+// reports that some became due.
 func (r *Registry) trim(ctx context.Context, owner string) (found bool, err error) {
 	excess, err := r.excess(r.DB.Read(ctx), owner)
 	if err != nil {
@@ -160,8 +166,8 @@ func (r *Registry) trim(ctx context.Context, owner string) (found bool, err erro
 	return found, nil
 }
 
-// excess is the number of bytes by which an account exceeds its bound; a negative number is the
-// remaining room.
+// excess is the number of bytes by which an account exceeds its bound, garbage included; a negative
+// number is the remaining room, -noBound for an account without a bound.
 func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	bytes, err = r.excessBesideGarbage(q, owner)
 	if err != nil || bytes == -noBound {
@@ -171,7 +177,8 @@ func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	return bytes + garbage, err
 }
 
-// excessBesideGarbage is excess for an account without garbage: -noBound if it has no bound.
+// excessBesideGarbage is excess without the account's garbage; -noBound if the account has no
+// bound.
 func (r *Registry) excessBesideGarbage(q db.Querier, owner string) (bytes int64, err error) {
 	accounts, err := quota.StorageUses(q, []string{owner})
 	if err != nil {
