@@ -32,11 +32,12 @@ type Mount struct {
 	CreatedAt, UpdatedAt int64 // milliseconds
 }
 
-// RecordedProviderID returns the provider that administrators gave the mount. New objects go to
-// another one during an evacuation.
+// RecordedProviderID returns the provider that administrators gave the mount. During an evacuation
+// that is the evacuated one, while new objects go to the target (ProviderID).
 func (m *Mount) RecordedProviderID() string { return cmp.Or(m.EvacuatedID, m.ProviderID) }
 
-// Check reports why m cannot be stored. It does not check the provider. Fault: Invalid.
+// Check validates the mount's path, name and sorting, as an administrator has entered them. It does
+// not check the provider. Fault: Invalid, with the field that is wrong.
 func (m *Mount) Check() error {
 	switch {
 	case m.Path.Reserved():
@@ -60,7 +61,8 @@ type Table struct {
 	byID   map[string]Mount
 }
 
-// NewTable returns the table of mounts, which may come in any order. It keeps no reference to them.
+// NewTable returns the table of mounts, which may come in any order. It keeps no reference to the
+// slice.
 func NewTable(mounts []Mount) *Table {
 	t := &Table{mounts: slices.Clone(mounts), byID: make(map[string]Mount, len(mounts))}
 	slices.SortFunc(t.mounts, func(a, b Mount) int {
@@ -78,9 +80,10 @@ func NewTable(mounts []Mount) *Table {
 	return t
 }
 
-// Resolve returns the mount that covers p, and whether there is one. Of several mounts it returns
-// the one with the highest priority, then the one with the longest path, then the oldest. So a new
-// mount hides no existing one unless its priority is higher.
+// Resolve returns the mount that covers p: p is its path or below. The bool is false when there is
+// none. Of several mounts it returns the one with the highest priority, then the one with the
+// longest path, then the oldest. So a new mount hides no existing one unless its priority is
+// higher.
 func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 	for _, m := range t.mounts {
 		if p.Within(m.Path) {
@@ -97,19 +100,20 @@ func (t *Table) All() []Mount {
 	return all
 }
 
-// Hidden reports whether other mounts cover all of m, so that no path leads to its contents.
+// Hidden reports whether another mount covers the path of m with precedence, so that no path leads
+// to the contents of m.
 func (t *Table) Hidden(m Mount) bool {
 	top, _ := t.Resolve(m.Path)
 	return top.ID != m.ID
 }
 
-// ByID returns a mount, even if it is hidden.
+// ByID returns the mount with that id, even if it is hidden; the bool is false when there is none.
 func (t *Table) ByID(id string) (Mount, bool) {
 	m, found := t.byID[id]
 	return m, found
 }
 
-// ByRoot returns the mounts with that root entry, in the order of precedence.
+// ByRoot returns the mounts whose root is that entry, usually one, in the order of precedence.
 func (t *Table) ByRoot(rootID string) []Mount {
 	var found []Mount
 	for _, m := range t.mounts {
@@ -120,8 +124,8 @@ func (t *Table) ByRoot(rootID string) []Mount {
 	return found
 }
 
-// Below lists the mounts strictly below p that are not hidden: the path of such a mount leads to
-// its root.
+// Below lists the mounts strictly below p, at any depth, that are not hidden: the path of such a
+// mount leads to its root.
 func (t *Table) Below(p vpath.Path) []Mount {
 	var found []Mount
 	for _, m := range t.mounts {

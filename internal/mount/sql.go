@@ -61,6 +61,7 @@ func (s *Store) TableIn(q db.Querier) (*Table, error) {
 
 const columns = `id, COALESCE(evacuate_to, provider_id), CASE WHEN evacuate_to IS NULL THEN '' ELSE provider_id END, COALESCE(evacuation_id, ''), root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at`
 
+// scan reads a row of columns. Fault: NotFound when there is no row.
 func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
 	var path string
 	err = from.Scan(&m.ID, &m.ProviderID, &m.EvacuatedID, &m.EvacuationID, &m.RootID, &path, &m.Name, &m.SortBy,
@@ -77,7 +78,8 @@ func scan(from interface{ Scan(dest ...any) error }) (m Mount, err error) {
 	return m, nil
 }
 
-// Lock returns a mount as it is in tx and locks its row until tx ends. Fault: NotFound.
+// Lock returns a mount as it is in tx and locks its row until tx ends, so that concurrent changes
+// of it take turns. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (Mount, error) {
 	return scan(tx.QueryRow(`UPDATE mounts SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id))
 }
@@ -99,6 +101,8 @@ func (s *Store) Delete(tx *db.Tx, id string) error {
 	return finishChange(tx, "delete mount", n, err)
 }
 
+// finishChange ends a statement that changed n rows: it wraps err with doing, the operation, and
+// raises the config version after a change. Fault: NotFound when no row was changed.
 func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -109,4 +113,5 @@ func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	return tx.BumpConfig()
 }
 
+// noMount is the fault NotFound for an id that no mount has.
 func noMount() error { return fault.New(fault.NotFound, "There is no such mount.") }

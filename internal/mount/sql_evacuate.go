@@ -32,6 +32,8 @@ func (s *Store) CancelEvacuation(tx *db.Tx, evacuationID string) error {
 	return endEvacuation(tx, "", evacuationID)
 }
 
+// endEvacuation removes the marks of an evacuation from its mounts and raises the config version.
+// set is SQL that assigns other columns in the same statement, "" for none.
 func endEvacuation(tx *db.Tx, set, evacuationID string) error {
 	_, err := tx.Exec("UPDATE mounts SET "+set+"evacuate_to = NULL, evacuation_id = NULL WHERE evacuation_id = $1",
 		evacuationID)

@@ -10,9 +10,9 @@ import (
 // defaultMaxKept bounds what is kept for an account that may store any amount: 100 GiB.
 const defaultMaxKept = 100 << 30
 
-// Kept is the number of bytes that only the trash keeps of an account, which do not count as used,
-// and their bound, Unlimited for none. By default the bound is half of the storage limit, and
-// 100 GiB where there is no limit.
+// Kept is the number of bytes that only the trash and versions keep of an account, which do not
+// count as used (Storage), and their bound (Max), Unlimited for none. By default the bound is half
+// of the storage limit, and 100 GiB where there is no limit.
 type Kept struct{ Storage, Max int64 }
 
 // effectiveMaxKept is the SQL expression for Kept.Max.
@@ -20,11 +20,11 @@ var effectiveMaxKept = fmt.Sprintf(
 	"CASE WHEN max_kept IS NOT NULL THEN max_kept WHEN max_storage = %d THEN %d ELSE max_storage / 2 END",
 	Unlimited, int64(defaultMaxKept))
 
-// KeptOf returns what is kept of an account. An account without a quota keeps nothing.
+// KeptOf returns how many bytes the trash and versions keep of an account, and their bound. Both
+// are 0 for an account without a quota.
 func KeptOf(q db.Querier, userID string) (Kept, error) { return readKept(q, userID) }
 
-// KeptByUsers returns what is kept of some accounts, by their ids; accounts without a quota are
-// left out.
+// KeptByUsers is KeptOf for some accounts, by their ids; accounts without a quota are left out.
 func KeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
@@ -32,15 +32,15 @@ func KeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	return readKeptByUsers(q, userIDs)
 }
 
-// AddKept adds to the kept bytes of an account; a negative amount is subtracted. It is never
-// refused.
+// AddKept adds bytes to those that the trash and versions keep of an account; a negative amount is
+// subtracted, down to 0. It is never refused.
 func AddKept(tx *db.Tx, userID string, bytes int64) error { return addKept(tx, userID, bytes) }
 
-// CorrectKept sets the kept bytes of an account. Lock the quota before adding them up.
+// CorrectKept sets the kept bytes of an account, for fsck. Lock the quota before adding them up.
 func CorrectKept(tx *db.Tx, userID string, bytes int64) error { return correctKept(tx, userID, bytes) }
 
-// SetMaxKept changes the bound of the kept bytes; nil sets the default. Faults: Invalid for a bound
-// below Unlimited, NotFound.
+// SetMaxKept changes the bound of an account's kept bytes; nil sets the default, Unlimited removes
+// the bound. Faults: Invalid for a bound below Unlimited, NotFound.
 func SetMaxKept(tx *db.Tx, userID string, most *int64) error {
 	if most != nil && *most < Unlimited {
 		return fault.New(fault.Invalid, "maxKept is a whole number from 0 up, or -1 for no bound.")
@@ -48,10 +48,11 @@ func SetMaxKept(tx *db.Tx, userID string, most *int64) error {
 	return setMaxKept(tx, userID, most)
 }
 
-// TotalKept sums what is kept of all accounts, in bytes.
+// TotalKept sums the bytes that the trash and versions keep of all accounts.
 func TotalKept(q db.Querier) (int64, error) { return totalKept(q) }
 
-// AboveMaxKept lists accounts that keep more than their bound, in the order of ids after an id.
+// AboveMaxKept lists the ids of accounts that keep more bytes than their bound, those after an id
+// in the order of ids, at most limit. The sweep then purges their oldest entries and versions.
 func AboveMaxKept(q db.Querier, after string, limit int) ([]string, error) {
 	return aboveMaxKept(q, after, limit)
 }

@@ -46,7 +46,7 @@ func Get(q db.Querier, userID string) (Quota, error) {
 	return row.Quota, err
 }
 
-// ByUsers returns the quotas of some users by their ids; users without a quota are left out.
+// ByUsers returns the quotas of some users, by user id; users without a quota are left out.
 func ByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
@@ -57,8 +57,8 @@ func ByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 // StorageUse is a user's limit in bytes, and the bytes that are used or reserved.
 type StorageUse struct{ MaxStorage, UsedOrReserved int64 }
 
-// StorageUses returns the StorageUse of some users by their ids; users without a quota are left
-// out.
+// StorageUses returns limit and use of some users' bytes, by user id; users without a quota are
+// left out.
 func StorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
@@ -66,8 +66,8 @@ func StorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) 
 	return readStorageUses(q, userIDs)
 }
 
-// Reserve reserves bytes and files for an upload. Fault: QuotaExceeded, also for a user without a
-// quota.
+// Reserve reserves bytes and files for an upload or a copy that begins, so that they still fit when
+// it ends. Fault: QuotaExceeded, also for a user without a quota.
 func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	if err := checkAmounts(bytes, files); err != nil {
 		return fmt.Errorf("reserve quota: %w", err)
@@ -75,10 +75,10 @@ func Reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return reserve(tx, userID, bytes, files)
 }
 
-// ReserveUpTo reserves bytes for a body of unknown length: most, but at most a fourth of the
-// remaining room, so that several bodies get some, unless that is less than least; or else all the
-// remaining room. It returns the number of bytes, 0 where nothing is left and for a user without a
-// quota. It locks the quota.
+// ReserveUpTo reserves bytes for a body of unknown length: most bytes, but at most a fourth of the
+// remaining room, so that several bodies get some. If a fourth is less than least, it reserves
+// least, or all the remaining room where that is less. It returns the number of bytes, 0 where
+// nothing is left and for a user without a quota. It locks the quota.
 func ReserveUpTo(tx *db.Tx, userID string, least, most int64) (bytes int64, err error) {
 	if err := Lock(tx, userID); err != nil {
 		return 0, err
@@ -93,8 +93,8 @@ func ReserveUpTo(tx *db.Tx, userID string, least, most int64) (bytes int64, err 
 	return bytes, Reserve(tx, userID, bytes, 0)
 }
 
-// Release releases what Reserve has reserved. It is never refused: for a deleted user it does
-// nothing.
+// Release releases an amount that Reserve has reserved. It is never refused; for a deleted user it
+// does nothing.
 func Release(tx *db.Tx, userID string, bytes, files int64) error {
 	if err := checkAmounts(bytes, files); err != nil {
 		return fmt.Errorf("release quota: %w", err)
@@ -102,15 +102,16 @@ func Release(tx *db.Tx, userID string, bytes, files int64) error {
 	return release(tx, userID, bytes, files)
 }
 
-// Charge adds to the used amounts without a reservation; a negative amount is subtracted. To commit
+// Charge adds bytes and files to a user's used amounts; a negative amount is subtracted. To commit
 // an upload, Release its reservation first, in the same transaction. Fault: QuotaExceeded when an
 // amount that grows would exceed its limit, also for a user without a quota.
 func Charge(tx *db.Tx, userID string, bytes, files int64) error {
 	return charge(tx, userID, bytes, files)
 }
 
-// Credit subtracts from the used amounts. It is never refused. Negative amounts are added, whatever
-// the limit; the handover of a deleted account's files uses that.
+// Credit subtracts bytes and files from a user's used amounts, since the files are deleted. It is
+// never refused. Negative amounts are added, whatever the limit; the handover of a deleted
+// account's files uses that.
 func Credit(tx *db.Tx, userID string, bytes, files int64) error {
 	return credit(tx, userID, bytes, files)
 }
@@ -124,26 +125,28 @@ func ReserveFolders(tx *db.Tx, userID string, folders int64) error {
 	return reserveFolders(tx, userID, folders)
 }
 
-// ReleaseFolders releases what ReserveFolders has reserved. It is never refused.
+// ReleaseFolders releases a number of folders that ReserveFolders has reserved. It is never
+// refused.
 func ReleaseFolders(tx *db.Tx, userID string, folders int64) error {
 	return releaseFolders(tx, userID, folders)
 }
 
-// ChargeFolders adds to the used folders. Fault: QuotaExceeded, also for a user without a quota.
+// ChargeFolders adds folders to those that a user has. Fault: QuotaExceeded when they are more than
+// allowed, also for a user without a quota.
 func ChargeFolders(tx *db.Tx, userID string, folders int64) error {
 	return chargeFolders(tx, userID, folders)
 }
 
-// CreditFolders subtracts from the used folders. It is never refused. A negative number is added,
-// whatever the limit: for the handover of folders, and for folders that the service makes for a
-// user.
+// CreditFolders subtracts folders from those that a user has. It is never refused. A negative
+// number is added, whatever the limit: for the handover of folders, and for folders that the
+// service makes for a user.
 func CreditFolders(tx *db.Tx, userID string, folders int64) error {
 	return creditFolders(tx, userID, folders)
 }
 
-// Remaining returns how many bytes and files could be stored now, math.MaxInt64 where there is no
-// limit. It serves to stop a body of unknown length early; only Reserve and Charge decide whether
-// something fits. Fault: NotFound.
+// Remaining returns how many bytes and files a user could store now, math.MaxInt64 where there is
+// no limit. It serves to stop a body of unknown length early; only Reserve and Charge decide
+// whether something fits. Fault: NotFound.
 func Remaining(q db.Querier, userID string) (bytes, files int64, err error) {
 	row, err := read(q, userID)
 	if err != nil {
@@ -153,8 +156,9 @@ func Remaining(q db.Querier, userID string) (bytes, files int64, err error) {
 		remainder(row.MaxFiles, row.UsedFiles, row.reservedFiles), nil
 }
 
-// SetLimits changes the limits; nil leaves one as it is. A limit may be lower than what is used:
-// then nothing more is accepted. Faults: Invalid for a limit below Unlimited, NotFound.
+// SetLimits changes a user's limits of bytes and files; nil leaves one as it is. A limit may be
+// lower than the used amount: then nothing more is accepted. Faults: Invalid for a limit below
+// Unlimited, NotFound.
 func SetLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	if err := checkLimits(maxStorage, maxFiles); err != nil {
 		return err
@@ -162,6 +166,8 @@ func SetLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	return setLimits(tx, userID, maxStorage, maxFiles)
 }
 
+// checkLimits refuses a limit that is neither Unlimited nor a number from 0 up; nil is no limit to
+// check. Fault: Invalid.
 func checkLimits(limits ...*int64) error {
 	for _, limit := range limits {
 		if limit != nil && *limit < Unlimited {
@@ -171,7 +177,7 @@ func checkLimits(limits ...*int64) error {
 	return nil
 }
 
-// checkAmounts returns an error for amounts that only a bug of the caller can produce.
+// checkAmounts returns an error for negative amounts, which only a bug of the caller can produce.
 func checkAmounts(bytes, files int64) error {
 	if bytes < 0 || files < 0 {
 		return errors.New("negative amount")
@@ -179,26 +185,30 @@ func checkAmounts(bytes, files int64) error {
 	return nil
 }
 
-// Close makes a user's quota accept nothing more; used amounts can still be subtracted.
+// Close sets both limits of a user whose account is being deleted to 0, so that nothing more is
+// accepted; used amounts can still be subtracted. Fault: NotFound.
 func Close(tx *db.Tx, userID string) error {
 	var nothing int64
 	return SetLimits(tx, userID, &nothing, &nothing)
 }
 
-// Delete deletes the quota of a user who owns nothing any more.
+// Delete deletes the quota of a user who owns nothing any more, at the end of the account's
+// handover.
 func Delete(tx *db.Tx, userID string) error { return remove(tx, userID) }
 
 // Counters are the amounts of a quota: used bytes, files and folders, and those that running
 // uploads and copies have reserved.
 type Counters struct{ Storage, Files, Folders, ReservedStorage, ReservedFiles, ReservedFolders int64 }
 
-// Lock locks the user's quota until the transaction ends.
+// Lock locks the row of the user's quota until the transaction ends, so that transactions which
+// change the user's files take turns. It does nothing for a user without a quota.
 func Lock(tx *db.Tx, userID string) error { return lock(tx, userID) }
 
-// CorrectFolders sets the number of used folders of a user. Lock the quota before counting them.
+// CorrectFolders sets the number of folders that a user has, for fsck. Lock the quota before
+// counting them.
 func CorrectFolders(tx *db.Tx, userID string, folders int64) error {
 	return correctFolders(tx, userID, folders)
 }
 
-// Correct sets the counters of a user. Lock the quota before computing them.
+// Correct sets all counters of a user's quota, for fsck. Lock the quota before computing them.
 func Correct(tx *db.Tx, userID string, c Counters) error { return correct(tx, userID, c) }

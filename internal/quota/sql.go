@@ -15,6 +15,8 @@ type row struct {
 	reservedStorage, reservedFiles int64
 }
 
+// remainder is how much of a limit is left beside used and reserved amounts: at least 0,
+// math.MaxInt64 for Unlimited.
 func remainder(limit, used, reserved int64) int64 {
 	if limit == Unlimited {
 		return math.MaxInt64
@@ -22,6 +24,7 @@ func remainder(limit, used, reserved int64) int64 {
 	return max(0, limit-used-reserved)
 }
 
+// read returns a user's quota with its reservations. Fault: NotFound.
 func read(q db.Querier, userID string) (row, error) {
 	var r row
 	err := q.QueryRow(`
@@ -38,6 +41,7 @@ func read(q db.Querier, userID string) (row, error) {
 	return r, nil
 }
 
+// readByUsers is ByUsers for at least one user.
 func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
@@ -60,6 +64,7 @@ func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return found, rows.Err()
 }
 
+// readStorageUses is StorageUses for at least one user.
 func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
@@ -109,6 +114,7 @@ const fitsCondition = `
 	AND (CAST($3 AS BIGINT) <= 0
 		OR CAST($3 AS BIGINT) <= (CASE WHEN max_files < 0 THEN 9223372036854775807 ELSE max_files END) - used_files - reserved_files)`
 
+// reserve adds to the reserved amounts, if they fit. Fault: QuotaExceeded.
 func reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	n, err := tx.Exec(`
 		UPDATE quotas
@@ -117,14 +123,14 @@ func reserve(tx *db.Tx, userID string, bytes, files int64) error {
 	return checkGranted(n, err, "reserve quota")
 }
 
-// subtract is the SQL for "column minus parameter, never below zero". It consists of constants
-// only.
+// subtract is an SQL assignment: column minus parameter, never below zero. Both are constants of
+// the code.
 func subtract(column, parameter string) string {
 	p := "CAST(" + parameter + " AS BIGINT)"
 	return column + " = CASE WHEN " + column + " < " + p + " THEN 0 ELSE " + column + " - " + p + " END"
 }
 
-// add is the SQL for "column plus parameter, never below zero".
+// add is an SQL assignment: column plus parameter, which may be negative, never below zero.
 func add(column, parameter string) string {
 	p := "CAST(" + parameter + " AS BIGINT)"
 	return column + " = CASE WHEN " + column + " + " + p + " < 0 THEN 0 ELSE " + column + " + " + p + " END"
@@ -152,6 +158,7 @@ func release(tx *db.Tx, userID string, bytes, files int64) error {
 	return nil
 }
 
+// charge adds to the used amounts, if they fit. Fault: QuotaExceeded.
 func charge(tx *db.Tx, userID string, bytes, files int64) error {
 	n, err := tx.Exec(chargeText, userID, bytes, files)
 	return checkGranted(n, err, "charge quota")
@@ -164,6 +171,7 @@ func credit(tx *db.Tx, userID string, bytes, files int64) error {
 	return nil
 }
 
+// setLimits writes the limits that are not nil. Fault: NotFound.
 func setLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	n, err := tx.Exec(`
 		UPDATE quotas
@@ -178,7 +186,8 @@ func setLimits(tx *db.Tx, userID string, maxStorage, maxFiles *int64) error {
 	return nil
 }
 
-// checkGranted returns the fault for a conditional UPDATE that changed no row.
+// checkGranted returns the fault QuotaExceeded for a conditional UPDATE that changed no row, since
+// the amounts do not fit or the user has no quota; doing is the operation in the text of err.
 func checkGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -208,8 +217,8 @@ func correct(tx *db.Tx, userID string, c Counters) error {
 	return nil
 }
 
-// AfterRestore releases, in a database restored from a backup, the reservations of running uploads.
-// Those of copies stay, since copies continue.
+// AfterRestore releases, in a database restored from a backup, the reservations of running uploads,
+// which are not in the backup. Those of copies stay, since copies continue.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`
 		UPDATE quotas

@@ -34,6 +34,7 @@ var (
 		WHERE user_id = $1`
 )
 
+// reserveFolders adds to the reserved folders, if they fit. Fault: QuotaExceeded.
 func reserveFolders(tx *db.Tx, userID string, folders int64) error {
 	n, err := tx.Exec(reserveFoldersText, userID, folders)
 	return checkFoldersGranted(n, err, "reserve folders")
@@ -46,6 +47,7 @@ func releaseFolders(tx *db.Tx, userID string, folders int64) error {
 	return nil
 }
 
+// chargeFolders adds to the used folders, if they fit. Fault: QuotaExceeded.
 func chargeFolders(tx *db.Tx, userID string, folders int64) error {
 	n, err := tx.Exec(chargeFoldersText, userID, folders)
 	return checkFoldersGranted(n, err, "charge folders")
@@ -65,7 +67,7 @@ func correctFolders(tx *db.Tx, userID string, folders int64) error {
 	return nil
 }
 
-// checkFoldersGranted returns the fault for a conditional UPDATE that changed no row.
+// checkFoldersGranted is checkGranted for folders, whose fault names their limit.
 func checkFoldersGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -8,6 +8,7 @@ import (
 	"larder/internal/fault"
 )
 
+// readKept reads the kept bytes of an account and their bound; zeros without a quota.
 func readKept(q db.Querier, userID string) (k Kept, err error) {
 	err = q.QueryRow("SELECT kept_storage, "+effectiveMaxKept+" FROM quotas WHERE user_id = $1", userID).
 		Scan(&k.Storage, &k.Max)
@@ -20,6 +21,7 @@ func readKept(q db.Querier, userID string) (k Kept, err error) {
 	return k, nil
 }
 
+// readKeptByUsers is KeptByUsers for at least one account.
 func readKeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query("SELECT user_id, kept_storage, "+effectiveMaxKept+" FROM quotas WHERE user_id "+in, args...)
@@ -39,6 +41,7 @@ func readKeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	return found, rows.Err()
 }
 
+// addKept adds to the kept bytes of an account, never below zero.
 func addKept(tx *db.Tx, userID string, bytes int64) error {
 	_, err := tx.Exec(`
 		UPDATE quotas
@@ -57,6 +60,7 @@ func correctKept(tx *db.Tx, userID string, bytes int64) error {
 	return nil
 }
 
+// setMaxKept writes the bound of an account's kept bytes, nil for the default. Fault: NotFound.
 func setMaxKept(tx *db.Tx, userID string, most *int64) error {
 	n, err := tx.Exec("UPDATE quotas SET max_kept = $1 WHERE user_id = $2", most, userID)
 	if err != nil {

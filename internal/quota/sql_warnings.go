@@ -17,7 +17,8 @@ const (
 	warningOver = "warned_at IS NOT NULL AND " + usedLess
 )
 
-// FindWarnings returns the users whom UpdateWarning concerns. It reads a row for each user.
+// FindWarnings returns the ids of the users for whom UpdateWarning has something to do: to warn
+// them, or to note that a warning is over. It reads a row for each user.
 func FindWarnings(q db.Querier) (userIDs []string, err error) {
 	rows, err := q.Query("SELECT user_id FROM quotas WHERE " + warningDue + " OR " + warningOver + " ORDER BY user_id")
 	if err != nil {
@@ -34,9 +35,10 @@ func FindWarnings(q db.Querier) (userIDs []string, err error) {
 	return userIDs, rows.Err()
 }
 
-// UpdateWarning reports whether a user is to be warned now, because 90 % of the bytes are used, and
-// which percentage is. It does so once, until less than 85 % were used in between: then the first
-// call notes that, and the next one may warn again. now is in ms.
+// UpdateWarning reports whether to warn a user now, because 90 % of their bytes are used, and the
+// used percentage. It does so once, until less than 85 % were used in between: then the first call
+// notes that, and the next one may warn again. now is in ms. warn is false for a user without a
+// quota.
 func UpdateWarning(tx *db.Tx, userID string, now int64) (percent int64, warn bool, err error) {
 	if _, err := tx.Exec("UPDATE quotas SET warned_at = NULL WHERE user_id = $1 AND "+warningOver, userID); err != nil {
 		return 0, false, fmt.Errorf("end the warning of a quota: %w", err)
