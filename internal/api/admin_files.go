@@ -30,6 +30,8 @@ type adminFilesReply struct {
 	Pagination pagination       `json:"pagination" required:"true"`
 }
 
+// adminFiles handles GET /api/admin/files: a page of the files and folders of all users, with their
+// owners, optionally only those whose name contains a text.
 func (a *API) adminFiles(c *call, in adminFilesInput) (adminFilesReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
 	found, total, err := a.Tree.ListAll(c.ctx(), c.actor,

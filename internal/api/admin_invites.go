@@ -18,6 +18,7 @@ type inviteReply struct {
 	Usable    bool   `json:"usable" required:"true" description:"A registration with the code would be accepted now."`
 }
 
+// viewInvite translates an invite code into its JSON form.
 func viewInvite(i account.Invite) inviteReply {
 	return inviteReply{i.ID, i.Code, i.MaxUses, i.UsedCount, i.ExpiresAt, i.Note, i.CreatedAt, i.Usable}
 }
@@ -32,6 +33,8 @@ type createInviteReply struct {
 	Invite inviteReply `json:"invite" required:"true"`
 }
 
+// createInvite handles POST /api/admin/invites: it makes a code that allows a number of
+// registrations, one by default. A code without expiresIn never expires.
 func (a *API) createInvite(c *call, in createInviteInput) (createInviteReply, error) {
 	invite, err := a.Accounts.CreateInvite(c.ctx(), account.NewInvite{
 		MaxUses: valueOr(in.MaxUses, 1), Lifetime: time.Duration(valueOr(in.ExpiresIn, 0)) * time.Second,
@@ -44,6 +47,7 @@ type listInvitesReply struct {
 	Invites []inviteReply `json:"invites" required:"true"`
 }
 
+// listInvites handles GET /api/admin/invites: all codes, newest first, used and expired ones too.
 func (a *API) listInvites(c *call, _ struct{}) (listInvitesReply, error) {
 	invites, err := a.Accounts.Invites(c.ctx())
 	reply := listInvitesReply{Invites: []inviteReply{}}
@@ -53,6 +57,7 @@ func (a *API) listInvites(c *call, _ struct{}) (listInvitesReply, error) {
 	return reply, err
 }
 
+// deleteInvite handles DELETE /api/admin/invites/{id}. Accounts that registered with the code stay.
 func (a *API) deleteInvite(c *call, in idInput) (none, error) {
 	return none{}, a.Accounts.DeleteInvite(c.ctx(), in.ID)
 }

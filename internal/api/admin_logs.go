@@ -40,6 +40,8 @@ type listLogsReply struct {
 	Pagination pagination      `json:"pagination" required:"true"`
 }
 
+// listLogs handles GET /api/admin/logs: a page of the access log, newest first, filtered by
+// account, action, time, and a text in the path.
 func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 50)
 	entries, total, err := a.Audit.List(c.ctx(), audit.Query{
@@ -69,10 +71,11 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	return reply, nil
 }
 
+// userOfLogEntry returns the id of the account that acted, "" for a visitor; avatarsOf calls it.
 func userOfLogEntry(e audit.Entry) string { return e.UserID }
 
-// userNamed returns the account with an id, or the zero value when the account does not exist any
-// more.
+// userNamed returns the account with an id, for replies that show names beside ids. It returns the
+// zero value for "" and for an account that does not exist any more.
 func (c *call) userNamed(id string) (account.User, error) {
 	if id == "" {
 		return account.User{}, nil

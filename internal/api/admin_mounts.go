@@ -23,6 +23,8 @@ type adminMountReply struct {
 	UpdatedAt    int64  `json:"updatedAt" required:"true"`
 }
 
+// viewAdminMount translates a mount into its JSON form. During an evacuation it shows the old
+// provider, which administrators see until the end.
 func viewAdminMount(m lifecycle.Mount) adminMountReply {
 	return adminMountReply{
 		ID: m.ID, ProviderID: m.RecordedProviderID(), ProviderName: m.ProviderName, MountPath: m.Path.String(),
@@ -37,6 +39,8 @@ type listMountsReply struct {
 	Mounts []adminMountReply `json:"mounts" required:"true"`
 }
 
+// listMounts handles GET /api/admin/mounts: all mounts, which are the places of the tree that are
+// bound to providers.
 func (a *API) listMounts(c *call, _ struct{}) (listMountsReply, error) {
 	mounts, err := a.Lifecycle.AllMounts(c.ctx())
 	reply := listMountsReply{Mounts: []adminMountReply{}}
@@ -69,6 +73,8 @@ type oneMountReply struct {
 	Mount adminMountReply `json:"mount" required:"true"`
 }
 
+// createMount handles POST /api/admin/mounts. Without the optional fields a mount is sorted by
+// name, ascending, and has the priority 0.
 func (a *API) createMount(c *call, in createMountInput) (oneMountReply, error) {
 	m := mount.Mount{SortBy: "name", SortOrder: "asc"}
 	change := updateMountInput{
@@ -82,13 +88,16 @@ func (a *API) createMount(c *call, in createMountInput) (oneMountReply, error) {
 	return oneMountReply{viewAdminMount(made)}, err
 }
 
+// updateMount handles PUT /api/admin/mounts/{id}: it changes the given fields. A changed provider
+// applies to new objects only.
 func (a *API) updateMount(c *call, in updateMountInput) (oneMountReply, error) {
 	changed, err := a.Lifecycle.UpdateMount(c.ctx(), in.ID, in.apply)
 	return oneMountReply{viewAdminMount(changed)}, err
 }
 
-// apply copies the given fields into the mount. The caller that stores the mount checks it as a
-// whole. Fault: Invalid.
+// apply copies the fields that the request has into the mount and leaves the others unchanged. It
+// checks only the syntax of the path; the caller that stores the mount checks it as a whole. Fault:
+// Invalid.
 func (in updateMountInput) apply(m *mount.Mount) error {
 	if in.MountPath != nil {
 		path, err := vpath.Parse(*in.MountPath)
@@ -105,6 +114,7 @@ func (in updateMountInput) apply(m *mount.Mount) error {
 	return nil
 }
 
+// deleteMount handles DELETE /api/admin/mounts/{id}. Lifecycle refuses a mount that has files.
 func (a *API) deleteMount(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteMount(c.ctx(), in.ID)
 }

@@ -26,6 +26,8 @@ type providerReply struct {
 	UpdatedAt    int64  `json:"updatedAt" required:"true"`
 }
 
+// viewProvider translates a provider into its JSON form, with a masked access key id and without
+// the secret key.
 func viewProvider(p lifecycle.StorageProvider) providerReply {
 	reply := providerReply{
 		ID: p.ID, Name: p.Name, Type: p.Type, Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket,
@@ -57,6 +59,8 @@ type listProvidersReply struct {
 	Providers []providerReply `json:"providers" required:"true"`
 }
 
+// listProviders handles GET /api/admin/storage/providers: all providers, each with its number of
+// mounts and whether its store answers now.
 func (a *API) listProviders(c *call, _ struct{}) (listProvidersReply, error) {
 	providers, err := a.Lifecycle.StorageProviders(c.ctx())
 	reply := listProvidersReply{Providers: []providerReply{}}
@@ -101,6 +105,8 @@ type oneProviderReply struct {
 	Provider providerReply `json:"provider" required:"true"`
 }
 
+// createProvider handles POST /api/admin/storage/providers. It applies the fields to an empty
+// provider; lifecycle fills in the defaults and checks the result.
 func (a *API) createProvider(c *call, in createProviderInput) (oneProviderReply, error) {
 	var p provider.Provider
 	change := updateProviderInput{
@@ -117,13 +123,18 @@ func (a *API) createProvider(c *call, in createProviderInput) (oneProviderReply,
 	return oneProviderReply{viewProvider(made)}, err
 }
 
+// updateProvider handles PUT /api/admin/storage/providers/{id}: it changes the fields that the
+// request has.
 func (a *API) updateProvider(c *call, in updateProviderInput) (oneProviderReply, error) {
 	changed, err := a.Lifecycle.UpdateProvider(c.ctx(), in.ID, in.apply)
 	return oneProviderReply{viewProvider(changed)}, err
 }
 
-// apply copies the given fields into the provider. The caller that stores the provider checks it as
-// a whole. Fault: Invalid.
+// apply copies the fields that the request has into the provider. It keeps the stored access key id
+// when the request has it masked, and both keys when they are absent or empty. A change between the
+// built-in store and S3 clears the fields that the new type does not share. The caller that stores
+// the provider checks it as a whole. It returns no error; the signature is that of
+// Lifecycle.UpdateProvider.
 func (in updateProviderInput) apply(p *provider.Provider) error {
 	if kind := valueOr(in.Type, p.Type); (kind == provider.BuiltIn) != (p.Type == provider.BuiltIn) {
 		p.Region = "" // built-in and S3 providers have different defaults
@@ -150,6 +161,8 @@ func (in updateProviderInput) apply(p *provider.Provider) error {
 	return nil
 }
 
+// deleteProvider handles DELETE /api/admin/storage/providers/{id}. Lifecycle refuses a provider
+// that has mounts or objects.
 func (a *API) deleteProvider(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteProvider(c.ctx(), in.ID)
 }
@@ -169,6 +182,9 @@ type checkReply struct {
 	Reason  string `json:"reason" required:"true" enum:"works,not_tried,no_store,disk,full,locked,credentials,permissions,bucket,region,clock,busy,unsupported,broken,signed_address,cors,cors_headers,cors_etag,no_date,skew" description:"Name of the message."`
 }
 
+// testProvider handles POST /api/admin/storage/providers/{id}/test: it writes, reads and deletes
+// test objects in the provider's store and reports each step. A store that fails is a result, not
+// an error.
 func (a *API) testProvider(c *call, in idInput) (testProviderReply, error) {
 	report, err := a.Lifecycle.TestProvider(c.ctx(), in.ID, a.BaseURL)
 	reply := testProviderReply{Connected: report.Connected, Message: report.Message, Checks: []checkReply{}}

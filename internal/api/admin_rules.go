@@ -25,6 +25,8 @@ type ruleReply struct {
 	UpdatedAt       int64    `json:"updatedAt" required:"true"`
 }
 
+// viewRule translates a permission rule into its JSON form, with asterisks in place of its password
+// hash.
 func viewRule(r access.StoredRule) ruleReply {
 	reply := ruleReply{
 		ID: r.ID, PathPattern: r.Pattern, Effect: string(r.Effect), MountID: optional(r.MountID),
@@ -39,6 +41,8 @@ func viewRule(r access.StoredRule) ruleReply {
 	return reply
 }
 
+// optional returns a pointer to the text, or nil for "", so that JSON shows null for a missing
+// text.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -53,8 +57,8 @@ type adminRuleReply struct {
 	KeyName  *string `json:"keyName" required:"true" description:"Of apiKeyId; null when there is no such key."`
 }
 
-// viewAdminRule adds the names to a rule. A key or an account that does not exist any more has
-// none.
+// viewAdminRule adds to a rule the names of its account and its key, for people to read. The name
+// of a key or an account that does not exist any more is null.
 func (c *call) viewAdminRule(r access.StoredRule) (adminRuleReply, error) {
 	reply := adminRuleReply{ruleReply: viewRule(r)}
 	userID := r.UserID
@@ -74,6 +78,7 @@ func (c *call) viewAdminRule(r access.StoredRule) (adminRuleReply, error) {
 	return reply, err
 }
 
+// viewAdminRules applies viewAdminRule to a list and keeps its order.
 func (c *call) viewAdminRules(rules []access.StoredRule) ([]adminRuleReply, error) {
 	replies := []adminRuleReply{}
 	for _, rule := range rules {
@@ -100,6 +105,8 @@ type listRulesReply struct {
 	Pagination pagination       `json:"pagination" required:"true"`
 }
 
+// listRules handles GET /api/admin/rules: a page of the permission rules in the order in which they
+// are evaluated, with filters.
 func (a *API) listRules(c *call, in listRulesInput) (listRulesReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
 	rules, total, err := a.Rules.List(c.ctx(), access.Filter{
@@ -146,6 +153,9 @@ type oneRuleReply struct {
 	Rule adminRuleReply `json:"rule" required:"true"`
 }
 
+// createRule handles POST /api/admin/rules: it stores a rule that allows or denies permissions on a
+// path pattern to one role, account or key. It locks the rule's mount in the same transaction, so
+// that no rule is left over for a deleted mount.
 func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	now := a.Now().UnixMilli()
 	rule := access.StoredRule{Rule: access.Rule{ID: a.IDs.UUID(), CreatedAt: now}, UpdatedAt: now}
@@ -171,7 +181,8 @@ func (a *API) createRule(c *call, in createRuleInput) (oneRuleReply, error) {
 	return c.oneRule(rule, err)
 }
 
-// oneRule answers with a rule that was stored, unless err is set.
+// oneRule makes the reply of createRule and updateRule: the rule that was stored, or err if that is
+// set.
 func (c *call) oneRule(rule access.StoredRule, err error) (oneRuleReply, error) {
 	if err != nil {
 		return oneRuleReply{}, err
@@ -180,8 +191,8 @@ func (c *call) oneRule(rule access.StoredRule, err error) (oneRuleReply, error) 
 	return oneRuleReply{reply}, err
 }
 
-// updateRule locks the rule before it changes it, so that two administrators who change the rule at
-// the same time don't undo each other's change.
+// updateRule handles PUT /api/admin/rules/{id}. It locks the rule before it changes it, so that two
+// administrators who change the rule at the same time don't undo each other's change.
 func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	hash, err := c.prepareRule(in)
 	if err != nil {
@@ -205,7 +216,8 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 }
 
 // prepareRule does the work that can't be done inside a transaction: it checks that the named user
-// or key exists and hashes the password. It returns the hash, or "" when no password was given.
+// or key exists, and hashes the password. It returns the hash, or "" when no password was given.
+// Fault: Invalid, with the field.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	named := access.StoredRule{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""),
 		KeyID: valueOr(in.APIKeyID.value, "")}}
@@ -224,8 +236,9 @@ func setNullable(field *string, given nullable[string]) {
 	}
 }
 
-// apply copies the given fields into the rule and checks the rule as a whole. hash is the hash of
-// the given password, "" for none. Fault: Invalid.
+// apply copies the fields that the request has into the rule and checks the rule as a whole. hash
+// is the hash of the given password; "" keeps the stored one. A rule that requires no password
+// loses its hash. Fault: Invalid, with the field.
 func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	rule.Pattern = valueOr(in.PathPattern, rule.Pattern)
 	if _, err := access.ParsePattern(rule.Pattern); err != nil {
@@ -261,8 +274,8 @@ func (in updateRuleInput) apply(rule *access.StoredRule, hash string) error {
 	return rule.Check()
 }
 
-// requireSubject refuses a rule for a user or key that does not exist, since such a rule would
-// never match and nothing would tell so. Fault: Invalid.
+// requireSubject checks that the account or key that a rule is for exists, since a rule for a
+// mistyped id would never match and nothing would tell so. Fault: Invalid, with the field.
 func (c *call) requireSubject(rule access.StoredRule) error {
 	version, err := c.configVersion()
 	if err != nil {
@@ -281,8 +294,9 @@ func (c *call) requireSubject(rule access.StoredRule) error {
 	return nil
 }
 
-// lockMount refuses a mount that does not exist, and locks the mount: a transaction that deletes it
-// waits, so that it deletes the new rule as well. Fault: Invalid.
+// lockMount locks the mount that a new or changed rule is limited to, if there is one. A
+// transaction that deletes the mount then waits, and deletes the new rule as well. Fault: Invalid
+// when there is no such mount.
 func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 	if valueOr(mountID.value, "") == "" {
 		return nil
@@ -291,8 +305,9 @@ func (a *API) lockMount(tx *db.Tx, mountID nullable[string]) error {
 	return invalidIfMissing(err, "mountId", "mount")
 }
 
-// invalidIfMissing turns a NotFound fault about a field's value into an Invalid fault about the
-// field.
+// invalidIfMissing turns a NotFound fault, of the look-up of an id in a request, into an Invalid
+// fault about the field that has the id. noun names the missing thing in the message, such as
+// "mount". It returns all other errors, and nil, unchanged.
 func invalidIfMissing(err error, field, noun string) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.InvalidField(field, "%s names no %s.", field, noun)
@@ -300,6 +315,7 @@ func invalidIfMissing(err error, field, noun string) error {
 	return err
 }
 
+// deleteRule handles DELETE /api/admin/rules/{id}. Fault: NotFound.
 func (a *API) deleteRule(c *call, in idInput) (none, error) {
 	return none{}, a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Delete(tx, in.ID) })
 }

@@ -34,7 +34,9 @@ type explainReply struct {
 	Rules         []adminRuleReply   `json:"rules" required:"true" description:"The rules of the trace."`
 }
 
-// explainRules explains a permission decision. It asks the evaluator that decides real requests.
+// explainRules handles POST /api/admin/rules/explain: it tells whether an account, key, role or
+// visitor has a permission on a path, and which rules decide that. It asks the evaluator that
+// decides real requests.
 func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	path, err := vpath.Parse(*in.Path)
 	if err != nil {
@@ -72,7 +74,10 @@ func (a *API) explainRules(c *call, in explainInput) (explainReply, error) {
 	return reply, err
 }
 
-// explainedActor returns the actor that the question is about. Fault: Invalid.
+// explainedActor returns the actor whose permissions explainRules explains: an account, a key with
+// its owner, a role (an invented account with that role that owns nothing), or a visitor. The
+// address is the one in the request, by default the caller's. Fault: Invalid unless exactly one of
+// them is named and it exists.
 func (c *call) explainedActor(in explainInput) (access.Actor, error) {
 	actor := access.Actor{Role: access.Guest, IP: c.ip}
 	if in.IP != nil {

@@ -40,6 +40,8 @@ type settingsReply struct {
 	Setup                      string `json:"setup" required:"true" enum:"steps,checklist,done" description:"An addition. Progress of the first run."`
 }
 
+// viewSettings translates the site settings into their JSON form, with hiddenPassword in place of a
+// stored SMTP password.
 func viewSettings(s site.Settings) settingsReply {
 	reply := settingsReply{
 		SiteTitle: s.SiteTitle, SiteDescription: s.SiteDescription, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon,
@@ -58,6 +60,7 @@ func viewSettings(s site.Settings) settingsReply {
 	return reply
 }
 
+// siteSettings handles GET /api/admin/settings.
 func (a *API) siteSettings(c *call, _ struct{}) (settingsReply, error) {
 	settings, err := c.settings()
 	return viewSettings(settings), err
@@ -92,6 +95,8 @@ type changeSettingsInput struct {
 	Setup                      *string `json:"setup" enum:"steps,checklist,done" description:"An addition. Progress of the first run: done shows nothing any more."`
 }
 
+// changeSettings handles PATCH /api/admin/settings: it changes the given settings and answers all
+// of them. Fault: Invalid, also when the bot check is switched on without a configured verifier.
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
 	if valueOr(in.EnableCaptcha, false) && !a.CaptchaReady {
 		return settingsReply{}, fault.InvalidField("enableCaptcha",
@@ -101,7 +106,9 @@ func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, er
 	return viewSettings(settings), err
 }
 
-// apply copies the given settings. The caller that stores them checks them as a whole.
+// apply copies the settings that the request has. An SMTP password that is empty or hiddenPassword
+// keeps the stored one. Site.Update, which calls apply, checks the settings as a whole; apply
+// returns no error.
 func (in changeSettingsInput) apply(s *site.Settings) error {
 	s.SiteTitle = valueOr(in.SiteTitle, s.SiteTitle)
 	s.SiteDescription = valueOr(in.SiteDescription, s.SiteDescription)
@@ -140,6 +147,8 @@ type testEmailReply struct {
 	Message string `json:"message" required:"true"`
 }
 
+// testEmail handles POST /api/admin/settings/test-email: it sends a message with the stored mail
+// settings and waits until the mail server has accepted or refused it. Faults: Invalid, MailFailed.
 func (a *API) testEmail(c *call, in testEmailInput) (testEmailReply, error) {
 	if err := account.CheckEmail(*in.To); err != nil {
 		return testEmailReply{}, err

@@ -26,6 +26,8 @@ type listAllSharesReply struct {
 	Pagination pagination        `json:"pagination" required:"true"`
 }
 
+// listAllShares handles GET /api/admin/shares: a page of the shares of all users, with their
+// creators.
 func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, error) {
 	q := in.query()
 	items, total, err := a.Shares.ListAll(c.ctx(), c.actor, q)
@@ -54,6 +56,7 @@ func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, er
 	return reply, nil
 }
 
+// revokeAnyShare handles DELETE /api/admin/shares/{id}: it ends a share of any user for good.
 func (a *API) revokeAnyShare(c *call, in idInput) (none, error) {
 	_, err := a.Shares.RevokeAny(c.ctx(), c.actor, in.ID)
 	return none{}, err

@@ -100,7 +100,8 @@ type systemReply struct {
 	Details    []SystemWarning      `json:"warningDetails" required:"true" description:"The same problems in the same order, each with a code and the figures of its sentence."`
 }
 
-// system reports the state of the installation. It waits at most systemTimeout for stores and
+// system handles GET /api/admin/system: it reports the state of the database, the replicas, the
+// stores, the jobs and the garbage, and warnings. It waits at most systemTimeout for stores and
 // counts at most maxCountedRows rows.
 func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, BaseURL: a.BaseURL, Replicas: []systemReplicaReply{},
@@ -122,12 +123,15 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	return reply, nil
 }
 
+// systemDatabase fills in the engine and the schema version. A database that does not answer is an
+// error of the whole request.
 func (a *API) systemDatabase(ctx context.Context, reply *systemReply) (err error) {
 	reply.Database = systemDatabaseReply{Engine: string(a.DB.Dialect()), Reachable: true}
 	reply.Database.SchemaVersion, err = a.DB.SchemaVersion(ctx)
 	return err
 }
 
+// systemReplicas fills in the processes that reported to the database within systemReplicaTime.
 func (a *API) systemReplicas(ctx context.Context, reply *systemReply) error {
 	replicas, err := a.DB.Replicas(ctx, systemReplicaTime)
 	for _, r := range replicas {
@@ -162,7 +166,7 @@ func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 }
 
 // systemStores fills in the status of each store, and a warning for each store that does not answer
-// or is nearly full.
+// or is nearly full. It bounds its own time by systemTimeout.
 func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	ctx, cancel := context.WithTimeout(ctx, systemTimeout)
 	defer cancel()
@@ -189,14 +193,17 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
-// SystemWarnings returns the problems of stores and of this process that need an administrator.
+// SystemWarnings returns the problems that need an administrator: those of all stores, and those of
+// this process. ServeReadiness shows them to operators. The error is that of the database.
 func (a *API) SystemWarnings(ctx context.Context) ([]SystemWarning, error) {
 	var reply systemReply
 	err := a.systemStores(ctx, &reply)
 	return append(reply.Details, a.Warnings()...), err
 }
 
-// storeWarning describes the problem of a store; its code is "" for none.
+// storeWarning describes the problem of a store: it does not answer, its disk is full (free space
+// below LARDER_MIN_FREE, where uploads are refused), or nearly full (below twice that). The code of
+// the result is "" for a store without a problem. A bucket has no free space to check.
 func (a *API) storeWarning(status provider.StoreStatus) SystemWarning {
 	warning := SystemWarning{Provider: status.Provider.Name}
 	switch {

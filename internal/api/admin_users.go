@@ -34,6 +34,8 @@ type adminUserReply struct {
 	LastSeenAt *int64  `json:"lastSeenAt" required:"true" description:"The last use of a session or API key, exact to about a minute; null for none."`
 }
 
+// viewAdminUser translates an account into the JSON form for administrators. avatar is the address
+// of its uploaded picture, nil for none.
 func viewAdminUser(u lifecycle.ListedUser, avatar *string) adminUserReply {
 	q := u.Quota
 	return adminUserReply{viewUser(u.User), string(u.Status),
@@ -45,6 +47,8 @@ type oneUserReply struct {
 	User adminUserReply `json:"user" required:"true"`
 }
 
+// createUser handles POST /api/admin/users: it creates an account whose address counts as verified.
+// Faults: Invalid, AlreadyExists.
 func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 	user, err := a.Lifecycle.CreateUser(c.ctx(), lifecycle.NewUser{
 		NewUser: account.NewUser{
@@ -77,6 +81,8 @@ type listUsersReply struct {
 	Pagination pagination       `json:"pagination" required:"true"`
 }
 
+// listUsers handles GET /api/admin/users: a page of the accounts, sorted by username, with quotas
+// and last use.
 func (a *API) listUsers(c *call, in listUsersInput) (listUsersReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 20)
 	people, total, err := a.Lifecycle.ListUsers(c.ctx(), account.Filter{
@@ -104,6 +110,8 @@ type updateUserInput struct {
 	MaxKept     nullable[int64] `json:"maxKept" minimum:"-1" description:"An addition. Bytes that the trash may keep; -1 for unlimited, null for the default: half of maxStorage, 100 GiB without a limit."`
 }
 
+// updateUser handles PUT /api/admin/users/{id}: it changes the given ones of role, status, home and
+// limits of an account. Lifecycle refuses changes that would leave no active administrator.
 func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	change := lifecycle.UserUpdate{
 		Role: (*access.Role)(in.Role), Status: (*account.Status)(in.Status), MaxStorage: in.MaxStorage,
@@ -124,6 +132,7 @@ func (a *API) updateUser(c *call, in updateUserInput) (oneUserReply, error) {
 	return oneUserReply{viewAdminUser(changed, avatars[changed.ID])}, err
 }
 
+// idOfListedUser returns the id of the account in a row; avatarsOf calls it.
 func idOfListedUser(u lifecycle.ListedUser) string { return u.ID }
 
 // userImpactReply counts the sessions, keys and shares that end with an account, and the files that
@@ -136,11 +145,15 @@ type userImpactReply struct {
 	Storage  int64 `json:"storage" required:"true" description:"Bytes of the files."`
 }
 
+// userImpact handles GET /api/admin/users/{id}/impact, which the web UI asks before it deletes an
+// account.
 func (a *API) userImpact(c *call, in idInput) (userImpactReply, error) {
 	i, err := a.Lifecycle.Impact(c.ctx(), in.ID)
 	return userImpactReply(i), err
 }
 
+// deleteUser handles DELETE /api/admin/users/{id}: the files of the account pass to the calling
+// administrator.
 func (a *API) deleteUser(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteUser(c.ctx(), c.actor.UserID, in.ID)
 }

@@ -14,8 +14,9 @@ type announcementsReply struct {
 	Items []announcementReply `json:"items" required:"true"`
 }
 
-// publicAnnouncements lists the active announcements. The sign-in page shows them too, so it does
-// not check whether guest access is on.
+// publicAnnouncements handles GET /api/public/announcements: the announcements that have not
+// expired, newest first. The sign-in page shows them too, so it does not check whether guest access
+// is on.
 func (a *API) publicAnnouncements(c *call, _ struct{}) (announcementsReply, error) {
 	reply := announcementsReply{Items: []announcementReply{}}
 	version, err := c.configVersion()
@@ -37,6 +38,7 @@ type adminAnnouncementReply struct {
 	UpdatedAt int64  `json:"updatedAt" required:"true"`
 }
 
+// viewAnnouncement translates an announcement into the JSON form for administrators.
 func viewAnnouncement(n site.Announcement) adminAnnouncementReply {
 	return adminAnnouncementReply{announcementReply{n.ID, n.Title, n.Content, n.Level}, n.ExpiresAt, n.CreatedAt,
 		n.UpdatedAt}
@@ -46,6 +48,8 @@ type adminAnnouncementsReply struct {
 	Items []adminAnnouncementReply `json:"items" required:"true"`
 }
 
+// listAnnouncements handles GET /api/admin/announcements: all of them, expired ones too, newest
+// first.
 func (a *API) listAnnouncements(c *call, _ struct{}) (adminAnnouncementsReply, error) {
 	reply := adminAnnouncementsReply{Items: []adminAnnouncementReply{}}
 	all, err := a.Announcements.All(c.ctx())
@@ -74,6 +78,8 @@ type oneAnnouncementReply struct {
 	Announcement adminAnnouncementReply `json:"announcement" required:"true"`
 }
 
+// createAnnouncement handles POST /api/admin/announcements. Without expiresIn (seconds from now)
+// the announcement never expires.
 func (a *API) createAnnouncement(c *call, in createAnnouncementInput) (oneAnnouncementReply, error) {
 	made, err := a.Announcements.Create(c.ctx(),
 		site.AnnouncementInput{Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: true,
@@ -81,6 +87,8 @@ func (a *API) createAnnouncement(c *call, in createAnnouncementInput) (oneAnnoun
 	return oneAnnouncementReply{viewAnnouncement(made)}, err
 }
 
+// updateAnnouncement handles PUT /api/admin/announcements/{id}: it changes the given fields;
+// expiresIn null removes the end.
 func (a *API) updateAnnouncement(c *call, in updateAnnouncementInput) (oneAnnouncementReply, error) {
 	changed, err := a.Announcements.Change(c.ctx(), in.ID, site.AnnouncementInput{
 		Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: in.ExpiresIn.isSet,
@@ -89,6 +97,7 @@ func (a *API) updateAnnouncement(c *call, in updateAnnouncementInput) (oneAnnoun
 	return oneAnnouncementReply{viewAnnouncement(changed)}, err
 }
 
+// deleteAnnouncement handles DELETE /api/admin/announcements/{id}.
 func (a *API) deleteAnnouncement(c *call, in idInput) (none, error) {
 	return none{}, a.Announcements.Delete(c.ctx(), in.ID)
 }

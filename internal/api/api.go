@@ -127,7 +127,8 @@ type API struct {
 	linkCaching []string // Cache-Control of public content
 }
 
-// New builds the handler; it fails when the route table is inconsistent.
+// New builds the handler of all endpoints and pages from its services. It fails when the route
+// table has a route twice or the web UI can't be read.
 func New(cfg Config) (*API, error) {
 	a := &API{
 		Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://"),
@@ -148,7 +149,9 @@ func New(cfg Config) (*API, error) {
 	return a, nil
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler: it gives the request an id, serves it by dispatch, and
+// afterwards writes its notes for the access log, its log line and its metrics. A panic becomes an
+// internal error and a log entry; http.ErrAbortHandler breaks the connection off.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	began := a.Now()
@@ -200,8 +203,9 @@ func (c *call) logRequest(began, ended time.Time) {
 	_ = to.Handle(c.ctx(), line) // a log that fails is no reason to fail the request
 }
 
-// dispatch chooses the route by the escaped path, so that nothing is decoded twice or cleaned by a
-// redirect (abuse cases C2, C12, C14).
+// dispatch chooses the route and runs it: the API and WebDAV by the first path segment, then the
+// pages of the web UI, and for every other path the public files. It compares the escaped path, so
+// that nothing is decoded twice or cleaned by a redirect (abuse cases C2, C12, C14).
 func (a *API) dispatch(c *call) {
 	escaped := c.r.URL.EscapedPath()
 	first, _, _ := strings.Cut(strings.TrimPrefix(escaped, "/"), "/")

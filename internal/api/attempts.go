@@ -23,12 +23,13 @@ const (
 // before. See account.Service.LoginTarget.
 const DeviceCookie = "known_device"
 
-// limitAttempts limits the wrong answers for each of targets, from all addresses together. It
-// counts an attempt for every target before it calls check, and takes the attempts back unless
-// check returns a fault of the kind wrong. So the limit holds for any number of concurrent calls on
-// any number of replicas. A right answer resets no count, since it does not tell who gave the wrong
-// ones. Targets must exist or be bounded in number, so that a caller can't invent them. Fault:
-// RateLimited.
+// limitAttempts calls check, which compares a secret, and limits the wrong answers for each of
+// targets, from all addresses together: a burst of attemptBurst, then one a minute. A target names
+// a secret that is guessed at, such as an account. limitAttempts counts an attempt for every target
+// before it calls check, and takes the attempts back unless check returns a fault of the kind
+// wrong. So the limit holds for any number of concurrent calls on any number of replicas. A right
+// answer resets no count, since it does not tell who gave the wrong ones. Targets must exist or be
+// bounded in number, so that a caller can't invent them. Faults: RateLimited, and those of check.
 func (c *call) limitAttempts(targets []string, wrong fault.Kind, check func() error) error {
 	for i, target := range targets {
 		seen, err := c.countAttempt(c.ctx(), target, 1)
@@ -60,11 +61,16 @@ func (c *call) refundAttempts(targets []string) error {
 	return nil
 }
 
+// countAttempt takes cost attempts from a target's bucket, which all replicas share. A cost of -1
+// gives one back. The result says whether an attempt was left.
 func (c *call) countAttempt(ctx context.Context, target string, cost int) (kv.Result, error) {
 	return c.a.Attempts.Take(ctx, target, attemptBurst, attemptRefill, cost)
 }
 
-// checkLogin verifies name and password. Faults: RateLimited, and those of account.Service.Login.
+// checkLogin verifies the name (or e-mail address) and the password of a sign-in, limits wrong
+// passwords for the account, and notes failures in the access log. requireVerified refuses an
+// account whose e-mail address is not verified. Faults: RateLimited, and those of
+// account.Service.Login.
 func (c *call) checkLogin(name string, password secret.Text, requireVerified bool) (user account.User, err error) {
 	target, err := c.a.Accounts.LoginTarget(c.ctx(), name, c.deviceCookieValue())
 	if err != nil {
@@ -90,7 +96,7 @@ func (c *call) deviceCookieValue() string {
 }
 
 // rememberDevice sets the device cookie, by which the browser can prove later that user has signed
-// in with it.
+// in with it. Wrong passwords of strangers then don't block sign-ins from this browser.
 func (c *call) rememberDevice(user account.User) error {
 	devices, err := c.a.Accounts.DeviceCookie(c.ctx(), user, c.deviceCookieValue())
 	if err == nil && devices != "" {

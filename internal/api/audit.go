@@ -30,13 +30,14 @@ type auditNote struct {
 	withoutBytes bool  // an earlier note counts the bytes
 }
 
-// audit notes an action on a path.
+// audit notes an action on a path for the access log; writeAuditNotes writes the note when the
+// request is answered.
 func (c *call) audit(action audit.Action, path vpath.Path) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: action, path: path.String()})
 }
 
-// auditEntry notes an action on an entry, under its present path. It notes nothing when the entry
-// does not exist.
+// auditEntry notes an action on the entry with that id, under its present path. It notes nothing
+// when the entry does not exist.
 func (c *call) auditEntry(action audit.Action, id string) {
 	if path, err := c.a.Tree.PathOf(c.ctx(), id); err == nil {
 		c.audit(action, path)
@@ -54,7 +55,8 @@ func (c *call) pathsOf(ids []string) map[string]vpath.Path {
 	return paths
 }
 
-// auditOne notes the result for one of several entries; status is the HTTP status of that result.
+// auditOne notes the result for one of several entries of a request; status is the HTTP status that
+// the operation on this entry alone would have had.
 func (c *call) auditOne(action audit.Action, path vpath.Path, status int) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: action, path: path.String(), status: status})
 }
@@ -66,7 +68,8 @@ func (c *call) auditRead(path vpath.Path) {
 		aggregated: c.actor.UserID == ""})
 }
 
-// auditZip notes the files and folders in one zip. The first note counts all bytes of the zip.
+// auditZip notes each of the files and folders with those ids as downloaded. The first note counts
+// all bytes of the zip, the others none.
 func (c *call) auditZip(ids []string) {
 	paths := c.pathsOf(ids)
 	for _, id := range ids {
@@ -92,12 +95,14 @@ func (c *call) auditWrongPassword(err error, action audit.Action, path vpath.Pat
 	}
 }
 
-// auditUpload notes an uploaded file. It replaces the note from the beginning of the upload.
+// auditUpload notes an uploaded file with its path and size. It replaces the note from the
+// beginning of the upload, which had the requested path.
 func (c *call) auditUpload(file files.Entry) {
 	c.auditNotes = []auditNote{{action: audit.Upload, path: file.Path().String(), size: file.Size}}
 }
 
-// auditRedemption notes the use of a download token, with the user and key that it was issued to.
+// auditRedemption notes the use of a download token at the gateway, with the user and key that it
+// was issued to, as a download, a preview or a download from a share.
 func (c *call) auditRedemption(r download.Redemption) {
 	n := auditNote{action: audit.Download, path: r.Path.String(), userID: r.UserID, keyID: r.KeyID}
 	switch {
@@ -143,6 +148,9 @@ func (c *call) writeAuditNotes() {
 	}
 }
 
+// writeAuditNote writes one note to the access log, or counts it among the summed reads of
+// visitors. status is that of the action. It drops failed actions that are logged only on success,
+// and those beyond a free-mode visitor's limit.
 func (c *call) writeAuditNote(n auditNote, status int) {
 	failed := status >= 400
 	e := audit.Entry{UserID: n.userID, KeyID: n.keyID, Action: n.action, Path: n.path, Status: status,

@@ -24,6 +24,7 @@ type meUser struct {
 	Theme         string  `json:"theme" required:"true" enum:"light,dark,system"`
 }
 
+// viewMe translates an account into the JSON form for its own user.
 func viewMe(u account.User) meUser {
 	return meUser{u.ID, u.Username, u.Email, u.EmailVerified, string(u.Role), u.DisplayName, u.DefaultPath, u.Locale,
 		u.Theme}
@@ -35,6 +36,8 @@ type userReply struct {
 	AvatarURL *string `json:"avatarUrl" required:"true"`
 }
 
+// viewUser translates an account into the JSON form of sign-in and of the administration, which has
+// the avatarUrl besides.
 func viewUser(u account.User) userReply { return userReply{viewMe(u), u.AvatarURL} }
 
 type quotaReply struct {
@@ -44,6 +47,7 @@ type quotaReply struct {
 	UsedFiles   int64 `json:"usedFiles" required:"true"`
 }
 
+// quota returns an account's limits and use, in bytes and files; a limit of -1 means none.
 func (c *call) quota(userID string) (quotaReply, error) {
 	q, err := quota.Get(c.a.DB.Read(c.ctx()), userID)
 	return quotaReply{q.MaxStorage, q.UsedStorage, q.MaxFiles, q.UsedFiles}, err
@@ -65,6 +69,9 @@ type loginInput struct {
 	CaptchaToken *string `json:"captchaToken" maxLength:"4096" description:"Needed while the bot check is on."`
 }
 
+// login handles POST /api/auth/login: it checks name and password (and the bot check), begins a
+// session, and sets the session cookie and the cookie of known devices. Faults: Forbidden over
+// plain http on an https site, RateLimited, those of checkCaptcha and of account.Service.Login.
 func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	if err := c.requireCookieTransport(); err != nil {
 		return sessionReply{}, err
@@ -95,8 +102,8 @@ func (a *API) login(c *call, in loginInput) (sessionReply, error) {
 	return sessionReply{viewUser(user), used}, c.rememberDevice(user)
 }
 
-// requireCookieTransport refuses a sign-in over plain http on an https site, since the browser
-// would drop the cookie. Fault: Forbidden.
+// requireCookieTransport refuses a request that would set a session cookie if it came over plain
+// http on an https site, since the browser would drop the cookie. Fault: Forbidden.
 func (c *call) requireCookieTransport() error {
 	if c.a.secure && !c.a.overTLS(c.r) {
 		return fault.New(fault.Forbidden,
@@ -119,8 +126,10 @@ func (a *API) sessionCookie(token string, lifetime time.Duration) *http.Cookie {
 		SameSite: http.SameSiteStrictMode}
 }
 
-// logout needs no CSRF token and no session: a cookie that is not valid changes nothing. It also
-// clears the cookie of given passwords.
+// logout handles POST /api/auth/logout: it ends all sessions of the account and clears the cookies
+// of the session and of given passwords. It needs no CSRF token and no session: a cookie that is
+// not valid changes nothing. With accountHeader it refuses the session of another account
+// (Conflict).
 func (a *API) logout(c *call, _ struct{}) (none, error) {
 	if cookie, err := c.sessionToken(); err == nil && cookie != "" {
 		if len(c.r.Header.Values(accountHeader)) > 0 && c.authenticateSession(cookie) == nil {
@@ -137,6 +146,7 @@ func (a *API) logout(c *call, _ struct{}) (none, error) {
 	return none{}, nil
 }
 
+// me handles GET /api/auth/me: the signed-in account and its quota.
 func (a *API) me(c *call, _ struct{}) (meReply, error) {
 	used, err := c.quota(c.user.ID)
 	return meReply{viewMe(c.user), used}, err
@@ -146,6 +156,8 @@ type csrfReply struct {
 	Token string `json:"token" required:"true" minLength:"32" maxLength:"32"`
 }
 
+// csrfToken handles GET /api/auth/csrf-token: it returns the token that writes with this session
+// send in X-CSRF-Token, and makes it on the first call. HEAD makes none.
 func (a *API) csrfToken(c *call, _ struct{}) (csrfReply, error) {
 	if c.headOnly() {
 		return csrfReply{}, nil

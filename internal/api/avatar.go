@@ -30,11 +30,13 @@ type avatarReply struct {
 	Avatar string `json:"avatar" required:"true" description:"The address of the picture, a path of this site. Another picture has another address."`
 }
 
+// avatarAddress returns the path of this site that shows the uploaded picture with that id.
 func avatarAddress(id string) string { return "/api/public/avatars/" + id }
 
-// putAvatar makes the picture in the body the one of the caller. The child process of thumbnails
-// decodes it; the service stores only the output of that process, without metadata (abuse case
-// C104).
+// putAvatar handles PUT /api/users/me/avatar: it makes the picture in the body the caller's. The
+// child process of thumbnails decodes it; the service stores only the output of that process,
+// without metadata (abuse case C104). Faults: Invalid for a body that is no picture, Conflict when
+// thumbnails are switched off, RateLimited, and those of spoolAvatar.
 func (a *API) putAvatar(c *call) error {
 	if a.Thumbs == nil {
 		return fault.New(fault.Conflict, "This server does not decode pictures: thumbnails are switched off.")
@@ -65,8 +67,9 @@ func (a *API) putAvatar(c *call) error {
 	return nil
 }
 
-// spoolAvatar reads the body into a temporary file. Faults: Invalid for an empty body, TooLarge,
-// Unverified, Unavailable.
+// spoolAvatar reads the body, at most maxAvatarBody bytes, into an unnamed temporary file and
+// rewinds it. The caller closes the file. Faults: Invalid for an empty body, TooLarge, Unverified
+// for a body that ends early, Unavailable when the disk is nearly full.
 func (c *call) spoolAvatar() (*os.File, error) {
 	if err := c.a.CheckSpoolSpace(); err != nil {
 		return nil, err
@@ -92,6 +95,7 @@ func (c *call) spoolAvatar() (*os.File, error) {
 	return file, nil
 }
 
+// removeAvatar handles DELETE /api/users/me/avatar; it succeeds without a picture, too.
 func (a *API) removeAvatar(c *call, _ struct{}) (none, error) {
 	return none{}, a.Accounts.RemoveAvatar(c.ctx(), c.user.ID)
 }
@@ -117,7 +121,8 @@ type avatarInput struct {
 	ID string `path:"id" json:"-"`
 }
 
-// avatar shows the picture of an account to everyone who has its address.
+// avatar handles GET /api/public/avatars/{id}: it shows the picture of an account to everyone who
+// has its address.
 func (a *API) avatar(c *call) error {
 	found, err := a.Accounts.Avatar(c.ctx(), c.r.PathValue("id"))
 	if err != nil {
@@ -138,7 +143,8 @@ func (s avatarSource) RedirectAddress(context.Context, files.RedirectTerms) (str
 	return "", nil
 }
 
-// OpenRange implements contentSource.
+// OpenRange implements contentSource. The result reads on to the end of the picture; the caller
+// stops after its length.
 func (s avatarSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
 	object := avatarObject{bytes.NewReader(s.content)}
 	_, err := object.Seek(first, io.SeekStart)

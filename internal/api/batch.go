@@ -34,10 +34,10 @@ type batchJob struct {
 	JobID string `json:"jobId" required:"true"`
 }
 
-// batch deletes or moves entries one by one. The reply has the ids of the entries that succeeded,
-// including moves that go on as jobs, and for each entry that failed the code and message of the
-// operation on a single entry. Faults, for the whole batch: Forbidden for a key without the
-// permission; Invalid for a missing or wrong target path.
+// batch handles POST /api/files/batch: it deletes or moves up to 100 entries one by one. The reply
+// has the ids of the entries that succeeded, including moves that go on as jobs, and for each entry
+// that failed the code and message of the operation on a single entry. Faults, for the whole batch:
+// Forbidden for a key without the permission; Invalid for a missing or wrong target path.
 func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	ids := make([]string, len(in.FileIDs))
 	for i, id := range in.FileIDs {
@@ -74,6 +74,8 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	return reply, nil
 }
 
+// batchOutcomes deletes or moves the entries and returns one outcome for each of ids. Faults: those
+// of batch.
 func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outcome, error) {
 	if *in.Action == "delete" {
 		if err := c.requirePermission("delete"); err != nil {

@@ -50,8 +50,8 @@ type inputField struct {
 	enum      []string
 }
 
-// bindingOf reads the tags of an input struct. A mistake in them is a programming error and panics
-// when the route table is built.
+// bindingOf reads the tags of an input struct once, when the route table is built. It panics on a
+// wrong tag, which is a programming error.
 func bindingOf(t reflect.Type) binding {
 	var b binding
 	if t.Kind() != reflect.Struct {
@@ -89,6 +89,7 @@ func bindingOf(t reflect.Type) binding {
 	return b
 }
 
+// tagInt parses a tag such as minimum; it returns nil for an absent tag and panics for a wrong one.
 func tagInt(s string) *int64 {
 	if s == "" {
 		return nil
@@ -100,6 +101,7 @@ func tagInt(s string) *int64 {
 	return &n
 }
 
+// split splits a tag at its commas; it returns nil for an absent tag.
 func split(s string) []string {
 	if s == "" {
 		return nil
@@ -107,7 +109,8 @@ func split(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// bind fills the struct that into refers to from path, query and body. Faults: Invalid, TooLarge.
+// bind fills a handler's input struct, which into refers to, from path, query and JSON body, and
+// checks the bounds in its tags. Faults: Invalid with the field, TooLarge.
 func (b binding) bind(c *call, into reflect.Value) error {
 	if b.hasBody {
 		if err := b.decodeBody(c, into.Addr().Interface()); err != nil {
@@ -142,7 +145,8 @@ func bindInput[In any](c *call) (In, error) {
 	return in, err
 }
 
-// fromQuery reads one query parameter. An empty parameter counts as absent. Fault: Invalid.
+// fromQuery reads one query parameter into a pointer field: *string, *int64 or *bool. An empty
+// parameter counts as absent and leaves the pointer nil. Fault: Invalid.
 func (f inputField) fromQuery(query url.Values, into reflect.Value) error {
 	text := query.Get(f.name)
 	if text == "" {
@@ -205,6 +209,8 @@ func (f inputField) check(value reflect.Value) error {
 	return nil
 }
 
+// checkText checks a string against the bounds in its tags; lengths are in characters. A required
+// JSON string may not be empty, unless its minLength is given. Fault: Invalid.
 func (f inputField) checkText(s string) error {
 	length := utf8.RuneCountInString(s)
 	switch {
@@ -220,12 +226,15 @@ func (f inputField) checkText(s string) error {
 	return nil
 }
 
-// fitsComposed reports whether a text is short enough in NFC, the form in which names and titles
-// are stored. The domain counts all other texts itself.
+// fitsComposed reports whether a text that is longer than maxLength is short enough in Unicode's
+// composed form (NFC), in which names and titles are stored: a letter and its accent then count
+// once. The domain checks the other texts' lengths again itself.
 func (f inputField) fitsComposed(s string) bool {
 	return len(s) <= 20*f.maxLength && utf8.RuneCountInString(norm.NFC.String(s)) <= f.maxLength
 }
 
+// rangeFault returns the fault Invalid for a number outside of the field's minimum and maximum; the
+// sentence names the bounds that exist.
 func (f inputField) rangeFault() error {
 	switch {
 	case f.minimum != nil && f.maximum != nil:
@@ -236,7 +245,8 @@ func (f inputField) rangeFault() error {
 	return fault.Newf(fault.Invalid, "%s must be at most %d.", f.name, *f.maximum)
 }
 
-// decodeBody reads one JSON object. Faults: Invalid, TooLarge.
+// decodeBody reads the request's body, one JSON object of at most maxJSONBody bytes, into the
+// struct that into points to, and ignores unknown fields. Faults: Invalid, TooLarge.
 func (b binding) decodeBody(c *call, into any) error {
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -268,9 +278,9 @@ func (b binding) decodeBody(c *call, into any) error {
 	return nil
 }
 
-// dropUnknownNames removes the fields whose names differ from ours, even if only in case:
-// encoding/json would accept ROLE for role, but ROLE is an unknown field, and unknown fields are
-// ignored (abuse case C52).
+// dropUnknownNames removes from a JSON object the fields whose names differ from those of the
+// binding, even if only in case: encoding/json would accept ROLE for role, but ROLE is an unknown
+// field, and unknown fields are ignored (abuse case C52). The error is that of malformed JSON.
 func (b binding) dropUnknownNames(text []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text, &given); err != nil {
@@ -315,7 +325,8 @@ func hasInvalidEscape(text []byte) bool {
 	return false
 }
 
-// escapedUnit reads a \uXXXX escape at the beginning of text.
+// escapedUnit reads a \uXXXX escape at the beginning of text. It returns the UTF-16 code unit, and
+// false if the text does not begin with such an escape.
 func escapedUnit(text []byte) (uint64, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -331,7 +342,8 @@ type nullable[T any] struct {
 	value *T // nil for null
 }
 
-// MarshalJSON implements json.Marshaler. With omitzero an absent field is omitted.
+// MarshalJSON implements json.Marshaler: null for absent and for null. With omitzero an absent
+// field is omitted.
 func (n nullable[T]) MarshalJSON() ([]byte, error) { return json.Marshal(n.value) }
 
 // UnmarshalJSON implements json.Unmarshaler; it is not called for an absent field.
@@ -340,7 +352,7 @@ func (n *nullable[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &n.value)
 }
 
-// given returns the *T, nil for absent and for null; see inputField.check.
+// given returns the value as a *T, nil for absent and for null; inputField.check calls it.
 func (n nullable[T]) given() any { return n.value }
 
 // text is a string in a list, where null is refused; encoding/json would read null as an empty

@@ -55,6 +55,8 @@ type recorder struct {
 	written int64
 }
 
+// WriteHeader implements http.ResponseWriter. It records the first status that is final; statuses
+// below 200 precede one.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 || w.status < 200 {
 		w.status = status
@@ -84,8 +86,8 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 // Unwrap returns the underlying writer for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// loggedPath returns the path of a request as the log may contain it. Tokens and the ids of links
-// and shares are secrets; they are replaced in every spelling and position.
+// loggedPath returns the escaped path of a request as the log may contain it. Tokens and the ids of
+// links and shares are secrets; it replaces them by [redacted] in every spelling and position.
 func loggedPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	plain, err := url.PathUnescape(path)
@@ -104,9 +106,11 @@ func loggedPath(r *http.Request) string {
 	return path
 }
 
+// stackTrace returns the stack of the calling goroutine, for the log entry of a panic.
 func stackTrace() string { return string(debug.Stack()) }
 
-// decodeSegments splits an escaped path and decodes each segment once.
+// decodeSegments splits an escaped path at its slashes and percent-decodes each segment once, so
+// that an encoded slash stays part of its segment. It returns an error for a malformed escape.
 func decodeSegments(escaped string) ([]string, error) {
 	segments := strings.Split(escaped, "/")
 	for i, segment := range segments {
@@ -128,8 +132,9 @@ func escapePath(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// isNavigation reports whether the request comes from a browser that navigates, as opposed to a
-// client or an embed.
+// isNavigation reports whether the request comes from a browser that opens an address as a page, as
+// opposed to a client or an embed: by Sec-Fetch-Dest, without it by an Accept that begins with
+// text/html. Only a navigation gets errors as a page.
 func isNavigation(r *http.Request) bool {
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" {
 		return dest == "document"
@@ -137,8 +142,8 @@ func isNavigation(r *http.Request) bool {
 	return acceptBegins(r, "text/html")
 }
 
-// acceptBegins reports whether the first entry of Accept is one of media. A media that ends in a
-// slash matches all its subtypes.
+// acceptBegins reports whether the first entry of Accept, which a browser wants most, is one of
+// media. A media that ends in a slash matches all its subtypes.
 func acceptBegins(r *http.Request, media ...string) bool {
 	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
 	first, _, _ = strings.Cut(first, ";")

@@ -38,8 +38,9 @@ type incomingFile struct {
 	buffered *upload.BufferedUpload // nil for a body that is read from the client
 }
 
-// compatibleUpload stores a file that comes as a form or as the raw body, in the variants that
-// image clients send (specification: Compatible upload endpoints).
+// compatibleUpload handles POST /api/upload and its two aliases: it stores a file that comes as a
+// form or as the raw body, in the variants that image clients such as PicGo send (specification:
+// Compatible upload endpoints).
 func (a *API) compatibleUpload(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
@@ -60,8 +61,9 @@ func (a *API) compatibleUpload(c *call) error {
 	return c.storeUpload(in)
 }
 
-// readRawUpload reads the name and path of a raw upload from the headers. Fault: Invalid, when the
-// request has no file.
+// readRawUpload describes the file of an upload whose body is the file itself: it takes name and
+// path from the headers. media is the type in Content-Type. Fault: Invalid, when the request has
+// neither a name nor a body.
 func (c *call) readRawUpload(media string) (incomingFile, error) {
 	in := incomingFile{body: c.r.Body, size: c.r.ContentLength, mimeType: c.r.Header.Get("Content-Type"),
 		path: c.r.Header.Get("X-Path")}
@@ -76,8 +78,9 @@ func (c *call) readRawUpload(media string) (incomingFile, error) {
 	return in, nil
 }
 
-// storeUpload stores the file in the folder that the key's template or the request names, and
-// answers with the addresses of the file.
+// storeUpload stores the file of a compatible upload in the folder that the key's path template or
+// the request names, and answers with the addresses of the file. A name that is taken gets a
+// number.
 func (c *call) storeUpload(in incomingFile) error {
 	in.body = &recheckedBody{Reader: in.body, call: c}
 	name, body, err := c.uploadName(in)
@@ -104,6 +107,8 @@ func (c *call) storeUpload(in incomingFile) error {
 	return nil
 }
 
+// viewUpload makes the reply of a compatible upload. Its direct address is the permanent link if
+// the upload made one, else the public path.
 func (c *call) viewUpload(result upload.Result) compatibleUploadReply {
 	file := result.File
 	direct := c.pathURL(file.Path())
@@ -117,8 +122,9 @@ func (c *call) viewUpload(result upload.Result) compatibleUploadReply {
 	}
 }
 
-// uploadName returns the file's name; without one it makes a name from the time and the type. It
-// returns the reader to continue with, since it may have looked at the first bytes.
+// uploadName returns the name to store the file under: the sent one, or one made from the time and
+// the type. It also returns the reader to continue with, since it may have looked at the first
+// bytes. Fault: Invalid for a name that no entry may have, Unverified for a body that ends early.
 func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 	text := decodeName(in.name, true)
 	if text != "" {
@@ -142,9 +148,10 @@ func (c *call) uploadName(in incomingFile) (vpath.Name, io.Reader, error) {
 	return vpath.Name("upload-" + c.a.Now().UTC().Format("20060102-150405.000") + extension), peeked, nil
 }
 
-// decodeName decodes a name or path that a client sent in a header or form: raw UTF-8, RFC 2047, or
-// percent-encoded. Text counts as percent-encoded only if it contains no characters other than
-// those that encodeURIComponent produces. A file name loses its directory part, with either slash.
+// decodeName decodes the name of a file (isName) or the path of a folder that a client sent in a
+// header or form: raw UTF-8, RFC 2047, or percent-encoded. Text counts as percent-encoded only if
+// it contains no characters other than those that encodeURIComponent produces. A file name loses
+// its directory part, with either slash.
 func decodeName(text string, isName bool) string {
 	if strings.Contains(text, "=?") {
 		decoder := mime.WordDecoder{}
@@ -164,8 +171,8 @@ func decodeName(text string, isName bool) string {
 	return text
 }
 
-// isEncodedName reports whether a character can occur in a percent-encoded name. A path may also
-// contain slashes, and braces of placeholders.
+// isEncodedName reports whether a character can occur in a percent-encoded name of a file (isName)
+// or path of a folder. A path may also contain slashes, and braces of placeholders.
 func isEncodedName(r rune, isName bool) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
@@ -176,13 +183,14 @@ func isEncodedName(r rune, isName bool) bool {
 	return !isName && strings.ContainsRune("/{}", r)
 }
 
-// bodyError returns the fault for a body that ends early or can't be read: Unverified.
+// bodyError returns the fault Unverified for a request body that ends early or can't be read; err
+// is the cause.
 func bodyError(err error) error {
 	return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 }
 
-// compatiblePreflight answers the CORS preflight, so that pages of other sites can upload with a
-// key.
+// compatiblePreflight handles OPTIONS of the compatible uploads: it answers the CORS preflight, so
+// that pages of other sites can upload with a key.
 func (a *API) compatiblePreflight(c *call) error {
 	h := c.w.Header()
 	allowAllOrigins(h)
@@ -196,10 +204,10 @@ func (a *API) compatiblePreflight(c *call) error {
 // maxParts is the largest number of fields that are read from a form.
 const maxParts = 1000
 
-// uploadForm reads a form once, from beginning to end. The file is the field `file`, or the first
-// file field if none has that name. If the path is known before the file begins, the bytes go
-// straight to the store. Otherwise they wait for the path, in memory while they are few, then on
-// disk.
+// uploadForm stores the file of a compatible upload that comes as a form. It reads the form once,
+// from beginning to end. The file is the field `file`, or the first file field if none has that
+// name. If the path is known before the file begins, the bytes go straight to the store. Otherwise
+// they wait for the path, in memory while they are few, then on disk.
 func (c *call) uploadForm(boundary string) error {
 	if boundary == "" {
 		return fault.New(fault.Invalid, "The Content-Type of the form has no boundary.")
@@ -246,8 +254,8 @@ func (c *call) uploadForm(boundary string) error {
 	}
 }
 
-// partNames returns the field name and file name of a form part. Some clients write these names
-// without quotes or in raw UTF-8.
+// partNames returns the field name and file name of a form part, and whether the part is a file.
+// Some clients write these names without quotes or in raw UTF-8.
 func partNames(part *multipart.Part) (field, name string, isFile bool) {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	if err != nil {

@@ -30,13 +30,16 @@ type compressor struct {
 
 var compressors = sync.Pool{New: func() any { return newCompressor(compressionLevel) }}
 
+// newCompressor makes a compressor of a gzip level: compressionLevel, or another one in the
+// benchmark.
 func newCompressor(level int) *compressor {
 	c := &compressor{}
 	c.writer, _ = gzip.NewWriterLevel(&c.text, level) // fails for an unknown level only
 	return c
 }
 
-// compress returns text compressed, in memory that the next call uses again.
+// compress returns the gzip form of text. The result is in memory that the compressor's next call
+// overwrites.
 func (c *compressor) compress(text []byte) []byte {
 	c.text.Reset()
 	c.writer.Reset(&c.text)
@@ -45,8 +48,8 @@ func (c *compressor) compress(text []byte) []byte {
 	return c.text.Bytes()
 }
 
-// send writes an answer whose body is complete, compressed if its route allows that and the client
-// accepts it.
+// send writes the status, the length and the whole body of an answer. It compresses the body if its
+// route allows that, the client accepts it, and it is longer than compressAbove.
 func (c *call) send(status int, body []byte) {
 	h := c.w.Header()
 	if c.route != nil && c.route.compressed && len(body) > compressAbove && acceptedEncoding(c.r, "gzip") != "" {

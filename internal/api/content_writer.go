@@ -66,6 +66,8 @@ func (w *contentWriter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// close closes the opened part of the content, if there is one. A goroutine of net/http that still
+// reads then gets an error.
 func (w *contentWriter) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,6 +77,9 @@ func (w *contentWriter) close() {
 	}
 }
 
+// WriteHeader implements http.ResponseWriter. For an answer with content it opens the content
+// first, and writes an error or a redirect instead if opening fails or the client is to fetch the
+// bytes from the store.
 func (w *contentWriter) WriteHeader(status int) {
 	if status == http.StatusOK || status == http.StatusPartialContent {
 		address, err := w.openBody()
@@ -95,8 +100,9 @@ func (w *contentWriter) WriteHeader(status int) {
 	w.recorder.WriteHeader(status)
 }
 
-// openBody opens the part that the answer needs. It returns the address to redirect the client to
-// instead, "" for none.
+// openBody opens the part of the content that the answer sends, for GET, and calls beforeBody. It
+// returns the store's address to redirect the client to instead, "" for none. For HEAD it only asks
+// the store whether the bytes exist.
 func (w *contentWriter) openBody() (address string, err error) {
 	ctx := w.call.ctx()
 	if w.call.r.Method != http.MethodGet { // a pre-signed address is for GET alone
@@ -122,8 +128,8 @@ func (w *contentWriter) openBody() (address string, err error) {
 	return address, err
 }
 
-// dropContentHeaders removes the headers that describe the content, and refuses further writes of
-// it.
+// dropContentHeaders removes the headers that describe the content, because an error or a redirect
+// is the answer instead, and refuses further writes of content.
 func (w *contentWriter) dropContentHeaders() {
 	w.closed = true
 	h := w.Header()
@@ -151,6 +157,8 @@ func (w *contentWriter) redirect(address string) {
 	w.recorder.WriteHeader(http.StatusFound)
 }
 
+// Write implements http.ResponseWriter. It refuses the content once an error or a redirect is the
+// answer.
 func (w *contentWriter) Write(b []byte) (int, error) {
 	if w.closed {
 		return 0, http.ErrBodyNotAllowed
@@ -158,8 +166,8 @@ func (w *contentWriter) Write(b []byte) (int, error) {
 	return w.recorder.Write(b)
 }
 
-// ReadFrom writes content in memory at once, and keeps sendfile possible for the rest: it passes on
-// the file behind the content.
+// ReadFrom implements io.ReaderFrom, which http.ServeContent uses. It writes content in memory at
+// once, and keeps sendfile possible for the rest: it passes on the file behind the content.
 func (w *contentWriter) ReadFrom(r io.Reader) (int64, error) {
 	if w.closed {
 		return 0, http.ErrBodyNotAllowed

@@ -17,8 +17,9 @@ type copyFileReply struct {
 	File *entryReply `json:"file,omitempty" description:"With at: the copy."`
 }
 
-// copyFile answers like moveFile: `pending`, even if the copy is complete already. The job has the
-// actual status.
+// copyFile handles POST /api/files/{id}/copy: it copies an entry to a folder, with at as it was at
+// an earlier time. It answers like moveFile: `pending`, even if the copy is complete already. The
+// job has the actual status.
 func (a *API) copyFile(c *call, in copyFileInput) (copyFileReply, error) {
 	for _, permission := range []string{"read", "write"} {
 		if err := c.requirePermission(permission); err != nil {

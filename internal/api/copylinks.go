@@ -33,6 +33,8 @@ type copyLinksReply struct {
 	ExpiresIn     *int64      `json:"expiresIn" required:"true" description:"Seconds; null for a link that is not signed."`
 }
 
+// copyLinks handles GET /api/files/{id}/copy-links: the address of an entry in the formats that
+// documents use, by its path, or as a signed link that anybody may use until it expires.
 func (a *API) copyLinks(c *call, in copyLinksInput) (copyLinksReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return copyLinksReply{}, err
@@ -65,6 +67,8 @@ type copyLinksItem struct {
 	Code          string          `json:"code,omitempty" enum:"NOT_FOUND,FORBIDDEN,PASSWORD_REQUIRED"`
 }
 
+// copyManyLinks handles POST /api/files/copy-links: copyLinks for up to maxLinkIDs entries, each
+// with its own result.
 func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return copyManyLinksReply{}, err
@@ -84,7 +88,7 @@ func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply,
 	return reply, nil
 }
 
-// distinct returns ids without repetitions.
+// distinct returns ids without repetitions, in the order of their first occurrence.
 func distinct(ids []string) []string {
 	var out []string
 	for _, id := range ids {
@@ -101,6 +105,8 @@ type linkResult struct {
 	err   error
 }
 
+// item returns the result as an item of copyManyLinks: the links of the entry with that id, or the
+// code and sentence of its fault.
 func (l linkResult) item(id string) copyLinksItem {
 	if l.err != nil {
 		item := copyLinksItem{ID: id, Code: codes[fault.KindOf(l.err)].code}
@@ -115,7 +121,9 @@ func (l linkResult) item(id string) copyLinksItem {
 		ExpiresIn: nullable[int64]{true, r.ExpiresIn}}
 }
 
-// linkResults makes the links of entries. Each entry has its own result.
+// linkResults makes the links of the entries, one result for each of ids in their order: addresses
+// of their paths, or signed links that work for expiresIn seconds. HEAD makes no signed link and
+// only checks whether each could be made. An error concerns the whole request.
 func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkResult, error) {
 	out := make([]linkResult, len(ids))
 	if !signed {
@@ -151,7 +159,8 @@ func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkRe
 	return out, err
 }
 
-// pathLink returns the address of a file's path, or of the page that shows a folder.
+// pathLink returns the public address of a file's path, or for a folder the address of the web UI's
+// page that shows it.
 func (c *call) pathLink(link files.CopyLink) linkResult {
 	if link.Err != nil {
 		return linkResult{err: link.Err}
@@ -164,6 +173,7 @@ func (c *call) pathLink(link files.CopyLink) linkResult {
 		nil}}
 }
 
+// newLinkFormats writes an address in all formats, with the entry's name as the text.
 func newLinkFormats(address string, entry files.Entry) linkFormats {
 	if entry.Name == "" { // the root
 		entry.Name = "/"

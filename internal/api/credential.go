@@ -29,8 +29,11 @@ const (
 // SessionCookie is the name of the login cookie.
 const SessionCookie = "auth_token"
 
-// identify authenticates the caller; a request has one principal. If a Bearer token came along, it
-// alone counts and the cookie is ignored.
+// identify authenticates the caller by the credential that the route accepts, and sets the call's
+// actor, user, and key, session or free-mode session. A request has one principal. If a Bearer
+// token came along, it alone counts and the cookie is ignored. Where a credential is optional, a
+// bad cookie is kept in credentialErr and the caller is a guest. Faults: Unauthorized, Forbidden,
+// and those of the authenticate functions.
 func (c *call) identify() error {
 	c.actor = access.Actor{Role: access.Guest, IP: c.ip, Unlocked: c.givenPasswords()}
 	if c.route.freeMode {
@@ -89,9 +92,9 @@ func (c *call) identify() error {
 // belongs to the whole browser, so another tab can change the account behind an open page.
 const accountHeader = "X-Larder-Account"
 
-// checkAccount refuses a request with the session of another account than the one in its
-// accountHeader. The answer's accountHeader then names the account of the session. A request
-// without the header is never refused. Fault: Conflict.
+// checkAccount refuses a request with the session of another account than the one that its
+// accountHeader names. The header of the answer then names the account of the session, so that an
+// open page can tell. A request without the header passes. Fault: Conflict.
 func (c *call) checkAccount() error {
 	for _, id := range c.r.Header.Values(accountHeader) {
 		if id != c.user.ID {
@@ -117,8 +120,9 @@ func (c *call) sessionToken() (string, error) {
 	return value, nil
 }
 
-// bearer returns the API key of the request. With liberal it also accepts the variants that image
-// clients send: a bare key in Authorization, or a key in the header `token`.
+// bearer returns the API key of the request, as <key id>.<secret>, and whether there is one. With
+// liberal it also accepts the variants that image clients send: a bare key in Authorization, or a
+// key in the header `token`.
 func bearer(r *http.Request, liberal bool) (token string, found bool) {
 	header := strings.TrimSpace(r.Header.Get("Authorization"))
 	scheme, rest, _ := strings.Cut(header, " ")
@@ -154,8 +158,9 @@ func (c *call) authenticateBasic() error {
 	return c.authenticateKey(id+"."+secret, "webdav")
 }
 
-// authenticateKey authenticates an API key and its owner for a protocol. Faults: InvalidToken,
-// Forbidden (protocol or address), RateLimited.
+// authenticateKey authenticates the API key in a token <key id>.<secret> and its owner, for a
+// protocol: api or webdav. Faults: InvalidToken, Forbidden (the key is not for the protocol or the
+// address), RateLimited.
 //
 // It refuses a token of the wrong shape before it counts or looks up anything, since the caller
 // chooses the id in it.
@@ -192,8 +197,8 @@ func (c *call) authenticateKey(token, protocol string) error {
 	return nil
 }
 
-// authenticateSession authenticates the session cookie. Faults: InvalidToken, SessionRevoked,
-// RoleChanged, UserDisabled.
+// authenticateSession authenticates the session whose cookie has the value token, and notes its
+// use. Faults: InvalidToken, SessionRevoked, RoleChanged, UserDisabled.
 func (c *call) authenticateSession(token string) error {
 	version, err := c.configVersion()
 	if err != nil {
@@ -210,13 +215,15 @@ func (c *call) authenticateSession(token string) error {
 	return nil
 }
 
-// origin returns where the request comes from, as the list of sessions shows it.
+// origin returns the browser and the address that a request comes from, as the list of sessions
+// shows them.
 func (c *call) origin() account.Origin {
 	return account.Origin{Agent: c.r.UserAgent(), IP: c.ip}
 }
 
-// configVersion returns the config version, which it reads once a request. If the route has a find,
-// one query reads the version and the entry.
+// configVersion returns the config version, which rises with each change of users, keys, mounts,
+// rules or settings, so cached values of this version are current. It reads the version once a
+// request. If the route has a find, one query reads the version and the entry.
 func (c *call) configVersion() (int64, error) {
 	if c.version == 0 {
 		found, err := c.lookUp()
@@ -237,8 +244,9 @@ func (c *call) configVersion() (int64, error) {
 	return c.version, nil
 }
 
-// lookUp finds the entry that the route serves; nil if the route has no find, or find returns none.
-// The caller is authenticated with the config version that was read along with the entry.
+// lookUp finds the entry that the route serves, once a request; nil if the route has no find, or
+// find returns none. The caller is authenticated with the config version that was read along with
+// the entry.
 func (c *call) lookUp() (*files.FoundEntry, error) {
 	if c.found != nil || c.route.find == nil {
 		return c.found, nil
@@ -254,7 +262,7 @@ func (c *call) lookUp() (*files.FoundEntry, error) {
 // refuseCrossSite refuses writes that another site could have made a browser send. Writes with the
 // session cookie need its CSRF token, and neither they nor logins may come from another site (abuse
 // cases C42, C43). Public endpoints need no token, with or without a session. Requests with a key
-// are never refused here.
+// are never refused here. Faults: Forbidden, InvalidCSRF.
 func (c *call) refuseCrossSite() error {
 	switch {
 	case c.r.Method == http.MethodGet, c.r.Method == http.MethodHead, c.r.Method == http.MethodOptions, c.key != nil:
@@ -272,8 +280,8 @@ func (c *call) refuseCrossSite() error {
 	return c.a.Accounts.CheckCSRF(c.ctx(), *c.session, c.r.Header.Get("X-CSRF-Token"))
 }
 
-// requirePermission refuses a key that lacks a permission. Requests without a key pass. Fault:
-// Forbidden.
+// requirePermission refuses an API key that lacks a permission: read, write or delete. Requests
+// without a key pass; the rights of the account are checked by the domain. Fault: Forbidden.
 func (c *call) requirePermission(permission string) error {
 	if c.key == nil {
 		return nil

@@ -38,6 +38,8 @@ type dashboardReply struct {
 	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 10 entries of the access log; empty while the log can't be read."`
 }
 
+// dashboard handles GET /api/admin/dashboard: totals, the requests of the last 24 hours and the
+// newest 10 actions. An access log that can't be read leaves its figures empty.
 func (a *API) dashboard(c *call, _ struct{}) (reply dashboardReply, err error) {
 	if reply.Stats, err = c.totals(); err != nil {
 		return reply, err
@@ -66,6 +68,7 @@ type statsReply struct {
 	RecentActivity []activityReply `json:"recentActivity" required:"true" description:"The newest 20 entries of the access log; empty while the log can't be read."`
 }
 
+// stats handles GET /api/admin/stats: the totals and the newest 20 actions.
 func (a *API) stats(c *call, _ struct{}) (reply statsReply, err error) {
 	if reply.totalsReply, err = c.totals(); err != nil {
 		return reply, err
@@ -74,6 +77,7 @@ func (a *API) stats(c *call, _ struct{}) (reply statsReply, err error) {
 	return reply, err
 }
 
+// totals counts the accounts, the files, and the use of each provider.
 func (c *call) totals() (totalsReply, error) {
 	s, err := c.a.Lifecycle.Statistics(c.ctx())
 	reply := totalsReply{Users: s.Users, Files: s.Files, Storage: []storageReply{}}
@@ -83,6 +87,8 @@ func (c *call) totals() (totalsReply, error) {
 	return reply, err
 }
 
+// recentActivity returns the newest entries of the access log, at most `most`; none while the log
+// can't be read.
 func (c *call) recentActivity(most int64) ([]activityReply, error) {
 	entries, _, err := c.a.Audit.List(c.ctx(), audit.Query{Page: 1, Limit: most})
 	if err != nil {
@@ -127,6 +133,8 @@ type seriesReply struct {
 	Points []pointReply `json:"points" required:"true" description:"One point for each step, also without any event; to may cut the last step short."`
 }
 
+// series handles GET /api/admin/stats/series: the values of one metric between two times (ms), one
+// for each step (seconds), at most maxPoints. Fault: Invalid.
 func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 	to, step := valueOr(in.To, a.Now().UnixMilli()), valueOr(in.Step, 3600)*1000
 	from := valueOr(in.From, max(0, to-day*1000))

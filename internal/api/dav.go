@@ -13,6 +13,8 @@ import (
 // occur before that, such as an invalid key, are WebDAV errors too.
 var davRoute = route{name: "/webdav/", auth: webdavKeyAuth, limit: transferLimit, handler: (*call).webdav}
 
+// webdav handles every method below /webdav: it hands the request with the caller and the decoded
+// path to package webdav, and notes changes and downloads for the access log.
 func (c *call) webdav() error {
 	c.isWebDAV = true
 	path, slash, err := webdav.ParsePath(c.r)
@@ -37,7 +39,8 @@ func (c *call) webdav() error {
 	return c.a.webdav.Serve(r)
 }
 
-// failDAV writes an error in WebDAV's format.
+// failDAV writes an error in WebDAV's format, which has a status and an XML body. The message of a
+// fault is the one that the JSON interface would have.
 func (c *call) failDAV(err error) {
 	if webdav.IsProtocolError(err) {
 		webdav.WriteError(c.w, c.r, err, "")

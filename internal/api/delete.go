@@ -16,7 +16,8 @@ type deleteFileInput struct {
 	Trash *bool  `query:"trash" json:"-" description:"An addition: true deletes into the trash, false for good, which is for the owner and administrators where the setting trashAll is on. Without it that setting decides."`
 }
 
-// disposalOf translates the parameter trash of a deletion.
+// disposalOf translates the parameter trash of a deletion: true deletes into the trash, false for
+// good, and without it the setting trashAll decides.
 func disposalOf(trash *bool) files.Disposal {
 	switch {
 	case trash == nil:
@@ -27,6 +28,8 @@ func disposalOf(trash *bool) files.Disposal {
 	return files.ForGood
 }
 
+// deleteFile handles DELETE /api/files/{id}: it deletes an entry, with a folder everything below
+// it, into the trash or for good.
 func (a *API) deleteFile(c *call, in deleteFileInput) (deleteFileReply, error) {
 	if err := c.requirePermission("delete"); err != nil {
 		return deleteFileReply{}, err

@@ -83,15 +83,17 @@ func (c *call) internalMessage() string {
 		c.requestID + "."
 }
 
-// headOnly reports whether the request is a HEAD. A handler then makes nothing that a GET makes,
-// such as a token, since no page shows it (abuse case C44). The answer has no Content-Length
-// then, since the length of the answer to a GET isn't known (RFC 9110, section 8.6).
+// headOnly reports whether the request is a HEAD, and remembers to answer without a body then. The
+// handler makes nothing that a GET makes, such as a token, since no page shows it (abuse case C44).
+// The answer has no Content-Length, since the length of the answer to a GET isn't known (RFC 9110,
+// section 8.6).
 func (c *call) headOnly() bool {
 	c.omitBody = c.r.Method == http.MethodHead
 	return c.omitBody
 }
 
-// answer writes the success envelope.
+// answer writes the success envelope, a JSON object with data in it. data of type none becomes
+// null.
 func (c *call) answer(status int, data any) {
 	if c.omitBody {
 		jsonHeaders(c.w.Header())
@@ -112,8 +114,9 @@ type clientError struct {
 	fault   *fault.Error
 }
 
-// describeError decides the code, status and message for an error, and logs it if its status is 500
-// or higher. No other code turns an error into a code.
+// describeError decides the code, status and message of an error for the client, and logs the error
+// if its status is 500 or higher. An error that is no fault is an internal error, whose text the
+// client does not get. No other code turns an error into a code.
 func (c *call) describeError(err error) clientError {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -133,7 +136,8 @@ func (c *call) describeError(err error) clientError {
 	return clientError{code: known.code, status: known.status, message: message, fault: f}
 }
 
-// fail writes the error envelope.
+// fail writes an error as the answer: in WebDAV's format, as a page for a browser that navigates to
+// a page or a file, otherwise as the JSON error envelope.
 func (c *call) fail(err error) {
 	if c.isWebDAV {
 		c.failDAV(err)
@@ -159,12 +163,15 @@ func (c *call) fail(err error) {
 	c.writeJSON(answer.status, body)
 }
 
+// jsonHeaders sets the headers of JSON answers: their type, and that no cache may store them.
 func jsonHeaders(h http.Header) {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
+// writeJSON writes body as JSON, without an envelope, and removes headers that a handler may have
+// set for a file before it failed. A body that can't be encoded is logged and answered with 500.
 func (c *call) writeJSON(status int, body any) {
 	h := c.w.Header()
 	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Last-Modified", "Accept-Ranges"} {
