@@ -67,6 +67,7 @@ type pagination struct {
 	Pages int64 `json:"pages" required:"true"`
 }
 
+// paginate describes a page: its number from 1, its limit of rows, and the number of pages.
 func paginate(total, page, limit int64) pagination {
 	return pagination{Total: total, Page: page, Limit: limit, Pages: (total + limit - 1) / limit}
 }
@@ -97,6 +98,7 @@ type listedReply struct {
 	State string `json:"state,omitempty" enum:"same,changed,lost,moved,trashed" description:"With at: the entry now, compared with that time. lost: where it was, and the content of that time is not kept any more."`
 }
 
+// listFiles handles GET /api/files: it lists or searches a folder, with at as it was then.
 func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return listFilesReply{}, err
@@ -118,6 +120,7 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	return viewListing(listing, in), nil
 }
 
+// query translates the parameters, with their defaults, for the folder at path.
 func (in listFilesInput) query(path vpath.Path) files.ListQuery {
 	return files.ListQuery{
 		Path: path, Page: int(valueOr(in.Page, 1)), Limit: int(valueOr(in.Limit, 100)),
@@ -159,6 +162,7 @@ type fileReply struct {
 	File entryReply `json:"file" required:"true"`
 }
 
+// createFolder handles POST /api/files/folder.
 func (a *API) createFolder(c *call, in createFolderInput) (fileReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
@@ -191,6 +195,7 @@ type fileDetailsReply struct {
 	HasPassword bool        `json:"hasPassword" required:"true"`
 }
 
+// fileDetails handles GET /api/files/{id}.
 func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return fileDetailsReply{}, err
@@ -218,7 +223,7 @@ type updateFileInput struct {
 	ManualPosition nullable[int64]  `json:"manualPosition" minimum:"-9007199254740991" maximum:"9007199254740991" description:"Null for none."`
 }
 
-// updateFile applies all given changes or none.
+// updateFile handles PUT /api/files/{id}. It applies all given changes or none.
 func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
@@ -256,6 +261,7 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	return fileReply{viewEntry(entry)}, nil
 }
 
+// changeField translates a field that may be absent or null.
 func changeField[T any](n nullable[T]) files.Field[T] {
 	return files.Field[T]{Given: n.isSet, Value: n.value}
 }
@@ -451,6 +457,7 @@ func (c *call) redirectRefused(id string, refusal error) error {
 	return c.redirectToPublished(id)
 }
 
+// redirectToPublished redirects to the public address of the file with that id, else it refuses.
 func (c *call) redirectToPublished(id string) error {
 	published, err := c.a.Tree.PublicAccess(c.ctx(), id)
 	if err != nil && !fault.Is(err, fault.NotFound) {

@@ -18,6 +18,8 @@ type folderRevisionReply struct {
 	Total    int    `json:"total" required:"true" description:"Number of entries in the listing."`
 }
 
+// folderRevision handles GET /api/files/revision, by which an open page notices changes of a
+// folder's listing: the revision is another text after each change that the caller can see.
 func (a *API) folderRevision(c *call, in folderRevisionInput) (folderRevisionReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return folderRevisionReply{}, err
@@ -25,12 +27,14 @@ func (a *API) folderRevision(c *call, in folderRevisionInput) (folderRevisionRep
 	return c.revision(in, a.Tree.Revision)
 }
 
-// publicFolderRevision is folderRevision of what listPublicFiles lists.
+// publicFolderRevision handles GET /api/public/files/revision: folderRevision of the listing that a
+// visitor without an account sees.
 func (a *API) publicFolderRevision(c *call, in folderRevisionInput) (folderRevisionReply, error) {
 	return c.revision(in, a.Tree.RevisionPublic)
 }
 
-// revision reads the state of the folder that a request names.
+// revision answers the revision of the folder that a request names; read is Tree.Revision, or
+// Tree.RevisionPublic for visitors.
 func (c *call) revision(in folderRevisionInput,
 	read func(context.Context, access.Actor, vpath.Path) (files.Revision, error)) (folderRevisionReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
@@ -51,9 +55,9 @@ type shareRevisionReply struct {
 	Total    int    `json:"total" required:"true" description:"Number of entries in the listing; 1 for a shared file."`
 }
 
-// shareRevision tells an open page of a share whether the share still works and whether a folder in
-// it has changed. It counts no view: a share whose views are used up works on for the pages that
-// show it.
+// shareRevision handles GET /api/shares/{id}/revision: it tells an open page of a share whether the
+// share still works and whether a folder in it has changed. It counts no view: a share whose views
+// are used up works on for the pages that show it.
 func (a *API) shareRevision(c *call, in shareRevisionInput) (shareRevisionReply, error) {
 	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {

@@ -48,6 +48,8 @@ type freeSessionReply struct {
 	CSRFToken    string            `json:"csrfToken" required:"true" minLength:"32" maxLength:"32"`
 }
 
+// viewFree translates a free-mode session, in which a visitor uses a bucket of their own, into its
+// JSON form. The visitor's secret key is not in it.
 func viewFree(s freemode.Session) freeSessionReply {
 	return freeSessionReply{
 		User:      freeUserReply{ID: s.Username, Username: s.Username, Role: "guest", DefaultPath: "/"},
@@ -73,8 +75,9 @@ func (c *call) requireFreeMode() error {
 	return nil
 }
 
-// authenticateFreeSession authenticates the free-mode cookie. The caller stays a guest: the session
-// gives no right to anything stored in this service. Fault: Unauthorized.
+// authenticateFreeSession authenticates the free-mode cookie and sets c.free. The caller stays a
+// guest: the session gives no right to anything stored in this service. Faults: Unauthorized, and
+// those of freemode.Service.Authenticate.
 func (c *call) authenticateFreeSession() error {
 	cookie, err := c.r.Cookie(FreeCookie)
 	if err != nil || cookie.Value == "" {
@@ -88,6 +91,9 @@ func (c *call) authenticateFreeSession() error {
 	return nil
 }
 
+// freeInit handles POST /api/free-mode/init: it tries to connect to the visitor's bucket, begins a
+// session of 1 to 8 hours, and sets its cookie. Faults: Forbidden, ConnectionRefused, and those of
+// freemode.Service.Begin.
 func (a *API) freeInit(c *call, in freeInitInput) (freeSessionReply, error) {
 	if err := c.requireCookieTransport(); err != nil {
 		return freeSessionReply{}, err
@@ -120,12 +126,15 @@ func (a *API) freeCookie(token string, lifetime time.Duration) *http.Cookie {
 	return cookie
 }
 
+// freeSession handles GET /api/free-mode/session: it shows the caller's session again, as freeInit
+// did.
 func (a *API) freeSession(c *call, _ struct{}) (freeSessionReply, error) {
 	return viewFree(*c.free), nil
 }
 
-// freeLogout succeeds without a session, too. With a session it needs the CSRF token like other
-// writes. It works while free mode is switched off.
+// freeLogout handles POST /api/free-mode/logout: it ends the session and clears its cookie. It
+// succeeds without a session, too. With a session it needs the CSRF token like other writes. It
+// works while free mode is switched off. Faults: InvalidCSRF, Forbidden.
 func (a *API) freeLogout(c *call, _ struct{}) (none, error) {
 	err := c.authenticateFreeSession()
 	switch {
@@ -151,9 +160,9 @@ const (
 	maxFreeNotePath = 256 // bytes
 )
 
-// auditFree notes an action of a visitor in free mode, with a number of bytes; it is written only
-// if the request succeeds. path is that of an object in the visitor's bucket, whose name is not
-// logged.
+// auditFree notes an action of a visitor in free mode, with its number of received bytes. The note
+// replaces an earlier one of the request and is written only if the request succeeds. path is that
+// of an object in the visitor's bucket, or of the endpoint; the bucket's name is not logged.
 func (c *call) auditFree(path string, bytes int64) {
 	if len(path) > maxFreeNotePath {
 		path = strings.ToValidUTF8(path[:maxFreeNotePath], "")
@@ -161,8 +170,9 @@ func (c *call) auditFree(path string, bytes int64) {
 	c.auditNotes = []auditNote{{action: audit.FreeMode, path: path, size: bytes, onlySuccess: true}}
 }
 
-// allowFreeNote reports whether the visitor may write one more entry to the access log, and counts
-// it.
+// allowFreeNote counts an entry of the access log for the address that began the visitor's session,
+// and reports whether it is among the first maxFreeNotes of a minute. writeAuditNote drops the
+// others.
 func (c *call) allowFreeNote() bool {
 	address := addressKey(c.ip)
 	if c.free != nil {

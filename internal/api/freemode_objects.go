@@ -50,6 +50,7 @@ type freeListReply struct {
 	Hidden int             `json:"hidden" required:"true" description:"Number of further objects on this page whose keys cannot be used here."`
 }
 
+// freeList handles GET /api/free-mode/files: a page of a folder of the visitor's bucket.
 func (a *API) freeList(c *call, in freeListInput) (freeListReply, error) {
 	path, cursor := "", ""
 	if in.Path != nil {
@@ -90,6 +91,8 @@ type freeKeyInput struct {
 	Key *string `query:"key" json:"-" required:"true"`
 }
 
+// freeDelete handles DELETE /api/free-mode/object: it deletes the object with a key from the
+// visitor's bucket.
 func (a *API) freeDelete(c *call, in freeKeyInput) (none, error) {
 	key, err := freemode.ParseKey(*in.Key)
 	if err != nil {
@@ -99,7 +102,8 @@ func (a *API) freeDelete(c *call, in freeKeyInput) (none, error) {
 	return none{}, a.FreeMode.Delete(c.ctx(), *c.free, key)
 }
 
-// freeDownload sends an object by serveBytes, always as an attachment.
+// freeDownload handles GET /api/free-mode/download: it sends an object of the visitor's bucket,
+// always as an attachment.
 func (a *API) freeDownload(c *call) error {
 	in, err := bindInput[freeKeyInput](c)
 	if err != nil {
@@ -132,11 +136,16 @@ func (a *API) freeDownload(c *call) error {
 // visitorObject is an open object in a visitor's bucket.
 type visitorObject struct{ *s3.ForeignObject }
 
+// Check implements contentSource: the object is open, so it exists.
 func (visitorObject) Check(context.Context) error { return nil }
+
+// RedirectAddress implements contentSource: visitors' stores are not redirected to.
 func (visitorObject) RedirectAddress(context.Context, files.RedirectTerms) (string, error) {
 	return "", nil
 }
 
+// OpenRange implements contentSource. The result reads on to the end of the object; the caller
+// stops after its length.
 func (o visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
 	_, err := o.Seek(first, io.SeekStart)
 	return o.ForeignObject, err
@@ -144,8 +153,9 @@ func (o visitorObject) OpenRange(_ context.Context, first, _ int64) (blob.Object
 
 var etagPattern = regexp.MustCompile(`^[!#-~]{1,200}$`)
 
-// strongTag returns the ETag header for an object in a store that is not ours. If the store's ETag
-// can't be a header value, the tag is a hash of that ETag, the size and the modification time.
+// strongTag returns the value of the ETag header for an object in a visitor's store. If the store's
+// ETag has characters that no header may have, the tag is a hash of that ETag, the size and the
+// modification time.
 func strongTag(object *s3.ForeignObject) string {
 	if etagPattern.MatchString(object.ETag) {
 		return `"` + object.ETag + `"`
@@ -166,8 +176,8 @@ type freeUploadReply struct {
 // formOverhead is the number of bytes that a form may be longer than its file.
 const formOverhead = 1 << 20
 
-// freeUpload stores a file that comes as a form or as the raw body. It replaces an object with the
-// same key.
+// freeUpload handles POST /api/free-mode/upload: it stores a file that comes as a form or as the
+// raw body in the visitor's bucket. It replaces an object with the same key.
 func (a *API) freeUpload(c *call) error {
 	asked, err := bindInput[freeUploadInput](c)
 	if err != nil {
@@ -210,8 +220,8 @@ func (a *API) freeUpload(c *call) error {
 	return nil
 }
 
-// freeForm finds the field `file` of a form. The file is read while it is stored. Faults: Invalid,
-// TooLarge.
+// freeForm finds the field `file` of a form and returns it unread: its body is read from the client
+// while it is stored. Faults: Invalid, TooLarge.
 func (c *call) freeForm(boundary string) (incomingFile, error) {
 	switch {
 	case boundary == "":
@@ -249,6 +259,8 @@ func (b freeFormBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// freeFormError returns the fault TooLarge if reading a form failed because it is longer than
+// MaxUpload and formOverhead, else otherwise.
 func freeFormError(err, otherwise error) error {
 	var long *http.MaxBytesError
 	if errors.As(err, &long) {

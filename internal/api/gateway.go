@@ -7,9 +7,10 @@ import (
 	"larder/internal/files"
 )
 
-// gateway redeems a download token (specification: Download gateway). It opens the object first.
-// Then it uses up a token that is valid once, and only for a GET that is answered with a body. For
-// a token of a folder it sends a zip of the folder.
+// gateway handles GET /api/gateway/download/{token}: it turns a download token into bytes
+// (specification: Download gateway). It opens the object first. Then it uses up a token that is
+// valid once, and only for a GET that is answered with a body. For a token of a folder it sends a
+// zip of the folder.
 func (a *API) gateway(c *call) error {
 	token := c.r.PathValue("token")
 	redemption, err := a.Downloads.Resolve(c.ctx(), token, c.ip, c.actor.Unlocked...)
@@ -32,7 +33,7 @@ func (a *API) gateway(c *call) error {
 	return c.serveContent(redemption.Content, opts)
 }
 
-// permanentLink serves the file of a permanent link.
+// permanentLink handles GET /api/i/{link}: it serves the file of a permanent link to everyone.
 func (a *API) permanentLink(c *call) error {
 	content, err := c.linkedContent(c.r.PathValue("link"))
 	if err != nil {
@@ -42,7 +43,8 @@ func (a *API) permanentLink(c *call) error {
 	return c.serveContent(content, serveOptions{public: true})
 }
 
-// linkedContent finds the file of a permanent link. It ignores the extension.
+// linkedContent finds the file of a permanent link, given as <id>.<extension>. It ignores the
+// extension. Fault: NotFound, also for a link that does not work at present.
 func (c *call) linkedContent(link string) (files.Content, error) {
 	id, _, _ := strings.Cut(link, ".")
 	return c.a.Tree.ByLink(c.ctx(), id)

@@ -14,6 +14,7 @@ type jobReply struct {
 	Paused       bool    `json:"paused" required:"true" description:"The job is pending until it is resumed."`
 }
 
+// viewJob translates a background job into its JSON form.
 func viewJob(j job.Job) jobReply {
 	return jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt, j.Paused}
 }
@@ -26,18 +27,22 @@ type jobDetailsReply struct {
 	Job jobReply `json:"job" required:"true"`
 }
 
-// jobDetails accepts a key with any permissions: every key may see the jobs of its owner.
+// jobDetails handles GET /api/files/jobs/{jobId}. It accepts a key with any permissions: every key
+// may see the jobs of its owner. Fault: NotFound, also for a job of another account.
 func (a *API) jobDetails(c *call, in jobInput) (jobDetailsReply, error) {
 	j, err := job.ByID(a.DB.Read(c.ctx()), c.actor.UserID, in.JobID)
 	return jobDetailsReply{viewJob(j)}, err
 }
 
-// pauseJob accepts sessions only: a key sees the jobs of its owner, and changes none.
+// pauseJob handles POST /api/files/jobs/{jobId}/pause: it pauses an evacuation. It accepts sessions
+// only: a key sees the jobs of its owner, and changes none. Faults: NotFound, Conflict.
 func (a *API) pauseJob(c *call, in jobInput) (jobDetailsReply, error) {
 	j, err := a.Lifecycle.PauseJob(c.ctx(), c.actor.UserID, in.JobID)
 	return jobDetailsReply{viewJob(j)}, err
 }
 
+// resumeJob handles POST /api/files/jobs/{jobId}/resume: it lets a paused evacuation go on. Faults:
+// NotFound, Conflict.
 func (a *API) resumeJob(c *call, in jobInput) (jobDetailsReply, error) {
 	j, err := a.Lifecycle.ResumeJob(c.ctx(), c.actor.UserID, in.JobID)
 	return jobDetailsReply{viewJob(j)}, err
@@ -54,6 +59,8 @@ type listJobsReply struct {
 	Jobs []jobReply `json:"jobs" required:"true" description:"The newest 100, newest first."`
 }
 
+// listJobs handles GET /api/files/jobs: the caller's newest maxListedJobs jobs, optionally of one
+// status.
 func (a *API) listJobs(c *call, in listJobsInput) (listJobsReply, error) {
 	jobs, err := job.List(a.DB.Read(c.ctx()), c.actor.UserID, valueOr(in.Status, ""), maxListedJobs)
 	reply := listJobsReply{Jobs: []jobReply{}}

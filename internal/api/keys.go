@@ -23,6 +23,7 @@ type keyFields struct {
 	CreatedAt   int64    `json:"createdAt" required:"true"`
 }
 
+// viewKeyFields translates an API key into the JSON fields that all replies about keys have.
 func viewKeyFields(k apikey.Key) keyFields {
 	return keyFields{
 		ID: k.ID, Name: k.Name, KeyID: k.ID, Permissions: k.Permissions, Protocols: k.Protocols,
@@ -38,12 +39,14 @@ type keyReply struct {
 	Status     string `json:"status" required:"true" enum:"active,expired,revoked"`
 }
 
+// viewKey translates an API key into its JSON form for listings; now decides whether the key has
+// expired.
 func viewKey(k apikey.Key, now time.Time) keyReply {
 	return keyReply{viewKeyFields(k), k.LastUsedAt, k.Status(now)}
 }
 
-// viewPrefixes returns the texts of prefixes. A prefix of a single address is written as the
-// address.
+// viewPrefixes returns address ranges as texts, such as 10.0.0.0/8; a range of a single address is
+// written as the address.
 func viewPrefixes(prefixes []netip.Prefix) []string {
 	list := []string{}
 	for _, p := range prefixes {
@@ -95,6 +98,8 @@ type webdavConfigReply struct {
 	Password string `json:"password" required:"true"`
 }
 
+// createKey handles POST /api/keys/. The answer has the secret of the new key, which no later
+// answer has, and what to enter in upload and WebDAV clients.
 func (a *API) createKey(c *call, in createKeyInput) (createKeyReply, error) {
 	key, secret, err := a.Keys.Create(c.ctx(), c.user.ID, apikey.NewKey{
 		Name: *in.Name, Permissions: *in.Permissions, Protocols: *in.Protocols, UploadPath: valueOr(in.UploadPath, ""),
@@ -119,6 +124,7 @@ type listKeysReply struct {
 	Keys []keyReply `json:"keys" required:"true"`
 }
 
+// listKeys handles GET /api/keys/: the caller's API keys, without secrets.
 func (a *API) listKeys(c *call, _ struct{}) (listKeysReply, error) {
 	keys, err := a.Keys.List(c.ctx(), c.user.ID)
 	reply := listKeysReply{Keys: []keyReply{}}
@@ -132,8 +138,9 @@ type keyRulesReply struct {
 	Rules []ruleReply `json:"rules" required:"true"`
 }
 
-// keyRules lists the rules that can apply to the caller's keys: those for the keys themselves, for
-// the caller, for the caller's role, and for guests while guest access is on.
+// keyRules handles GET /api/keys/rules: it lists the permission rules that can apply to the
+// caller's keys, those for the keys themselves, for the caller, for the caller's role, and for
+// guests while guest access is on.
 func (a *API) keyRules(c *call, _ struct{}) (keyRulesReply, error) {
 	keys, err := a.Keys.List(c.ctx(), c.user.ID)
 	if err != nil {
@@ -172,6 +179,7 @@ type changeKeyReply struct {
 	Key keyReply `json:"key" required:"true"`
 }
 
+// changeKey handles PATCH /api/keys/{id}: it changes the given fields of one of the caller's keys.
 func (a *API) changeKey(c *call, in changeKeyInput) (changeKeyReply, error) {
 	change := apikey.Change{Name: in.Name, Permissions: in.Permissions, AllowedIPs: in.AllowedIPs,
 		PublicLinks: in.PublicLinks, RootOnly: in.RootOnly}
@@ -183,6 +191,7 @@ func (a *API) changeKey(c *call, in changeKeyInput) (changeKeyReply, error) {
 	return changeKeyReply{viewKey(key, a.Now())}, err
 }
 
+// revokeKey handles DELETE /api/keys/{id}: one of the caller's keys stops working for good.
 func (a *API) revokeKey(c *call, in idInput) (none, error) {
 	c.auditKey(in.ID)
 	return none{}, a.Keys.Revoke(c.ctx(), c.user.ID, in.ID)

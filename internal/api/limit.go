@@ -38,8 +38,8 @@ const (
 	networkFactor = 5
 )
 
-// takeRequest takes one request from the route's bucket and sets the headers that tell the client
-// the state of its limit. Fault: RateLimited.
+// takeRequest counts the request against the rate limit of the route's class, and sets the headers
+// that tell the client the state of its limit. Fault: RateLimited when the limit is reached.
 func (c *call) takeRequest() error {
 	var result kv.Result
 	var err error
@@ -73,8 +73,8 @@ func (c *call) takeRequest() error {
 	return nil
 }
 
-// limitKey returns the name under which the caller's requests are counted together: the key, the
-// user or the address.
+// limitKey returns the name under which the caller's requests are counted together: key:, user: or
+// ip: followed by the id or the address.
 func (c *call) limitKey() string {
 	switch {
 	case c.key != nil:
@@ -85,8 +85,8 @@ func (c *call) limitKey() string {
 	return "ip:" + addressKey(c.ip)
 }
 
-// hashSource returns the account or address that causes a password hash. Sources take turns at
-// hashing.
+// hashSource returns the account, or for visitors the address, on whose behalf a password is
+// hashed. Hashing is slow, so sources take turns at it.
 func (c *call) hashSource() account.Source {
 	if c.user.ID != "" {
 		return account.AccountSource(c.user.ID)
@@ -94,8 +94,8 @@ func (c *call) hashSource() account.Source {
 	return account.AddressSource(addressKey(c.ip))
 }
 
-// addressKey returns the text by which an address is counted. IPv6 addresses are counted by /64,
-// since a household has a whole /64 (abuse case C56).
+// addressKey returns the text by which an address is counted: an IPv4 address itself, and the /64
+// of an IPv6 address, since a household has a whole /64 (abuse case C56).
 func addressKey(ip netip.Addr) string {
 	if ip.Is6() {
 		if prefix, err := ip.Prefix(64); err == nil {
@@ -105,11 +105,11 @@ func addressKey(ip netip.Addr) string {
 	return ip.String()
 }
 
-// takeByAddress takes cost units from the bucket of the client's address in a class. The bucket
-// holds limit units and refills within a minute. For IPv6 it takes them from the bucket of the /48
-// as well, and from that first, so that the addresses of a /48 can't fill the store with buckets.
-// If either refuses, nothing is taken, so that an address over its limit takes nothing from its
-// neighbors. Cost 0 only looks and a negative cost gives back, as in kv.Store.
+// takeByAddress takes cost units from the bucket of the client's address in a class, such as
+// "auth". The bucket holds limit units and refills within a minute. For IPv6 it takes them from the
+// bucket of the /48 as well, and from that first, so that the addresses of a /48 can't fill the
+// store with buckets. If either refuses, nothing is taken, so that an address over its limit takes
+// nothing from its neighbors. Cost 0 only looks and a negative cost gives back, as in kv.Store.
 func (c *call) takeByAddress(ctx context.Context, class string, limit, cost int) (kv.Result, error) {
 	address, network := class+":"+addressKey(c.ip), networkKey(c.ip)
 	if network == "" {
@@ -140,6 +140,8 @@ func networkKey(ip netip.Addr) string {
 	return prefix.String()
 }
 
+// setLimitHeaders tells the client the size of its rate limit, the requests that are left, and the
+// seconds until all are available again.
 func setLimitHeaders(h http.Header, result kv.Result) {
 	h.Set("RateLimit-Limit", strconv.Itoa(result.Limit))
 	h.Set("RateLimit-Remaining", strconv.Itoa(result.Remaining))
@@ -149,7 +151,7 @@ func setLimitHeaders(h http.Header, result kv.Result) {
 // limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong keys: ten
 // wrong secrets a minute for an address and id, sixty wrong or unknown keys a minute for an
 // address. Beyond the first limit the id is refused unchecked. Beyond the second limit a key is
-// refused unchecked unless it is cached, so that check doesn't need the database (see
+// refused unchecked unless it is remembered: cached, so that check doesn't need the database (see
 // apikey.Service.IsCached).
 //
 // It counts wrong keys after the check, for the address first: beyond the address's limit, invented
@@ -211,12 +213,14 @@ func (c *call) refundAddressAttempts(targets []string) error {
 	return nil
 }
 
-// countAddressAttempt counts attempts of the client's address at a target. Fault: RateLimited.
+// countAddressAttempt counts cost attempts of the client's address at a target, at most
+// maxWrongAnswers a minute. A target names what the password opens. Fault: RateLimited.
 func (c *call) countAddressAttempt(target string, cost int) error {
 	return attemptFault(c.takeByAddress(c.ctx(), "wrong "+target, maxWrongAnswers, cost))
 }
 
-// attemptFault returns the fault RateLimited if a count of wrong answers has reached its limit.
+// attemptFault turns the answer of a count of wrong answers into an error: nil below the limit, the
+// fault RateLimited at the limit, err if counting failed.
 func attemptFault(seen kv.Result, err error) error {
 	if err != nil {
 		return err
@@ -230,7 +234,7 @@ func attemptFault(seen kv.Result, err error) error {
 
 // clientIP returns the address that limits and allowedIps apply to: the peer's address, or behind
 // trusted proxies the right-most address in X-Forwarded-For that is not a trusted proxy (abuse
-// cases C55, C59).
+// cases C55, C59). It returns the zero value when the peer has no IP address.
 func (a *API) clientIP(r *http.Request) netip.Addr {
 	ip, known := peerOf(r)
 	if !known || !a.isTrustedProxy(ip) {
@@ -261,6 +265,8 @@ func peerOf(r *http.Request) (ip netip.Addr, known bool) {
 	return peer.Addr().Unmap().WithZone(""), err == nil
 }
 
+// isTrustedProxy reports whether an address is in LARDER_TRUSTED_PROXIES: only then the headers
+// that a proxy sets are believed.
 func (a *API) isTrustedProxy(ip netip.Addr) bool {
 	for _, prefix := range a.TrustedProxies {
 		if prefix.Contains(ip) {
@@ -270,8 +276,8 @@ func (a *API) isTrustedProxy(ip netip.Addr) bool {
 	return false
 }
 
-// overTLS reports whether the client uses https, either to this service or to a trusted proxy in
-// front of it.
+// overTLS reports whether the client uses https, either to this service or, by X-Forwarded-Proto,
+// to a trusted proxy in front of it.
 func (a *API) overTLS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

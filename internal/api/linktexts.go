@@ -15,9 +15,9 @@ type linkTextsReply struct {
 	BBCode   string `json:"bbcode" required:"true"`
 }
 
-// linkTexts formats an address as image markup for images and as a link for all other files. It
-// escapes names for each format, so that none can break out of the markup (abuse case C72). The
-// address is percent-encoded already.
+// linkTexts writes an address as image markup for images and as a link for all other files, in each
+// format. It escapes names for each format, so that none can break out of the markup (abuse case
+// C72). The address is percent-encoded already.
 func linkTexts(url string, file files.Entry) linkTextsReply {
 	texts := linkTextsReply{URL: url}
 	label := markdownText(file.Name)
@@ -45,10 +45,12 @@ func markdownText(s string) string {
 	return b.String()
 }
 
+// markdownURL encodes the characters that would end an address in Markdown.
 func markdownURL(url string) string {
 	return strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E").Replace(url)
 }
 
+// bbcodeURL encodes the brackets that would end an address in BBCode.
 func bbcodeURL(url string) string {
 	return strings.NewReplacer("[", "%5B", "]", "%5D").Replace(url)
 }

@@ -22,7 +22,9 @@ type myStorageReply struct {
 	Folders []myStorageFolder `json:"folders" required:"true" description:"Folders with files of the caller, the largest ones first."`
 }
 
-// myStorage takes a place among the zips, because it reads as much of the tree as one.
+// myStorage handles GET /api/users/me/storage: the number and bytes of the caller's files directly
+// in a folder and in each folder below it. It takes a place among the zips, because it reads as
+// much of the tree as one. Faults: RateLimited, and those of files.Tree.OwnStorage.
 func (a *API) myStorage(c *call, in myStorageInput) (myStorageReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -40,6 +42,7 @@ func (a *API) myStorage(c *call, in myStorageInput) (myStorageReply, error) {
 	return viewMyStorage(found), nil
 }
 
+// viewMyStorage translates the caller's use of storage into its JSON form.
 func viewMyStorage(found files.OwnStorage) myStorageReply {
 	reply := myStorageReply{found.Here.Files, found.Here.Bytes, make([]myStorageFolder, len(found.Folders))}
 	for i, folder := range found.Folders {

@@ -26,6 +26,7 @@ type notificationReply struct {
 	KeptUntil *int64  `json:"keptUntil,omitempty" description:"Of an upload: until when its received parts are kept, ms; absent when there are none."`
 }
 
+// viewNotification translates a notification into its JSON form, with the fields that its kind has.
 func viewNotification(n notice.Notification) notificationReply {
 	reply := notificationReply{ID: n.ID, Kind: string(n.Kind), CreatedAt: n.CreatedAt, Read: n.Read}
 	p := n.Params
@@ -61,6 +62,8 @@ type notificationsReply struct {
 	Unread        int64               `json:"unread" required:"true" description:"Of all notifications of the account."`
 }
 
+// myNotifications handles GET /api/users/me/notifications: a page of the caller's notifications,
+// newest first, and the number of all unread ones.
 func (a *API) myNotifications(c *call, in notificationsInput) (notificationsReply, error) {
 	page, unread, err := a.Notices.List(c.ctx(), c.user.ID, valueOr(in.Before, ""), valueOr(in.Limit, 30))
 	reply := notificationsReply{Notifications: make([]notificationReply, len(page)), Unread: unread}
@@ -79,6 +82,8 @@ type readNotificationsReply struct {
 	Unread int64 `json:"unread" required:"true"`
 }
 
+// readNotifications handles POST /api/users/me/notifications/read: it marks the named
+// notifications, or all, as read, and answers the number that is unread then.
 func (a *API) readNotifications(c *call, in readNotificationsInput) (reply readNotificationsReply, err error) {
 	all := in.All != nil && *in.All
 	if all == (in.IDs != nil) || in.All != nil && in.IDs != nil {

@@ -24,7 +24,8 @@ var observedMethods = map[string]bool{
 	"PROPFIND": true, "PROPPATCH": true, "MKCOL": true, "COPY": true, "MOVE": true, "LOCK": true, "UNLOCK": true,
 }
 
-// countReceived counts the bytes of the request's body that handlers read.
+// countReceived replaces the request's body by one that counts the bytes that handlers read, for
+// observation.
 func (c *call) countReceived() {
 	if c.r.Body == nil || c.r.Body == http.NoBody {
 		return
@@ -36,6 +37,7 @@ func (c *call) countReceived() {
 	}{c.received, c.r.Body}
 }
 
+// observation describes the answered request for metrics; took is the time that it took.
 func (c *call) observation(took time.Duration) Observation {
 	o := Observation{Method: c.r.Method, Status: cmp.Or(c.w.status, http.StatusOK), Took: took, Sent: c.w.written}
 	if !observedMethods[o.Method] {

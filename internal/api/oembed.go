@@ -34,8 +34,9 @@ type oembedReply struct {
 	Height       int64  `json:"height,omitempty" description:"Of the picture, in pixels."`
 }
 
-// oembed describes a share to programs that show its address with a preview, and counts no view. A
-// share of one picture is a photo, everything else a link.
+// oembed handles GET /api/public/oembed: it describes a share to programs that show its address
+// with a preview (oEmbed 1.0), and counts no view. A share of one picture is a photo, everything
+// else a link. Faults: NotFound for an address that is no share's, and those of describable.
 func (a *API) oembed(c *call) error {
 	in, err := bindInput[oembedInput](c)
 	if err != nil {
@@ -67,8 +68,9 @@ func (a *API) oembed(c *call) error {
 	return nil
 }
 
-// addPhoto makes a description that of a photo whose edges have at most `most` pixels, if the share
-// is a picture with such a thumbnail.
+// addPhoto makes the description of a share that of a photo, with the address of a thumbnail whose
+// edges have at most `most` pixels. It changes nothing if the share is no picture, or no thumbnail
+// is that small.
 func (c *call) addPhoto(reply *oembedReply, visit share.Visit, most int64) error {
 	edge := int64(0)
 	for _, size := range []int64{160, 320, 640, 1280} {

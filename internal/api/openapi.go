@@ -53,6 +53,8 @@ func (a *API) document() ([]byte, error) {
 	return finish(text, a.routes)
 }
 
+// describe adds one route to the OpenAPI document: its summary, credential, input, answers and
+// errors.
 func describe(reflector *openapi31.Reflector, rt *route) error {
 	op, err := reflector.NewOperationContext(rt.method, rt.pattern)
 	if err != nil {
@@ -101,8 +103,8 @@ func describe(reflector *openapi31.Reflector, rt *route) error {
 	return reflector.AddOperation(op)
 }
 
-// addPathParameters declares the path parameters of a stream route, by a struct type that it makes
-// at run time.
+// addPathParameters declares the {name} parameters of a stream route, which has no input struct, by
+// a struct type that it makes at run time.
 func addPathParameters(op openapi.OperationContext, path string) {
 	var fields []reflect.StructField
 	for _, segment := range strings.Split(path, "/") {
@@ -117,7 +119,8 @@ func addPathParameters(op openapi.OperationContext, path string) {
 	}
 }
 
-// envelopeOf makes the typed success envelope of one route.
+// envelopeOf returns a pointer to the success envelope whose data has a type, for the OpenAPI
+// generator, which reads types.
 func envelopeOf(data reflect.Type) any {
 	envelope := reflect.TypeFor[envelope[any]]()
 	var fields []reflect.StructField
@@ -131,8 +134,8 @@ func envelopeOf(data reflect.Type) any {
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-// failures groups the error codes of a route by status: the faults of the handler and those of the
-// steps before it.
+// failures returns the error codes that a route can answer, by HTTP status: those of the handler
+// and those of the steps before it.
 func (r *route) failures() map[int][]string {
 	kinds := append([]fault.Kind{}, r.faults...)
 	kinds = append(kinds, fault.RateLimited, fault.Internal)
@@ -172,7 +175,8 @@ func (r *route) failures() map[int][]string {
 	return byStatus
 }
 
-// JSONSchemaBytes describes a nullable field by the type of its value.
+// JSONSchemaBytes describes a nullable field to the OpenAPI generator: the type of its value, or
+// null.
 func (nullable[T]) JSONSchemaBytes() ([]byte, error) {
 	kind := "string"
 	if reflect.TypeFor[T]().Kind() == reflect.Int64 {
@@ -181,5 +185,5 @@ func (nullable[T]) JSONSchemaBytes() ([]byte, error) {
 	return json.Marshal(map[string]any{"type": []string{kind, "null"}})
 }
 
-// JSONSchemaBytes describes the null data of endpoints without a payload.
+// JSONSchemaBytes describes to the OpenAPI generator the null data of endpoints without a payload.
 func (none) JSONSchemaBytes() ([]byte, error) { return []byte(`{"type":"null"}`), nil }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// finish adds to the document what the structs can't express: which operations go beyond
-// the specification, that bodies are required, and the bodies that streams accept. It removes null
-// where it does not occur although Go's pointers and slices allow it.
+// finish adds to the generated OpenAPI document in text what the structs can't express: which
+// operations go beyond the specification, that bodies are required, and the bodies that streams
+// accept. It removes null where it does not occur although Go's pointers and slices allow it.
 func finish(text []byte, routes []route) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -44,13 +44,14 @@ func finish(text []byte, routes []route) ([]byte, error) {
 	return json.Marshal(document)
 }
 
+// child returns the object in a field of a JSON object, nil when there is none.
 func child(object map[string]any, name string) map[string]any {
 	inner, _ := object[name].(map[string]any)
 	return inner
 }
 
-// withoutNull removes null from the required fields of a request, where null counts as missing, and
-// from the lists of a reply, which are never null.
+// withoutNull removes null from the types of fields in a schema: in a request from its required
+// fields, where null counts as missing, and in a reply from its lists, which are never null.
 func withoutNull(schema map[string]any, request bool) {
 	required, _ := schema["required"].([]any)
 	for name, property := range child(schema, "properties") {

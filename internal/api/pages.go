@@ -73,12 +73,13 @@ The interface is described in <a href="/api/openapi.json">openapi.json</a>.</p>{
 var pagePolicy = "default-src 'none'; style-src 'sha256-" + base64Sum(pageRules) + "'; frame-ancestors 'none'; " +
 	"base-uri 'none'; form-action 'none'"
 
+// base64Sum returns the SHA-256 of a text in base64, as a content security policy names a style.
 func base64Sum(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// home answers `/`.
+// home answers the path `/`: with the web UI, or in a binary without it with the plain page.
 func (c *call) home() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -90,7 +91,8 @@ func (c *call) home() error {
 	return nil
 }
 
-// writeErrorPage answers a navigation that failed, with a page.
+// writeErrorPage answers a failed navigation with a page. The web UI shows faults of the client;
+// failures of the server get the plain page, which needs no other request.
 func (c *call) writeErrorPage(answer clientError) {
 	if c.a.ui.index != "" && answer.status < 500 {
 		c.writeShell(c.a.ui.index, answer.status, answer.code, "")
@@ -122,6 +124,8 @@ func (c *call) writePage(status int, text string) {
 	c.sendPage(status, cache, b.String())
 }
 
+// siteTitle returns the title of the site for pages; "Larder" if none is set or the settings can't
+// be read.
 func (c *call) siteTitle() string {
 	if settings, err := c.settings(); err == nil && settings.SiteTitle != "" {
 		return settings.SiteTitle
@@ -129,12 +133,14 @@ func (c *call) siteTitle() string {
 	return "Larder"
 }
 
-// sendPage writes a page that may run no script and load nothing.
+// sendPage writes the HTML text of a page that may run no script and load nothing; cache is the
+// value of Cache-Control.
 func (c *call) sendPage(status int, cache, text string) {
 	c.sendHTML(status, cache, pagePolicy, text)
 }
 
-// sendHTML writes a page under a content security policy.
+// sendHTML writes the HTML text of a page. cache is the value of Cache-Control, policy that of
+// Content-Security-Policy.
 func (c *call) sendHTML(status int, cache, policy, text string) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -146,8 +152,8 @@ func (c *call) sendHTML(status int, cache, policy, text string) {
 	c.send(status, []byte(text))
 }
 
-// publicPath serves a file from its virtual path (specification: Public path serving). Each segment
-// is decoded once, by pathOf.
+// publicPath serves the file whose virtual path is the path of the address (specification: Public
+// path serving), and the web UI's page of a folder. pathOf decodes each segment once.
 func (c *call) publicPath() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -171,8 +177,8 @@ func (c *call) publicPath() error {
 }
 
 // folderPage answers a navigation to a folder that a visitor may list, with the page of the web UI.
-// The status is 200, or that of the missing password: the page asks for it. Other clients and other
-// paths are not answered.
+// The status is 200, or that of the missing password: the page asks for it. It returns false
+// without an answer for other clients and other paths.
 func (c *call) folderPage(found *files.FoundEntry) (answered bool, err error) {
 	if c.a.ui.index == "" || !isNavigation(c.r) || found != nil && found.IsFile() {
 		return false, nil
@@ -195,7 +201,8 @@ func (c *call) folderPage(found *files.FoundEntry) (answered bool, err error) {
 	return true, nil
 }
 
-// findPublic finds the entry that publicPath serves, nil for a path that is not valid.
+// findPublic finds the entry that publicPath serves; nil for a path that no entry can have, and for
+// methods that publicPath refuses.
 func (c *call) findPublic() (*files.FoundEntry, error) {
 	path, err := pathOf(c.r)
 	if err != nil || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
@@ -204,13 +211,15 @@ func (c *call) findPublic() (*files.FoundEntry, error) {
 	return c.a.Tree.FindPath(c.ctx(), path)
 }
 
+// refuseMethod returns the fault of a page that knows only GET and HEAD: MethodNotAllowed.
 func (c *call) refuseMethod() error {
 	c.w.Header().Set("Allow", "GET, HEAD")
 	return fault.Newf(fault.MethodNotAllowed, "The method %s is not allowed here.", c.r.Method)
 }
 
 // pathOf returns the virtual path of a request. A segment that decodes to `.` or `..` is an error,
-// in any encoding.
+// in any encoding. Paths that are reserved for the service's own addresses name no file. Faults:
+// Invalid, NotFound.
 func pathOf(r *http.Request) (vpath.Path, error) {
 	segments, err := decodeSegments(r.URL.EscapedPath())
 	if err != nil {

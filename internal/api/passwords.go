@@ -25,8 +25,11 @@ type unlockedReply struct {
 	ExpiresIn int64  `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// verifyPassword takes a password for the entry with an id. As for every endpoint, faults about the
-// entry's existence and the caller's permission come before those about the password.
+// verifyPassword handles POST /api/files/{id}/verify-password: it takes a password for the entry
+// with an id. A right one unlocks the entry: the answer is a download address of a file, or for a
+// folder a cookie. As for every endpoint, faults about the entry's existence and the caller's
+// permission come before those about the password. Faults: InvalidPassword, PasswordRequired when
+// another password is missing, RateLimited, Invalid, Forbidden, NotFound.
 func (a *API) verifyPassword(c *call, in verifyPasswordInput) (unlockedReply, error) {
 	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
@@ -70,9 +73,10 @@ type unlockInput struct {
 	Purpose  *string `json:"purpose" enum:"download,preview" default:"download"`
 }
 
-// unlock takes a password for the entry at a path, from any caller. Every other obstacle is
-// answered like a wrong password, in the same words and after the same work, so that the answer
-// reveals nothing about the path.
+// unlock handles POST /api/public/unlock: it takes a password for the entry at a path, from any
+// caller. Every other obstacle is answered like a wrong password, in the same words and after the
+// same work, so that the answer reveals nothing about the path. Faults: InvalidPassword,
+// PasswordRequired when another password is missing, RateLimited, Invalid, Forbidden for a key.
 func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 	if err := c.refuseKey(); err != nil {
 		return unlockedReply{}, err
@@ -117,8 +121,8 @@ func (a *API) unlock(c *call, in unlockInput) (unlockedReply, error) {
 // together. Each costs a hash, and sign-ins wait for the same hashing.
 const unlocksPerMinute = 60
 
-// limitUnlocks limits an address to unlocksPerMinute, even if the request limit is switched off.
-// Fault: RateLimited.
+// limitUnlocks counts a password that the client's address tries, and allows unlocksPerMinute of
+// them, even if the request limit is switched off. Fault: RateLimited.
 func (c *call) limitUnlocks() error {
 	result, err := c.takeByAddress(c.ctx(), "unlock", unlocksPerMinute, 1)
 	if err == nil && !result.Allowed {
@@ -128,6 +132,8 @@ func (c *call) limitUnlocks() error {
 	return err
 }
 
+// wrongPassword returns the fault InvalidPassword; its sentence is the same for a path that has no
+// password.
 func wrongPassword() error {
 	return fault.New(fault.InvalidPassword, "The password is wrong, or none is required here.")
 }
@@ -140,10 +146,12 @@ func (c *call) refuseKey() error {
 	return nil
 }
 
-// attemptTargets returns the targets that a wrong answer counts for. Those for the client's address
-// are the name used in the request and each password, since many names can lead to one password.
-// Those for all addresses together are the passwords. A new password has a new id, and so a new
-// count. A caller who may set a password has a separate count for it, which strangers can't use up.
+// attemptTargets returns the names of the counts that a wrong password adds to, for
+// limitPasswordAttempts. named is the entry or share that the request names, required are its
+// passwords. Counts for the client's address are those of named and of each password, since many
+// names can lead to one password. Counts for all addresses together are those of the passwords. A
+// new password has a new id, and so a new count. A caller who may set a password has a separate
+// count for it, which strangers can't use up.
 func (c *call) attemptTargets(named string, required []files.RequiredPassword) (byAddress, everywhere []string) {
 	byAddress = []string{named}
 	for _, r := range required {
@@ -157,8 +165,8 @@ func (c *call) attemptTargets(named string, required []files.RequiredPassword) (
 	return byAddress, everywhere
 }
 
-// countMissedPasswords counts a wrong answer for each required password that was not given, if the
-// caller may set all passwords that were given. Without this, a right answer to a password of the
+// countMissedPasswords counts a wrong answer for each required password whose id is not in given,
+// if the caller may set all passwords in given. Without this, a right answer to a password of the
 // caller's own would make guesses at the others free.
 func (c *call) countMissedPasswords(required []files.RequiredPassword, given []string) error {
 	var others []files.RequiredPassword
@@ -183,9 +191,9 @@ func (c *call) countMissedPasswords(required []files.RequiredPassword, given []s
 	return nil
 }
 
-// matchPasswords compares a password with all that are required, and returns the ids of those that
-// match. Without a required password it takes as long as for one. Fault: InvalidPassword when none
-// matches.
+// matchPasswords compares a password with the hashes of all that are required, and returns the ids
+// of those that match. Without a required password it takes as long as for one. Fault:
+// InvalidPassword when none matches.
 func (c *call) matchPasswords(required []files.RequiredPassword, password secret.Text) (given []string, err error) {
 	for _, r := range required {
 		right, err := c.a.Accounts.VerifyPassword(c.ctx(), c.hashSource(), r.Hash, password)
@@ -208,15 +216,18 @@ func (c *call) matchPasswords(required []files.RequiredPassword, password secret
 	return given, nil
 }
 
-// actorWith returns the caller as an actor that has given some more passwords.
+// actorWith returns the caller as an actor that has also given the passwords with those ids. It
+// does not change c.actor.
 func (c *call) actorWith(given []string) access.Actor {
 	a := c.actor
 	a.Unlocked = append(a.Unlocked[:len(a.Unlocked):len(a.Unlocked)], given...)
 	return a
 }
 
-// answerUnlocked answers a caller who has just given passwords. If another one is required, it
-// stores the given ones in the cookie and refuses. Fault: PasswordRequired.
+// answerUnlocked answers a caller who has just given passwords for the entry behind gate; given are
+// their ids. For a file the answer is a download address, for a folder a cookie and the address of
+// its listing. If another password is required, it stores the given ones in the cookie and refuses.
+// Fault: PasswordRequired.
 func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *string) (unlockedReply, error) {
 	seconds := int64(proofLifetime.Seconds())
 	switch {

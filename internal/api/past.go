@@ -10,7 +10,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// listPast lists a folder as it was at an earlier time.
+// listPast is listFiles for a folder as it was at the time in.At. Each entry has the state that it
+// has now compared with that time. Faults: Invalid for a search, and those of files.Tree.ListPast.
 func (a *API) listPast(c *call, in listFilesInput, path vpath.Path) (listFilesReply, error) {
 	if in.Search != nil && *in.Search != "" {
 		return listFilesReply{}, fault.InvalidField("search", "An earlier time cannot be searched.")

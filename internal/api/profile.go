@@ -37,6 +37,8 @@ type mySettingsReply struct {
 	Setup      string          `json:"setup,omitempty" enum:"steps,checklist,done" description:"An addition, for administrators alone. Progress of the first run; checklist in place of steps once the site has a file or another account."`
 }
 
+// mySettings handles GET /api/users/me/settings: profile, appearance and quota of the caller, and
+// the site settings that its pages need.
 func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 	used, err := c.quota(c.user.ID)
 	if err != nil {
@@ -67,9 +69,9 @@ func (a *API) mySettings(c *call, _ struct{}) (mySettingsReply, error) {
 	}, err
 }
 
-// setup returns the progress of the first run for an administrator, "" for other accounts. The
-// steps are due only while the site is untouched, so that no site that was set up by the API begins
-// with them.
+// setup returns how far the first run of the site is, which the web UI guides an administrator
+// through: steps, checklist or done; "" for other accounts. The steps are due only while the site
+// has no file and no other account, so that no site that was set up by the API begins with them.
 func (c *call) setup() (site.Setup, error) {
 	if c.user.Role != access.Admin {
 		return "", nil
@@ -95,6 +97,8 @@ type changeMySettingsInput struct {
 	EnableBlur  *bool            `json:"enableBlur" description:"An addition."`
 }
 
+// changeMySettings handles PUT /api/users/me/settings: it changes the given fields of the caller's
+// profile and appearance.
 func (a *API) changeMySettings(c *call, in changeMySettingsInput) (messageReply, error) {
 	err := a.Accounts.ChangeProfile(c.ctx(), c.user.ID, account.Profile{
 		DisplayName: account.TextChange{Given: in.DisplayName.isSet, Value: in.DisplayName.value},
@@ -110,9 +114,10 @@ type changeMyPasswordInput struct {
 	NewPassword *string `json:"newPassword" required:"true" minLength:"8" maxLength:"128" description:"At most 512 bytes."`
 }
 
-// changeMyPassword ends all sessions of the user, this one too, and clears the session cookie.
-// Wrong present passwords are counted apart from sign-ins, so that strangers can't block an owner
-// who is signed in.
+// changeMyPassword handles PUT /api/users/me/password. It ends all sessions of the user, this one
+// too, and clears the session cookie. Wrong present passwords are counted apart from sign-ins, so
+// that strangers can't block an owner who is signed in. Faults: InvalidPassword, RateLimited,
+// Invalid.
 func (a *API) changeMyPassword(c *call, in changeMyPasswordInput) (messageReply, error) {
 	err := c.limitPasswordAttempts([]string{"account:" + c.user.ID}, []string{"present:" + c.user.ID}, func() error {
 		return a.Accounts.ChangePassword(c.ctx(), c.user, secret.Text(*in.OldPassword), secret.Text(*in.NewPassword))
@@ -133,6 +138,8 @@ type sendCodeReply struct {
 	ExpiresIn int64 `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
+// sendCode handles POST /api/users/me/email/send-otp: it mails a code to a new e-mail address,
+// which confirmCode takes. Faults: those of account.Service.SendCode.
 func (a *API) sendCode(c *call, in sendCodeInput) (sendCodeReply, error) {
 	err := a.Accounts.SendCode(c.ctx(), c.user.ID, *in.Email)
 	return sendCodeReply{true, int64(account.CodeLifetime.Seconds())}, err
@@ -147,6 +154,8 @@ type confirmCodeReply struct {
 	Success bool `json:"success" required:"true"`
 }
 
+// confirmCode handles POST /api/users/me/email/verify-otp: with the mailed code the new e-mail
+// address becomes the account's.
 func (a *API) confirmCode(c *call, in confirmCodeInput) (confirmCodeReply, error) {
 	return confirmCodeReply{true}, a.Accounts.ConfirmCode(c.ctx(), c.user.ID, *in.Email, *in.Code)
 }

@@ -27,8 +27,9 @@ type proof struct {
 	expires int64  // ms
 }
 
-// givenPasswords returns the ids of the passwords in the caller's cookie. A cookie that is forged
-// or damaged, and a proof that has expired, count as none.
+// givenPasswords returns the ids of the passwords that the caller has given, from the signed
+// ProofCookie, and keeps the proofs in c.proofs. A cookie that is forged or damaged, and a proof
+// that has expired, count as none.
 func (c *call) givenPasswords() []string {
 	cookie, err := c.r.Cookie(ProofCookie)
 	if err != nil || cookie.Value == "" {
@@ -45,12 +46,13 @@ func (c *call) givenPasswords() []string {
 	return ids
 }
 
-// addProofs adds given passwords to the cookie.
+// addProofs sets the ProofCookie to the passwords in the request's cookie and those with the ids.
 func (c *call) addProofs(ids []string) {
 	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.formatProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
 }
 
-// parseProofs reads the text of formatProofs and returns the proofs that are valid now.
+// parseProofs reads the text that formatProofs writes, and returns the proofs that are valid now:
+// neither expired, nor further in the future than the clocks of replicas may differ.
 func (c *call) parseProofs(list string) (proofs []proof) {
 	now := c.a.Now()
 	latest := now.Add(proofLifetime + clockSlack).UnixMilli()
@@ -65,8 +67,9 @@ func (c *call) parseProofs(list string) (proofs []proof) {
 	return proofs
 }
 
-// formatProofs returns the text of proofs: the existing ones, and new ones for ids that expire
-// after proofLifetime.
+// formatProofs returns the text of proofs for a cookie, "<ms>:<id>" joined by commas: the existing
+// ones in had, and new ones for ids that expire after proofLifetime. Beyond maxProofs it drops
+// those that expire first.
 func (c *call) formatProofs(had []proof, ids []string) string {
 	expires := c.a.Now().Add(proofLifetime).UnixMilli()
 	all := slices.DeleteFunc(slices.Clone(had), func(p proof) bool { return slices.Contains(ids, p.id) })
@@ -82,13 +85,15 @@ func (c *call) formatProofs(had []proof, ids []string) string {
 	return strings.Join(items, ",")
 }
 
-// clearProofs clears the cookie if the request has one.
+// clearProofs clears the ProofCookie if the request has one, so that given passwords no longer
+// count.
 func (c *call) clearProofs() {
 	if _, err := c.r.Cookie(ProofCookie); err == nil {
 		c.setProofs("", -1)
 	}
 }
 
+// setProofs sets the ProofCookie for maxAge seconds; a negative maxAge clears it.
 func (c *call) setProofs(value string, maxAge int) {
 	http.SetCookie(c.w, &http.Cookie{Name: ProofCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true,
 		Secure: c.a.secure, SameSite: http.SameSiteStrictMode})

@@ -21,8 +21,8 @@ const (
 	searchWait            = 10 * time.Second // how long a search waits for a place
 )
 
-// listPublicFiles lists the entries that a visitor without an account sees, for every caller. The
-// reply omits the owners.
+// listPublicFiles handles GET /api/public/files: it lists or searches the entries that a visitor
+// without an account sees, for every caller. The reply omits the owners.
 func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -50,8 +50,9 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 	return reply, nil
 }
 
-// startSearch counts a visitor's search and waits for a place among the running searches. The
-// caller keeps the place until it calls release. Fault: RateLimited.
+// startSearch counts a visitor's search, at most searchesPerMinute of an address, and waits for a
+// place among the searches that run at the same time. The caller keeps the place until it calls
+// release. Fault: RateLimited.
 func (c *call) startSearch() (release func(), err error) {
 	address := addressKey(c.ip)
 	seen, err := c.takeByAddress(c.ctx(), "search", searchesPerMinute, 1)
@@ -66,8 +67,9 @@ func (c *call) startSearch() (release func(), err error) {
 	return acquireSearch(c.ctx(), c.a.searchLimit, address)
 }
 
-// acquireSearch takes a place among the searches for an address. The caller keeps the place until
-// it calls release. Fault: RateLimited. Error: that of ctx.
+// acquireSearch waits at most searchWait for a place among the searches that run in this process,
+// of which an address has maxSearchesPerAddress. The caller keeps the place until it calls release.
+// Fault: RateLimited. Error: that of ctx.
 func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
 	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})
 	var full *concurrency.LimitError

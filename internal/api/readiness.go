@@ -13,8 +13,9 @@ type readinessReply struct {
 	Warnings []string `json:"warnings"` // a sentence for each problem
 }
 
-// ServeReadiness answers on the operations listener like /api/public/health/ready, with all
-// problems that need the operator.
+// ServeReadiness answers on the operations listener, which clients don't reach, like
+// /api/public/health/ready, with all problems that need the operator. The status is 503 while the
+// service is not ready.
 func (a *API) ServeReadiness(w http.ResponseWriter, r *http.Request) {
 	reply := readinessReply{Warnings: []string{}}
 	reply.Ready, reply.Detail = a.Ready(r)

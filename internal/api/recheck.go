@@ -28,6 +28,9 @@ func (b *recheckedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// recheckCredential identifies the caller again if the config version has risen since the request
+// began. Faults: those of identify for a credential that is no longer valid, Forbidden when its
+// rights have changed.
 func (c *call) recheckCredential() error {
 	version, err := db.ConfigVersion(c.a.DB.Read(c.ctx()))
 	if err != nil || version == c.version {

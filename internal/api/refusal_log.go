@@ -21,8 +21,8 @@ type refusalLog struct {
 	others int            // from addresses beyond maxRefusalAddresses
 }
 
-// shouldLog counts one refusal and returns true if it has its own log line. It reports the counts
-// of an earlier minute first.
+// shouldLog counts one refused request of an address and returns true if it has its own log line.
+// It first gives the counts of an earlier minute to report.
 func (r *refusalLog) shouldLog(ip netip.Addr, now time.Time, report func(minute time.Time, ip string, count int)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,13 +44,16 @@ func (r *refusalLog) shouldLog(ip netip.Addr, now time.Time, report func(minute 
 	return false
 }
 
-// flush reports the counts of a minute that is over.
+// flush gives report the counts of refusals in a minute that is over, by address, and forgets them.
+// ip is "others" for addresses beyond maxRefusalAddresses. Without a call the counts of a quiet
+// address would never be logged.
 func (r *refusalLog) flush(now time.Time, report func(minute time.Time, ip string, count int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flushLocked(now, report)
 }
 
+// flushLocked is flush for a caller that holds the mutex.
 func (r *refusalLog) flushLocked(now time.Time, report func(minute time.Time, ip string, count int)) {
 	if r.counts == nil || now.Truncate(time.Minute).Equal(r.minute) {
 		return
@@ -67,9 +70,11 @@ func (r *refusalLog) flushLocked(now time.Time, report func(minute time.Time, ip
 }
 
 // LogRefusals logs the counts of requests that a rate limit refused in a minute that is over by
-// now.
+// now. The application calls it regularly.
 func (a *API) LogRefusals(now time.Time) { a.refusalLog.flush(now, a.logRefusals) }
 
+// logRefusals logs the number of requests of an address that were refused in a minute beside the
+// first.
 func (a *API) logRefusals(minute time.Time, ip string, count int) {
 	a.Log.Info("further requests refused", "status", http.StatusTooManyRequests, "ip", ip, "count", count,
 		"minute", minute.UTC().Format(time.RFC3339))

@@ -34,8 +34,9 @@ type registerReply struct {
 	Message string         `json:"message" required:"true"`
 }
 
-// register creates an account without signing it in. The access log records successful and failed
-// registrations, but not the submitted values.
+// register handles POST /api/auth/register: it creates an account without signing it in. The access
+// log records successful and failed registrations, but not the submitted values. Faults: those of
+// lifecycle.Service.Register and of checkCaptcha.
 func (a *API) register(c *call, in registerInput) (registerReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {
@@ -64,8 +65,8 @@ func (a *API) register(c *call, in registerInput) (registerReply, error) {
 		message}, nil
 }
 
-// currentSettings returns the settings as they are now. Registration and sign-in use it, where a
-// change must take effect at once.
+// currentSettings returns the settings as they are now, unlike limitSettings, which may be a second
+// old. Registration and sign-in use it, where a change must take effect at once.
 func (c *call) currentSettings() (site.Settings, error) {
 	if _, err := c.configVersion(); err != nil {
 		return site.Settings{}, err
@@ -73,8 +74,8 @@ func (c *call) currentSettings() (site.Settings, error) {
 	return c.settings()
 }
 
-// checkCaptcha verifies the token of the bot check while the check is on. Faults: Invalid,
-// Unavailable.
+// checkCaptcha has the token of the bot check verified by its provider, while the check is on.
+// Faults: Invalid for a missing or refused token, Unavailable when the provider does not answer.
 func (c *call) checkCaptcha(settings site.Settings, token *string) error {
 	if !settings.EnableCaptcha {
 		return nil
@@ -82,8 +83,8 @@ func (c *call) checkCaptcha(settings site.Settings, token *string) error {
 	return c.a.Captcha.Check(c.ctx(), valueOr(token, ""), c.ip)
 }
 
-// preferredLocale returns the supported locale that a browser prefers (RFC 9110, section 12.5.4):
-// en-US unless it prefers Chinese.
+// preferredLocale returns the supported locale that a browser prefers by its Accept-Language header
+// (RFC 9110, section 12.5.4): en-US unless it prefers Chinese, zh-CN.
 func preferredLocale(acceptLanguage string) string {
 	const most = 20 // entries are read
 	locale, best := "en-US", 0.0
@@ -115,8 +116,9 @@ type resendReply struct {
 	Message string `json:"message" required:"true"`
 }
 
-// resendVerification queues the same job for every address, so that neither answer nor time reveals
-// whether an account has the address.
+// resendVerification handles POST /api/auth/resend-verification: it queues a mail with another
+// verification link. It queues the same job for every address, so that neither answer nor time
+// reveals whether an account has the address.
 func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {

@@ -21,8 +21,8 @@ func (a *API) requestIDOf(r *http.Request) string {
 	return a.IDs.Hex(8)
 }
 
-// isRequestID reports whether an id consists of characters that common proxies use in ids: letters,
-// digits and any of . _ : + / = @ -
+// isRequestID reports whether an id of a proxy may appear in the logs: it has 1 to maxRequestID
+// characters that common proxies use in ids, letters, digits and any of . _ : + / = @ -
 func isRequestID(id string) bool {
 	for i := range len(id) {
 		switch b := id[i]; {

@@ -37,7 +37,9 @@ type rewindReply struct {
 	JobID *string          `json:"jobId" required:"true" description:"null with dryRun."`
 }
 
-// rewind brings a folder back to an earlier time by a job, or says what that would change.
+// rewind handles POST /api/files/{id}/rewind: it starts a job that brings a folder back to an
+// earlier time, and answers the job's id. With dryRun it answers the changes that the job would
+// make.
 func (a *API) rewind(c *call, in rewindInput) (rewindReply, error) {
 	if valueOr(in.DryRun, false) {
 		if err := c.requirePermission("read"); err != nil {
@@ -63,6 +65,7 @@ func (a *API) rewind(c *call, in rewindInput) (rewindReply, error) {
 	return rewindReply{JobID: &made.ID}, nil
 }
 
+// viewRewindPlan translates the changes that a rewind would make into their JSON form.
 func viewRewindPlan(plan files.RewindPlan) rewindPlanReply {
 	step := func(s files.RewindStep) rewindStepReply {
 		return rewindStepReply{s.Count, append([]string{}, s.Paths...)}

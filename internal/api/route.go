@@ -40,7 +40,8 @@ type route struct {
 	find func(c *call) (*files.FoundEntry, error)
 }
 
-// readsSession reports whether the session cookie can be the credential of the route.
+// readsSession reports whether the session cookie can be the credential of the route. Such a route
+// also reads accountHeader.
 func (r *route) readsSession() bool {
 	switch r.auth {
 	case optionalAuth, sessionAuth, sessionOrKeyAuth, adminAuth:
@@ -49,8 +50,9 @@ func (r *route) readsSession() bool {
 	return r.pattern == logoutPath
 }
 
-// jsonRoute makes a route from a function of input to output. It binds the input from path, query
-// and body by the field tags; the output becomes the data of the envelope.
+// jsonRoute makes a route from a handler that takes an input struct and returns an output struct.
+// The route binds the input from path, query and body by the field tags; the output becomes the
+// data of the success envelope, sent with status.
 func jsonRoute[In, Out any](status int, fn func(c *call, in In) (Out, error)) route {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	binding := bindingOf(in)
@@ -71,12 +73,14 @@ func jsonRoute[In, Out any](status int, fn func(c *call, in In) (Out, error)) ro
 	}
 }
 
-// streamRoute makes a route from a function that writes the answer itself.
+// streamRoute makes a route from a handler that writes the answer itself. media is the answer's
+// type in the OpenAPI document.
 func streamRoute(media string, fn func(c *call) error) route {
 	return route{status: http.StatusOK, mediaType: media, handler: fn}
 }
 
-// run executes a request on a route and writes the error, if any.
+// run executes a request on a route: the steps of serve. It writes the error that they return, if
+// any.
 func (a *API) run(c *call, rt *route) {
 	c.route = rt
 	if rt.compressed {
@@ -87,6 +91,9 @@ func (a *API) run(c *call, rt *route) {
 	}
 }
 
+// serve identifies the caller, counts the request against its rate limit, refuses requests from
+// other sites, and calls the route's handler. A missing or wrong credential is answered after the
+// limit, so that guesses are limited. It returns the error for the answer.
 func (c *call) serve() error {
 	if c.route.auth == uploadKeyAuth {
 		allowAllOrigins(c.w.Header())
@@ -107,8 +114,8 @@ func (c *call) serve() error {
 	return c.route.handler(c)
 }
 
-// settings returns the site settings as they are now on every replica, by the config version of
-// this request.
+// settings returns the site settings as they are now on every replica: the cached ones unless the
+// config version of this request is newer. The client's disconnection does not cancel the read.
 func (c *call) settings() (site.Settings, error) {
 	version, err := c.configVersion()
 	if err != nil {
@@ -117,8 +124,9 @@ func (c *call) settings() (site.Settings, error) {
 	return c.a.Site.Current(context.WithoutCancel(c.ctx()), version)
 }
 
-// limitSettings returns the settings for the request limit. If the request has not read the
-// database yet, they need no query and may be up to a second out of date, see site.Store.Recent.
+// limitSettings returns the settings for the request limit. If the request has not read the config
+// version from the database yet, they need no query and may be up to a second out of date, see
+// site.Store.Recent.
 func (c *call) limitSettings() (site.Settings, error) {
 	if c.version != 0 {
 		return c.settings()

@@ -46,6 +46,8 @@ func newRouter(routes []route) (*router, error) {
 	return rt, nil
 }
 
+// literalFirst compares two segments of patterns for sorting: a literal before a parameter; two
+// literals, or two parameters, are equal.
 func literalFirst(a, b string) int {
 	switch {
 	case isParameter(a) == isParameter(b):
@@ -56,9 +58,12 @@ func literalFirst(a, b string) int {
 	return -1
 }
 
+// isParameter reports whether a segment of a pattern is a {name}, which any segment of a path
+// matches.
 func isParameter(segment string) bool { return segment[0] == '{' }
 
-// notAllowedRoute answers the methods that a path does not have.
+// notAllowedRoute returns the route that answers the other methods of a path, which has methods:
+// 405 with the header Allow.
 func notAllowedRoute(methods map[string]*route) route {
 	var allowed []string
 	for method := range methods {
@@ -78,9 +83,10 @@ var unknownRoute = route{name: "/api/", auth: noAuth, handler: func(*call) error
 	return fault.New(fault.NotFound, "There is no such endpoint.")
 }}
 
-// find returns the route for an escaped path and stores the parameters, decoded once, in the
-// request. A trailing slash is optional if the specification writes one. Empty segments and dot
-// segments match nothing.
+// find returns the route for the escaped path and the method of a request, and stores the path's
+// parameters, decoded once, in the request. For an unknown path it returns unknownRoute, for
+// another method the pattern's notAllowed. A trailing slash is optional if the specification writes
+// one. Empty segments and dot segments match nothing.
 func (rt *router) find(r *http.Request) *route {
 	segments, err := decodeSegments(strings.TrimPrefix(r.URL.EscapedPath(), "/"))
 	if err != nil {
@@ -115,12 +121,15 @@ func (rt *router) find(r *http.Request) *route {
 	return &unknownRoute
 }
 
-// sanitizeID replaces the characters that no database accepts as text, so that an id with a NUL or
-// an invalid character names nothing.
+// sanitizeID replaces the characters of an id from the path that no database accepts as text, so
+// that an id with a NUL or an invalid character names nothing instead of causing an error of the
+// database.
 func sanitizeID(id string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(id, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// match reports whether the decoded segments of a path fit the pattern: literals are equal, and
+// parameters are not empty and no dot segments.
 func (p *pattern) match(segments []string) bool {
 	return slices.EqualFunc(p.segments, segments, func(want, have string) bool {
 		if isParameter(want) {

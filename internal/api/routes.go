@@ -449,6 +449,8 @@ func (r route) withFaults(faults ...fault.Kind) route { r.faults = faults; retur
 func (r route) withRedirect(to string) route          { r.redirect = to; return r }
 func (r route) withReply(json any) route              { r.reply = reflect.TypeOf(json); return r }
 func (r route) withInput(input any) route             { r.input = reflect.TypeOf(input); return r }
+
+// withFind sets the function by which lookUp finds the entry that the route serves.
 func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
 	r.find = find
 	return r
@@ -457,16 +459,19 @@ func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
 // asAddition marks a route that the specification does not have.
 func (r route) asAddition() route { r.addition = true; return r }
 
-// withCompression marks a route whose answers may be compressed; compress.go says which may.
+// withCompression lets the answers be compressed; compress.go says of which routes.
 func (r route) withCompression() route { r.compressed = true; return r }
 
-// asProbe marks a route that is called all the time and is not in the access log.
+// asProbe marks a health probe, which is called all the time: not in the access log.
 func (r route) asProbe() route { r.probe = true; return r }
 
-// asReadOnly marks a request that changes nothing although it is not a GET.
+// asReadOnly marks a POST that changes nothing: it is no change by an administrator in the log.
 func (r route) asReadOnly() route { r.readOnly = true; return r }
 
+// asFreeMode refuses the route while free mode is switched off.
 func (r route) asFreeMode() route { r.freeMode = true; return r }
+
+// withStatus sets the status of success in the OpenAPI document.
 func (r route) withStatus(status int) route {
 	r.status = status
 	return r

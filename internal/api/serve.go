@@ -50,7 +50,7 @@ type contentSource interface {
 	OpenRange(ctx context.Context, first, length int64) (blob.Object, error)
 }
 
-// serveContent serves a file of the tree.
+// serveContent serves the content of a file of the tree, or of one of its versions; see serveBytes.
 func (c *call) serveContent(content files.Content, opts serveOptions) error {
 	return c.serveBytes(servedContent{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size,
 		content.Modified, content}, opts)
@@ -58,7 +58,8 @@ func (c *call) serveContent(content files.Content, opts serveOptions) error {
 
 // serveBytes serves all bytes of the service (docs/decisions.md: Serving files). It decides type,
 // disposition, policy, caching, validators, ranges and HEAD. A file of the local store is sent by
-// sendfile.
+// sendfile. Fault: Forbidden, see requestsActiveContent; a failing store is answered by
+// contentWriter.
 func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files cannot be loaded as scripts, styles or workers of this site.")
@@ -104,17 +105,17 @@ func (c *call) serveBytes(content servedContent, opts serveOptions) error {
 	return nil
 }
 
-// redirectTerms returns the requirements on an answer that a store gives itself, for content of a
-// type of safeType. A publicDomain serves bytes without policy and disposition, so only content
-// that is displayed anyway may come from it.
+// redirectTerms returns the requirements on an answer that a store gives itself, after a redirect,
+// for a file called name. media and inline are results of safeType. A publicDomain serves bytes
+// without policy and disposition, so only content that is displayed anyway may come from it.
 func (c *call) redirectTerms(media string, inline bool, name string) files.RedirectTerms {
 	return files.RedirectTerms{Type: media, Disposition: disposition(inline, name), AnyHeaders: inline,
 		HTTPSOnly: c.a.secure}
 }
 
-// withoutEmptySuffix replaces ranges of the last 0 bytes, which can't be satisfied (RFC 9110,
-// section 14.1.2), by ranges that begin at the end of the file. net/http would answer 206 to the
-// former, with a range that ends before it begins.
+// withoutEmptySuffix returns the Range header asked with ranges of the last 0 bytes, which can't be
+// satisfied (RFC 9110, section 14.1.2), replaced by ranges that begin at the end of the file of
+// size bytes. net/http would answer 206 to the former, with a range that ends before it begins.
 func withoutEmptySuffix(asked string, size int64) string {
 	unit, list, _ := strings.Cut(asked, "=")
 	specs := strings.Split(list, ",")
@@ -128,8 +129,9 @@ func withoutEmptySuffix(asked string, size int64) string {
 }
 
 // requestsActiveContent reports whether a page of this site requests something to run: a script, a
-// worker, a style sheet. A policy that trusts the site's own origin then does not make stored files
-// trusted (abuse case C68). Content embedded by other sites runs as theirs.
+// worker, a style sheet. Stored files are refused to such requests, so a policy that trusts the
+// site's own origin does not make them trusted (abuse case C68). Content embedded by other sites
+// runs as theirs.
 func requestsActiveContent(r *http.Request) bool {
 	if r.Header.Get("Service-Worker") == "script" {
 		return true
@@ -149,8 +151,9 @@ const (
 )
 
 // safeType decides how a stored type is served, so that nothing a user stored runs as part of the
-// site. Types that browsers display safely are served inline, all others as an attachment in a
-// sandbox (abuse case C67).
+// site: the type to send, whether a browser may display it, and the content security policy. Types
+// that browsers display safely are served inline, all others as an attachment in a sandbox (abuse
+// case C67).
 func safeType(stored string) (media string, inline bool, policy string) {
 	media, inline = blob.InlineType(stored)
 	top, _, _ := strings.Cut(media, "/")
@@ -165,8 +168,9 @@ func safeType(stored string) (media string, inline bool, policy string) {
 	return media, true, plainPolicy
 }
 
-// disposition returns a Content-Disposition header. It contains the file name in ASCII for old
-// clients, and in UTF-8 if the name is not ASCII (RFC 6266, RFC 8187).
+// disposition returns a Content-Disposition header, inline or attachment, for a file called name.
+// It contains the name in ASCII for old clients, and in UTF-8 if the name is not ASCII (RFC 6266,
+// RFC 8187).
 func disposition(inline bool, name string) string {
 	kind := "attachment"
 	if inline {
@@ -185,4 +189,5 @@ func disposition(inline bool, name string) string {
 	return plain + "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
+// allowAllOrigins lets pages of all sites read the answer (CORS), without cookies.
 func allowAllOrigins(h http.Header) { h["Access-Control-Allow-Origin"] = anyOrigin }

@@ -15,6 +15,8 @@ type mySessionsReply struct {
 	Sessions []mySession `json:"sessions" required:"true"`
 }
 
+// mySessions handles GET /api/users/me/sessions: the signed-in browsers of the caller's account,
+// the last used first.
 func (a *API) mySessions(c *call, _ struct{}) (mySessionsReply, error) {
 	all, err := a.Accounts.Sessions(c.ctx(), c.user.ID)
 	reply := mySessionsReply{Sessions: make([]mySession, len(all))}
@@ -28,7 +30,8 @@ type mySessionInput struct {
 	ID string `path:"id" json:"-"`
 }
 
-// endMySession clears the cookies when the session of this request ends.
+// endMySession handles DELETE /api/users/me/sessions/{id}: it signs one browser of the caller's
+// account out. It clears the cookies when that is the session of this request.
 func (a *API) endMySession(c *call, in mySessionInput) (none, error) {
 	if err := a.Accounts.EndSession(c.ctx(), *c.session, in.ID); err != nil {
 		return none{}, err
@@ -40,6 +43,8 @@ func (a *API) endMySession(c *call, in mySessionInput) (none, error) {
 	return none{}, nil
 }
 
+// endMyOtherSessions handles DELETE /api/users/me/sessions: it ends all sessions of the account but
+// the one of this request.
 func (a *API) endMyOtherSessions(c *call, _ struct{}) (none, error) {
 	return none{}, a.Accounts.EndOtherSessions(c.ctx(), *c.session)
 }

@@ -14,8 +14,9 @@ const ShareCookie = "share_auth_"
 
 const shareProofPurpose = "share" // of the key that signs them
 
-// shareProofs returns the passwords that the caller has given to a share. A cookie that is forged,
-// damaged, expired or for another share counts as none.
+// shareProofs returns the passwords that the caller has given to the share with that id, from the
+// share's signed cookie. A cookie that is forged, damaged, expired or for another share counts as
+// none.
 func (c *call) shareProofs(id string) []proof {
 	cookie, err := c.r.Cookie(ShareCookie + id)
 	if err != nil || cookie.Value == "" {
@@ -32,8 +33,8 @@ func (c *call) shareProofs(id string) []proof {
 	return c.parseProofs(list)
 }
 
-// visitor returns the caller as a visitor of a share: the address, the passwords given to this
-// share, and those of more. No other rights of the caller count.
+// visitor returns the caller as a visitor of the share with that id: the address, and the ids of
+// the passwords given to this share, with more added. No other rights of the caller count.
 func (c *call) visitor(id string, more ...string) share.Visitor {
 	v := share.Visitor{IP: c.ip, PasswordIDs: more}
 	for _, p := range c.shareProofs(id) {
@@ -42,8 +43,9 @@ func (c *call) visitor(id string, more ...string) share.Visitor {
 	return v
 }
 
-// addShareProofs adds given passwords to the share's cookie. The page of the share fetches files
-// with its own requests, which carry the cookie although it is SameSite=Strict.
+// addShareProofs sets the share's cookie to the passwords in the request's cookie and those with
+// the ids in given. The page of the share fetches files with its own requests, which carry the
+// cookie although it is SameSite=Strict.
 func (c *call) addShareProofs(id string, given []string) {
 	http.SetCookie(c.w, &http.Cookie{
 		Name: ShareCookie + id, Value: c.a.Secrets.Sign(shareProofPurpose,

@@ -33,8 +33,9 @@ type shareDownloadReply struct {
 // during their lifetime. Any visitor may request them, and each is a row.
 const shareTokensPerAddress = 1000
 
-// shareDownload issues a download address for a share. The download is counted when the address is
-// used.
+// shareDownload handles GET /api/shares/{id}/download: it issues a download address for a share,
+// for one file in it or for a selection. The download is counted when the address is used. Faults:
+// RateLimited, Invalid, and those of share.Service.Visit and download.Service.IssueShared.
 func (a *API) shareDownload(c *call, in shareDownloadInput) (shareDownloadReply, error) {
 	selected, err := in.selected()
 	if err != nil {
@@ -72,7 +73,8 @@ func (a *API) shareDownload(c *call, in shareDownloadInput) (shareDownloadReply,
 	return shareDownloadReply{c.url("/api/gateway/download/" + token), int64(download.Lifetime / time.Second)}, nil
 }
 
-// selected returns the ids in the parameter files, nil without it. Fault: Invalid.
+// selected returns the ids of the files that the parameter files selects, nil without it. Fault:
+// Invalid, also when file is given as well.
 func (in *shareDownloadInput) selected() ([]string, error) {
 	switch {
 	case in.Files == nil:
@@ -88,8 +90,9 @@ type shareSizeReply struct {
 	Size  int64 `json:"size" required:"true" description:"Bytes."`
 }
 
-// shareSize measures what a download of the whole share contains. It takes a place among the zips,
-// because it reads as much of the tree as one.
+// shareSize handles GET /api/shares/{id}/size: the number and bytes of the files that a download of
+// the whole share contains. It takes a place among the zips, because it reads as much of the tree
+// as one. Faults: RateLimited, TooLarge, and those of shareDownload.
 func (a *API) shareSize(c *call, in idInput) (shareSizeReply, error) {
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
 	if err != nil {
@@ -118,9 +121,10 @@ func (a *API) shareSize(c *call, in idInput) (shareSizeReply, error) {
 	return shareSizeReply{count, size}, err
 }
 
-// sharePreview shows a file of a share. Previews are not counted, so a share that has reached its
-// limit of views still shows the image to visitors with its page open. All shares that are not
-// active get the same answer.
+// sharePreview handles GET /api/shares/{id}/preview: it shows a file of a share. Previews are not
+// counted, so a share that has reached its limit of views still shows the image to visitors with
+// its page open. All shares that are not active get the same answer. Faults: ShareExpired,
+// NotFound, InvalidPassword, Forbidden for a type that is not shown, Invalid, Unavailable.
 func (a *API) sharePreview(c *call) error {
 	in, err := bindInput[sharePreviewInput](c)
 	if err != nil {
@@ -145,7 +149,8 @@ func (a *API) sharePreview(c *call) error {
 		content}, serveOptions{})
 }
 
-// previewContent finds the file that a share shows, of any type. Faults: those of sharePreview.
+// previewContent finds the content that sharePreview and shareThumbnail show, of any type: the file
+// with the id in file, or the shared file itself for nil. Faults: those of sharePreview.
 func (c *call) previewContent(id string, file *string) (files.Content, error) {
 	visit, err := c.a.Shares.Visit(c.ctx(), id, c.visitor(id))
 	if fault.Is(err, fault.ShareRevoked) {
@@ -182,8 +187,10 @@ type listShareReply struct {
 	Pagination pagination       `json:"pagination" required:"true"`
 }
 
-// listShare lists a folder of a shared folder: the entries that a zip of it would contain. The
-// reply reveals neither the owner nor the path outside the share.
+// listShare handles GET /api/shares/{id}/files: a page of a folder in a shared folder, with the
+// entries that a zip of it would contain. The reply reveals neither the owner nor the path outside
+// the share. Faults: InvalidPassword before the share's password is given, and those of
+// share.Service.Visit.
 func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {

@@ -39,7 +39,8 @@ func (c *call) sharePage() error {
 	return nil
 }
 
-// shareIDOf returns the id of the share whose page is at an escaped path. Fault: NotFound.
+// shareIDOf returns the id of the share whose page is at an escaped path, /share/{id}. Fault:
+// NotFound for another path.
 func shareIDOf(escaped string) (string, error) {
 	id, err := url.PathUnescape(strings.TrimPrefix(escaped, sharePagePath))
 	if err != nil || id == "" || strings.Contains(id, "/") || !strings.HasPrefix(escaped, sharePagePath) {
@@ -48,8 +49,8 @@ func shareIDOf(escaped string) (string, error) {
 	return sanitizeID(id), nil
 }
 
-// writeEndedShare answers with the page of a share that cannot be opened. It returns errors that
-// are no property of the share.
+// writeEndedShare answers with the page of a share that can't be opened, which shows the reason in
+// err. It returns err, without an answer, if err is no property of the share.
 func (c *call) writeEndedShare(err error) error {
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.ShareLimitReached:
@@ -77,8 +78,8 @@ var shareHead = template.Must(template.New("share").Parse(`<title>{{.Title}}</ti
 <link rel="alternate" type="application/json+oembed" href="{{.Embed}}" title="{{.Title}}">
 {{- end}}`))
 
-// shareHead returns the title of the page of a share, and the description for previews if the share
-// may be described.
+// shareHead returns the HTML for the head of a share's page: the title, and the description for
+// previews if the share may be described. The zero visit stands for a share that can't be opened.
 func (c *call) shareHead(visit share.Visit) string {
 	view := struct{ Title, Site, Address, Creator, Picture, Embed string }{Title: c.siteTitle(), Site: c.siteTitle()}
 	if describable(visit) == nil {
@@ -117,7 +118,8 @@ func describable(visit share.Visit) error {
 const maxPictureSearch = 50
 
 // sharedPicture returns the picture that stands for a share: the shared picture, or the first one
-// in the shared folder.
+// among maxPictureSearch entries of the shared folder. It returns false if there is none, or the
+// share allows no preview.
 func (c *call) sharedPicture(visit share.Visit) (files.Entry, bool) {
 	switch {
 	case !visit.AllowPreview || c.a.Thumbs == nil:
@@ -139,7 +141,8 @@ func (c *call) sharedPicture(visit share.Visit) (files.Entry, bool) {
 	return files.Entry{}, false
 }
 
-// isRaster reports whether a file says that it is a picture of pixels.
+// isRaster reports whether a file says by its type that it is a picture of pixels, of which there
+// can be a thumbnail. A drawing (SVG) is none.
 func isRaster(e files.Entry) bool {
 	media, _, _ := strings.Cut(e.MimeType, ";")
 	return strings.HasPrefix(media, "image/") && media != "image/svg+xml"

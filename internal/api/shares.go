@@ -20,6 +20,7 @@ type sharedFileReply struct {
 	MimeType string `json:"mimeType,omitempty" description:"Only of a file."`
 }
 
+// viewSharedFile translates the file or folder of a share into its JSON form; nil stays nil.
 func viewSharedFile(e *files.Entry) *sharedFileReply {
 	if e == nil {
 		return nil
@@ -33,7 +34,8 @@ func viewSharedFile(e *files.Entry) *sharedFileReply {
 	return reply
 }
 
-// shareTitle returns the title of a share, or the file's name if the share has no title.
+// shareTitle returns the title of a share, or the name of the shared entry if the share has no
+// title, or "" if e is nil as well.
 func shareTitle(title *string, e *files.Entry) string {
 	switch {
 	case title != nil:
@@ -70,6 +72,8 @@ type createShareReply struct {
 	Share newShareReply `json:"share" required:"true"`
 }
 
+// createShare handles POST /api/shares/: it makes a link to a file or folder for others. Faults:
+// those of share.Service.Create.
 func (a *API) createShare(c *call, in createShareInput) (createShareReply, error) {
 	c.auditEntry(audit.Share, *in.FileID)
 	item, err := a.Shares.Create(c.ctx(), c.actor, share.Draft{
@@ -110,6 +114,7 @@ type shareReply struct {
 	UpdatedAt        int64            `json:"updatedAt" required:"true"`
 }
 
+// viewShare translates a share into its JSON form for its creator.
 func (c *call) viewShare(i share.Item) shareReply {
 	return shareReply{
 		ID: i.ID, URL: c.shareURL(i.ID), Title: shareTitle(i.Title, i.Entry), File: viewSharedFile(i.Entry),
@@ -128,6 +133,7 @@ type listSharesInput struct {
 	FileID *string `query:"fileId" json:"-" maxLength:"255" description:"An addition. Only the shares of this file or folder."`
 }
 
+// query translates the parameters, with their defaults, into a query of the domain.
 func (in listSharesInput) query() share.Query {
 	return share.Query{Status: share.Status(valueOr(in.Status, "")), EntryID: valueOr(in.FileID, ""),
 		Page: valueOr(in.Page, 1), Limit: valueOr(in.Limit, 20)}
@@ -138,6 +144,7 @@ type listSharesReply struct {
 	Pagination pagination   `json:"pagination" required:"true"`
 }
 
+// listShares handles GET /api/shares/: a page of the caller's shares, newest first.
 func (a *API) listShares(c *call, in listSharesInput) (listSharesReply, error) {
 	q := in.query()
 	items, total, err := a.Shares.List(c.ctx(), c.actor, q)
@@ -169,7 +176,9 @@ type visitShareReply struct {
 	Share visitedShareReply `json:"share" required:"true"`
 }
 
-// visitShare shows a share to a visitor and counts a view. HEAD shows nothing and is not counted.
+// visitShare handles GET /api/shares/{id}: it shows a share to a visitor and counts a view. Before
+// the password is given, the reply omits the file. HEAD shows nothing and is not counted. Faults:
+// those of share.Service.View.
 func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 	visit, err := a.Shares.View(c.ctx(), in.ID, c.visitor(in.ID), c.r.Method == http.MethodGet)
 	if err != nil {
@@ -203,8 +212,10 @@ type verifyShareReply struct {
 	Authorized bool `json:"authorized" required:"true"`
 }
 
-// verifyShare takes a password of a share, either its own or one of its file, and stores it in the
-// share's cookie.
+// verifyShare handles POST /api/shares/{id}/verify: it takes a password of a share, either its own
+// or one of its file, and stores its id in the share's cookie. Faults: InvalidPassword,
+// PasswordRequired when another password is missing, RateLimited, Invalid, and those of
+// share.Service.Visit.
 func (a *API) verifyShare(c *call, in verifyShareInput) (verifyShareReply, error) {
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
 	switch {
@@ -252,6 +263,8 @@ type changeShareReply struct {
 	Share shareReply `json:"share" required:"true"`
 }
 
+// changeShare handles PATCH /api/shares/{id}: it changes the given fields of one of the caller's
+// shares.
 func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error) {
 	change := share.Change{
 		Title: patchField(in.Title), ExpiresIn: patchField(in.ExpiresIn), MaxViews: patchField(in.MaxViews),
@@ -270,8 +283,8 @@ func (a *API) changeShare(c *call, in changeShareInput) (changeShareReply, error
 	return changeShareReply{c.viewShare(item)}, nil
 }
 
-// patchField returns a field of a change: nil when the field is absent, a pointer to nil when it is
-// null.
+// patchField translates a JSON field into a field of a share.Change: nil when the field is absent,
+// a pointer to nil when it is null, a pointer to the value otherwise.
 func patchField[T any](n nullable[T]) **T {
 	if !n.isSet {
 		return nil
@@ -279,6 +292,7 @@ func patchField[T any](n nullable[T]) **T {
 	return &n.value
 }
 
+// revokeShare handles DELETE /api/shares/{id}: it ends one of the caller's shares for good.
 func (a *API) revokeShare(c *call, in idInput) (none, error) {
 	entryID, err := a.Shares.Revoke(c.ctx(), c.user.ID, in.ID)
 	if err == nil {

@@ -27,10 +27,11 @@ type sniffer struct {
 	types map[string]string // type by id of the content
 }
 
-// previewType decides how a file is shown to visitors who don't know its owner. It uses the
-// detected type rather than the declared type (abuse case C70). media is the type to serve. A file
-// whose declared type is never displayed is not shown, whatever its content, and text is shown as
-// text only if declared so or undeclared. Fault: Unavailable.
+// previewType decides how a file is shown to visitors who don't know its owner: media is the type
+// to serve, shown is false for a file that is not shown. It uses the type detected from the bytes
+// rather than the declared type (abuse case C70). A file whose declared type is never displayed is
+// not shown, whatever its content, and text is shown as text only if declared so or undeclared.
+// Fault: Unavailable when the store does not answer.
 func (s *sniffer) previewType(ctx context.Context, content files.Content) (media string, shown bool, err error) {
 	detected, err := s.typeOf(ctx, content)
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *sniffer) sandboxedType(ctx context.Context, content files.Content) (med
 	return "application/octet-stream", true, nil
 }
 
-// isText reports whether the content of a detected type is text, markup included.
+// isText reports whether a detected type is text or a kind of text, such as HTML.
 func isText(detected string) bool {
 	for t := mimetype.Lookup(detected); t != nil; t = t.Parent() {
 		if t.Is("text/plain") {
@@ -78,8 +79,9 @@ func isText(detected string) bool {
 	return false
 }
 
-// typeOf returns the detected type of a content. The type is text/plain for text that no browser
-// could interpret as a page or a program.
+// typeOf returns the type detected from the first bytes of a content, from the cache if it was
+// detected before. The type is text/plain for text that no browser could interpret as a page or a
+// program. Faults: those of files.Content.OpenRange.
 func (s *sniffer) typeOf(ctx context.Context, content files.Content) (string, error) {
 	s.mu.Lock()
 	detected, known := s.types[content.ID]
@@ -101,6 +103,7 @@ func (s *sniffer) typeOf(ctx context.Context, content files.Content) (string, er
 	return detected, nil
 }
 
+// firstBytes reads the first sniffBytes bytes of a content, or all if it is shorter.
 func firstBytes(ctx context.Context, content files.Content) ([]byte, error) {
 	head := make([]byte, min(content.Entry.Size, sniffBytes))
 	if len(head) == 0 {
@@ -117,6 +120,8 @@ func firstBytes(ctx context.Context, content files.Content) ([]byte, error) {
 	return head, nil
 }
 
+// detectedType maps a detected type to one that the service serves: the kinds of text that browsers
+// don't run become text/plain, Ogg becomes audio/ogg, all others stay.
 func detectedType(t *mimetype.MIME) string {
 	found, _, _ := strings.Cut(t.String(), ";")
 	for ; t != nil; t = t.Parent() {

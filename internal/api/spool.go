@@ -23,6 +23,7 @@ type spooledFile struct {
 	file        *os.File
 }
 
+// discard frees the memory, the disk space and the reservation of a waiting file; nil for none.
 func (c *call) discard(s *spooledFile) {
 	if s == nil {
 		return
@@ -33,8 +34,9 @@ func (c *call) discard(s *spooledFile) {
 	s.in.buffered.End(c.ctx())
 }
 
-// spoolPart reads a file of a form that must wait for the rest of the form, such as a field `path`
-// behind it. Faults: those of BeginBuffered and of reading.
+// spoolPart reads a file of a form completely, because it must wait for the rest of the form, such
+// as a field `path` behind it. isFileField tells that the field is called `file`. The caller calls
+// discard. Faults: those of BeginBuffered and of reading.
 func (c *call) spoolPart(part *multipart.Part, name string, isFileField bool) (*spooledFile, error) {
 	buffered, err := c.a.Uploads.BeginBuffered(c.ctx(), c.actor)
 	if err != nil {
@@ -49,7 +51,8 @@ func (c *call) spoolPart(part *multipart.Part, name string, isFileField bool) (*
 	return s, nil
 }
 
-// readPart reads a file of a form, into memory if it is small, otherwise into a spool file.
+// readPart reads a file of a form into memory if it has at most spoolMemory bytes, otherwise into a
+// spool file, and sets the body and size in s.
 func (c *call) readPart(s *spooledFile, part *multipart.Part) error {
 	head, err := io.ReadAll(io.LimitReader(part, spoolMemory+1))
 	if err != nil {
@@ -71,8 +74,9 @@ func (c *call) readPart(s *spooledFile, part *multipart.Part) error {
 	return err
 }
 
-// fillSpool copies a body to a file and rewinds the file. The body reserves the quota as it is
-// read. The copy stops when the disk gets full. Faults: those of the body, TooLarge, Unavailable.
+// fillSpool copies a body to a file, rewinds the file and returns the number of bytes. The body
+// reserves the quota as it is read. The copy stops when the disk gets full. Faults: those of the
+// body, TooLarge, Unavailable.
 func (c *call) fillSpool(file *os.File, body io.Reader) (size int64, err error) {
 	for {
 		if err := c.a.CheckSpoolSpace(); err != nil {

@@ -19,6 +19,7 @@ type publicSettingsReply struct {
 	RequireEmailVerification bool   `json:"requireEmailVerification" required:"true"`
 }
 
+// publicSettings handles GET /api/public/settings: the site settings that every visitor may read.
 func (a *API) publicSettings(c *call, _ struct{}) (publicSettingsReply, error) {
 	s, err := c.settings()
 	return publicSettingsReply{s.SiteTitle, s.SiteLogo, s.SiteFavicon, s.AllowGuestAccess, s.AllowRegistration,
@@ -35,6 +36,8 @@ type featuresReply struct {
 	SiteDescription string `json:"siteDescription" required:"true"`
 }
 
+// publicFeatures handles GET /api/public/features: which features are on, for the pages before the
+// sign-in.
 func (a *API) publicFeatures(c *call, _ struct{}) (featuresReply, error) {
 	s, err := c.settings()
 	return featuresReply{s.EnableCaptcha, a.CaptchaProvider, s.CaptchaSiteKey, s.RequireInviteCode, s.EmailEnabled,
@@ -49,21 +52,24 @@ type healthReply struct {
 	Detail  string `json:"detail" required:"true"`
 }
 
-// health reports the state, always with status 200. Clients that need a status code use the
-// readiness probe.
+// health handles GET /api/public/health: it reports the state, always with status 200. Clients that
+// need a status code use the readiness probe.
 func (a *API) health(c *call) error { return c.probe(200, 200, "degraded") }
 
-// live reports ok as long as the process answers. It asks neither the database nor a store, since a
-// restart of the process would repair neither.
+// live handles GET /api/public/health/live: it reports ok as long as the process answers. It asks
+// neither the database nor a store, since a restart of the process would repair neither.
 func (a *API) live(c *call) error {
 	c.writeJSON(200, healthReply{Service: "larder", Status: "ok", Ready: a.Started()})
 	return nil
 }
 
-// ready answers 503 until the first start has written its initial rows, and while the database or a
-// local disk can't be reached. While a bucket can't be reached, it answers degraded and ready.
+// ready handles GET /api/public/health/ready: it answers 503 until the first start has written its
+// initial rows, and while the database or a local disk can't be reached. While a bucket can't be
+// reached, it answers degraded and ready.
 func (a *API) ready(c *call) error { return c.probe(200, 503, "unavailable") }
 
+// probe answers a health probe: with the HTTP status good while the service is ready, else with the
+// status bad and otherwise as the name of the state.
 func (c *call) probe(good, bad int, otherwise string) error {
 	ready, detail := c.a.Ready(c.r)
 	reply, status := healthReply{Service: "larder", Status: "ok", Ready: ready, Detail: detail}, good
@@ -96,6 +102,8 @@ func init() {
 	})
 }
 
+// openapiDocument handles GET /api/openapi.json: it serves the OpenAPI document, or 304 to a client
+// that has it.
 func (a *API) openapiDocument(c *call) error {
 	document, err := cachedDocument()
 	if err != nil {

@@ -32,7 +32,9 @@ type linkThumbnailInput struct {
 	Size *string `query:"size" json:"-" required:"true" enum:"160,320,640,1280,2048" description:"The longest edge in pixels. No picture is enlarged."`
 }
 
-// thumbnail shows an image to callers who may download it, visitors included.
+// thumbnail handles GET /api/files/{id}/thumbnail: it shows a small form of an image to callers who
+// may download it, visitors included. Faults: Unauthorized for a visitor who may not, and those of
+// serveThumbnail.
 func (a *API) thumbnail(c *call) error {
 	in, err := bindInput[thumbnailInput](c)
 	if err != nil {
@@ -58,12 +60,13 @@ func (a *API) thumbnail(c *call) error {
 	return c.serveThumbnail(content, *in.Size, serveOptions{revalidate: true})
 }
 
+// findFile finds the entry that thumbnail shows, by the id in the path; see lookUp.
 func (c *call) findFile() (*files.FoundEntry, error) {
 	return c.a.Tree.FindID(c.ctx(), c.r.PathValue("id"))
 }
 
-// shareThumbnail shows a thumbnail of the file that sharePreview shows, by the same rules. It is
-// not counted either.
+// shareThumbnail handles GET /api/shares/{id}/thumbnail: it shows a thumbnail of the file that
+// sharePreview shows, by the same rules. It is not counted either.
 func (a *API) shareThumbnail(c *call) error {
 	in, err := bindInput[shareThumbnailInput](c)
 	if err != nil {
@@ -83,8 +86,8 @@ func (a *API) shareThumbnail(c *call) error {
 	return c.serveThumbnail(content, *in.Size, serveOptions{revalidate: true})
 }
 
-// linkThumbnail shows a thumbnail of the file of a permanent link. Any site may embed it, as the
-// original.
+// linkThumbnail handles GET /api/i/{link}/thumbnail: it shows a thumbnail of the file of a
+// permanent link. Any site may embed it, as the original.
 func (a *API) linkThumbnail(c *call) error {
 	in, err := bindInput[linkThumbnailInput](c)
 	if err != nil {
@@ -97,8 +100,9 @@ func (a *API) linkThumbnail(c *call) error {
 	return c.serveThumbnail(content, *in.Size, serveOptions{public: true, revalidate: true})
 }
 
-// serveThumbnail serves the thumbnail of a content that the caller may have. Faults: NotFound when
-// there is none; RateLimited; Unavailable.
+// serveThumbnail serves the thumbnail of a content that the caller may have; size is the longest
+// edge in pixels. Faults: NotFound when there is none, such as for a file that is no image;
+// RateLimited; Unavailable.
 func (c *call) serveThumbnail(content files.Content, size string, opts serveOptions) error {
 	edge, err := strconv.Atoi(size)
 	if err != nil {
@@ -113,8 +117,8 @@ func (c *call) serveThumbnail(content files.Content, size string, opts serveOpti
 	return c.serveBytes(servedContent{name, t.Type, t.ETag, t.Size(), time.Time{}, thumbnailSource{t}}, opts)
 }
 
-// openThumbnail returns the thumbnail whose longest edge has at most that many pixels. The caller
-// closes it. Faults: those of serveThumbnail.
+// openThumbnail returns the thumbnail whose longest edge has at most edge pixels, from the cache or
+// newly made. The caller closes it. Faults: those of serveThumbnail.
 func (c *call) openThumbnail(content files.Content, edge int) (thumb.Thumbnail, error) {
 	if c.a.Thumbs == nil {
 		return thumb.Thumbnail{}, noThumbnail()
@@ -133,6 +137,7 @@ func (c *call) openThumbnail(content files.Content, edge int) (thumb.Thumbnail, 
 	return c.a.Thumbs.Get(c.ctx(), c.limitKey(), original, edge)
 }
 
+// noThumbnail returns the fault NotFound of a file that can't have a thumbnail.
 func noThumbnail() error { return fault.New(fault.NotFound, "There is no thumbnail of this file.") }
 
 // thumbnailSource is a thumbnail as a contentSource.
@@ -146,7 +151,8 @@ func (s thumbnailSource) RedirectAddress(context.Context, files.RedirectTerms) (
 	return "", nil
 }
 
-// OpenRange implements contentSource.
+// OpenRange implements contentSource. The result reads on to the end of the thumbnail; the caller
+// stops after its length.
 func (s thumbnailSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
 	_, err := s.Seek(first, io.SeekStart)
 	return s.Thumbnail, err

@@ -26,6 +26,7 @@ type trashDeleter struct {
 	Username string `json:"username" required:"true" description:"Empty for an account that is deleted."`
 }
 
+// viewTrashItem translates an entry in the trash into its JSON form.
 func viewTrashItem(i files.TrashItem) trashItemReply {
 	kind := "file"
 	if i.Folder {
@@ -49,7 +50,8 @@ type listTrashReply struct {
 	MaxKept     int64            `json:"maxKept" required:"true" description:"The bound of keptStorage; -1 for none."`
 }
 
-// listTrash lists the entries in the trash that belong to the account or that it deleted.
+// listTrash handles GET /api/trash: a page of the entries in the trash that belong to the account
+// or that it deleted, newest first.
 func (a *API) listTrash(c *call, in listTrashInput) (listTrashReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return listTrashReply{}, err
@@ -89,7 +91,8 @@ type restoreTrashReply struct {
 	Links int64      `json:"links" required:"true" description:"Permanent links that work again, in a folder those of all files."`
 }
 
-// restoreTrash brings an entry back from the trash.
+// restoreTrash handles POST /api/trash/{id}/restore: it brings an entry back from the trash, to its
+// former folder or another one. Faults: those of files.Tree.Restore.
 func (a *API) restoreTrash(c *call, in restoreTrashInput) (restoreTrashReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return restoreTrashReply{}, err
@@ -114,6 +117,8 @@ type emptyTrashReply struct {
 	JobID *string `json:"jobId" required:"true" description:"The job that deletes the rest; null when everything is deleted."`
 }
 
+// viewEmptied makes the reply of emptying the trash; rest is the job that deletes the rest, nil
+// when everything is deleted.
 func viewEmptied(rest *job.Job) emptyTrashReply {
 	if rest == nil {
 		return emptyTrashReply{}
@@ -121,7 +126,8 @@ func viewEmptied(rest *job.Job) emptyTrashReply {
 	return emptyTrashReply{&rest.ID}
 }
 
-// emptyTrash deletes everything for good that the account owns in the trash.
+// emptyTrash handles DELETE /api/trash: it deletes everything for good that the account owns in the
+// trash.
 func (a *API) emptyTrash(c *call, _ struct{}) (emptyTrashReply, error) {
 	if err := c.requirePermission("delete"); err != nil {
 		return emptyTrashReply{}, err
@@ -134,7 +140,8 @@ func (a *API) emptyTrash(c *call, _ struct{}) (emptyTrashReply, error) {
 	return viewEmptied(rest), nil
 }
 
-// emptyTrashOf deletes everything for good that an account owns in the trash.
+// emptyTrashOf handles DELETE /api/admin/users/{id}/trash: it deletes everything for good that
+// another account owns in the trash.
 func (a *API) emptyTrashOf(c *call, in idInput) (emptyTrashReply, error) {
 	user, err := a.Accounts.ByID(a.DB.Read(c.ctx()), in.ID)
 	if err != nil {
@@ -147,7 +154,8 @@ func (a *API) emptyTrashOf(c *call, in idInput) (emptyTrashReply, error) {
 	return viewEmptied(rest), nil
 }
 
-// purgeTrash deletes an entry of the trash for good.
+// purgeTrash handles DELETE /api/trash/{id}: it deletes one entry of the trash for good, with a
+// folder everything in it.
 func (a *API) purgeTrash(c *call, in idInput) (deleteFileReply, error) {
 	if err := c.requirePermission("delete"); err != nil {
 		return deleteFileReply{}, err

@@ -54,7 +54,8 @@ type asset struct {
 // encodingSuffixes are the endings of the names of compressed forms.
 var encodingSuffixes = map[string]string{"br": ".br", "gzip": ".gz"}
 
-// newUI reads the web UI from dist, see web.Dist. Without an index.html the result is an empty ui.
+// newUI reads the built web UI from dist, see web.Dist. For nil, and without an index.html, the
+// result is an empty ui, and the service answers without a web UI.
 func newUI(dist fs.FS) (*ui, error) {
 	if dist == nil {
 		return &ui{}, nil
@@ -93,6 +94,7 @@ func newUI(dist fs.FS) (*ui, error) {
 	return u, nil
 }
 
+// assetType returns the media type of a file of the web UI by its name's extension, such as ".js".
 func assetType(extension string) string {
 	switch extension {
 	case ".js":
@@ -108,8 +110,8 @@ func assetType(extension string) string {
 	return "application/octet-stream"
 }
 
-// asset serves a file of the web UI. Its name changes with its content, so clients may cache it
-// forever.
+// asset serves a file of the web UI, compressed in advance if the client accepts that. Its name
+// changes with its content, so clients may cache it forever.
 func (c *call) asset() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()
@@ -151,8 +153,9 @@ func (c *call) shell() error {
 	return nil
 }
 
-// writeShell writes a page of the web UI. code is the error code of a failed navigation, for the
-// page to show; "" for none. head is HTML for the head of the page.
+// writeShell writes page, a built HTML page of the web UI, with a fresh nonce for its scripts. code
+// is the error code of a failed navigation, for the page to show; "" for none. head is HTML for the
+// head of the page.
 func (c *call) writeShell(page string, status int, code, head string) {
 	nonce := rand.Text()
 	text := strings.ReplaceAll(page, noncePlaceholder, nonce)
@@ -197,9 +200,9 @@ var captchaOrigins = map[string]string{
 	"recaptcha": " https://www.google.com/recaptcha/ https://www.gstatic.com/recaptcha/",
 }
 
-// httpOrigins returns the origins without TLS that the page must reach: stores that browsers upload
-// to or are redirected to, and the site's logo. It reads them again when the config version has
-// risen. It returns none when they can't be read.
+// httpOrigins returns the origins without TLS, such as http://host:9000, that the page must reach:
+// stores that browsers upload to or are redirected to, and the site's logo. It reads them again
+// when the config version has risen. It returns none when they can't be read.
 func (c *call) httpOrigins(settings site.Settings) []string {
 	origins, err := c.a.ui.httpOrigins.Get(c.version, func() ([]string, error) {
 		addresses, err := c.a.StoreAddresses(context.WithoutCancel(c.ctx()), c.a.secure)
@@ -211,7 +214,8 @@ func (c *call) httpOrigins(settings site.Settings) []string {
 	return origins
 }
 
-// httpOriginsOf returns the http origins among web addresses, each once, sorted.
+// httpOriginsOf returns the origins among web addresses that have the scheme http, each once,
+// sorted. It leaves out malformed addresses, which could change a content security policy.
 func httpOriginsOf(addresses []string) []string {
 	seen, origins := map[string]bool{}, []string(nil)
 	for _, address := range addresses {

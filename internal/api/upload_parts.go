@@ -12,6 +12,8 @@ type putPartReply struct {
 	ETag       string `json:"etag" required:"true"`
 }
 
+// putPart handles PUT /api/files/upload/multipart/{sessionId}/part/{partNumber}: it stores the body
+// as one part of an upload, a piece of 8 MiB. The answer's etag names these bytes.
 func (a *API) putPart(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
@@ -28,7 +30,8 @@ func (a *API) putPart(c *call) error {
 	return nil
 }
 
-// partNumber parses a decimal number in its only canonical form (abuse case C100). Fault: Invalid.
+// partNumber parses the number of a part in its only canonical form: decimal, without sign or
+// leading zeros, so that one part has one address (abuse case C100). Fault: Invalid.
 func partNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || strconv.Itoa(n) != s {
@@ -52,6 +55,8 @@ type listPartsReply struct {
 	UploadMode     string      `json:"uploadMode" required:"true" enum:"presigned,worker"`
 }
 
+// listParts handles GET /api/files/upload/multipart/{sessionId}/parts: the received and the missing
+// parts of an upload, by which a client resumes it.
 func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return listPartsReply{}, err
@@ -74,6 +79,8 @@ func (a *API) listParts(c *call, in sessionInput) (listPartsReply, error) {
 	return reply, nil
 }
 
+// renewUpload handles POST /api/files/upload/multipart/{sessionId}/renew: it moves the expiry of an
+// upload session to an hour from now, up to a day in all.
 func (a *API) renewUpload(c *call, in sessionInput) (createSessionReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return createSessionReply{}, err
@@ -108,6 +115,8 @@ type listSessionsReply struct {
 	Sessions []uploadSessionReply `json:"sessions" required:"true"`
 }
 
+// listSessions handles GET /api/files/upload-sessions: the caller's uploads under way, and expired
+// ones whose parts are still kept.
 func (a *API) listSessions(c *call, in listSessionsInput) (listSessionsReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return listSessionsReply{}, err

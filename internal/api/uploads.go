@@ -38,6 +38,8 @@ type createSessionReply struct {
 	File             *entryReply `json:"file,omitempty"`
 }
 
+// createSession handles POST /api/files/upload-session: it announces an upload, reserves its quota
+// and answers where the client sends the bytes. Faults: those of upload.Service.Create.
 func (a *API) createSession(c *call, in createSessionInput) (createSessionReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return createSessionReply{}, err
@@ -62,6 +64,8 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 	return c.viewSession(session), nil
 }
 
+// viewSession translates an upload session into its JSON form, with the address that takes its
+// bytes.
 func (c *call) viewSession(session upload.Session) createSessionReply {
 	path := "/api/files/upload/raw/" + session.ID
 	if session.TotalParts != nil {
@@ -83,6 +87,8 @@ func (c *call) viewSession(session upload.Session) createSessionReply {
 	return reply
 }
 
+// viewPartURLs translates the store's addresses for parts into their JSON form; the result is never
+// nil.
 func viewPartURLs(parts []upload.PartURL) []partURL {
 	urls := make([]partURL, 0, len(parts))
 	for _, p := range parts {
@@ -96,8 +102,9 @@ type putRawReply struct {
 	Size int64  `json:"size" required:"true"`
 }
 
-// putRaw stores the body of the request as the content of a single-file session. It answers the
-// ETag, which the completion requires, and the size.
+// putRaw handles PUT /api/files/upload/raw/{sessionId}: it stores the body of the request as the
+// content of a session for a file without parts. It answers the ETag, which the completion
+// requires, and the size.
 func (a *API) putRaw(c *call) error {
 	if err := c.requirePermission("write"); err != nil {
 		return err
@@ -127,6 +134,8 @@ type completeUploadReply struct {
 	AlreadyCompleted bool       `json:"alreadyCompleted,omitempty"`
 }
 
+// completeUpload handles POST /api/files/upload-complete: it makes the received bytes a file in the
+// tree. A repeated request answers the same file. Faults: those of upload.Service.Complete.
 func (a *API) completeUpload(c *call, in completeUploadInput) (completeUploadReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return completeUploadReply{}, err
@@ -142,6 +151,8 @@ type sessionInput struct {
 	SessionID string `path:"sessionId" json:"-"`
 }
 
+// abortUpload handles DELETE /api/files/upload/multipart/{sessionId}: it ends an upload without a
+// file and gives its quota back.
 func (a *API) abortUpload(c *call, in sessionInput) (none, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return none{}, err

@@ -46,9 +46,9 @@ var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 </html>
 `))
 
-// verifyEmail verifies an e-mail address by the mailed link. It does not sign in. HEAD returns the
-// status that GET would return, and verifies nothing: programs that inspect links in mails send
-// HEAD (abuse case C44).
+// verifyEmail handles GET /api/auth/verify-email: it verifies an e-mail address by the mailed link
+// and answers a page. It does not sign in. HEAD returns the status that GET would return, and
+// verifies nothing: programs that inspect links in mails send HEAD (abuse case C44).
 func (a *API) verifyEmail(c *call) error {
 	locale, err := c.followVerification()
 	if err == nil {
@@ -61,8 +61,8 @@ func (a *API) verifyEmail(c *call) error {
 	return err
 }
 
-// followVerification verifies the address, or for HEAD checks the token only. It returns the locale
-// of the account. Fault: Invalid.
+// followVerification verifies the address by the token in the query, or for HEAD checks the token
+// only. It returns the locale of the account. Fault: Invalid for a token that is wrong or expired.
 func (c *call) followVerification() (locale string, err error) {
 	in, err := bindInput[verifyInput](c)
 	if err != nil {
@@ -76,6 +76,8 @@ func (c *call) followVerification() (locale string, err error) {
 	return user.Locale, err
 }
 
+// writeVerification writes the page that shows one of texts in both languages, the reader's locale
+// first.
 func (c *call) writeVerification(status int, texts map[string]verificationText, locale string) error {
 	ordered := []verificationText{texts["en-US"], texts["zh-CN"]}
 	if locale == "zh-CN" {

@@ -19,6 +19,7 @@ type versionReply struct {
 	ExpiresAt  int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest versions go sooner when an account keeps more than maxKept, and beyond 100 of a file."`
 }
 
+// viewVersion translates a former content of a file into its JSON form.
 func viewVersion(v files.Version) versionReply {
 	reply := versionReply{Until: v.Until, Since: v.Since, Size: v.Size, MimeType: v.MimeType,
 		ReplacedBy: trashDeleter{v.ReplacedBy, v.ReplacedByName}, ExpiresAt: v.ExpiresAt}
@@ -32,7 +33,8 @@ type listVersionsReply struct {
 	Versions []versionReply `json:"versions" required:"true" description:"Newest first, at most 100; without the present content."`
 }
 
-// listVersions lists the versions of a file.
+// listVersions handles GET /api/files/{id}/versions: the former contents of a file that are kept,
+// newest first.
 func (a *API) listVersions(c *call, in idInput) (listVersionsReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return listVersionsReply{}, err
@@ -54,7 +56,8 @@ type versionInput struct {
 	Until string `path:"until" json:"-" description:"until of the version, ms."`
 }
 
-// untilOf reads the id of a version, 0 for text that is none.
+// untilOf reads the id of a version, which is the time of its end in ms. It returns 0, which no
+// version has, for text that is no number.
 func untilOf(text string) int64 {
 	until, _ := strconv.ParseInt(text, 10, 64)
 	return until
@@ -66,7 +69,8 @@ type downloadVersionInput struct {
 	Preview *bool  `query:"preview" json:"-" description:"true: an address that shows the version in a browser, any number of times within 15 minutes."`
 }
 
-// downloadVersion makes an address of the gateway for a version of a file.
+// downloadVersion handles GET /api/files/{id}/versions/{until}/download: it makes an address of the
+// gateway for a former content of a file. HEAD makes none.
 func (a *API) downloadVersion(c *call, in downloadVersionInput) (downloadReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return downloadReply{}, err
@@ -86,7 +90,8 @@ func (a *API) downloadVersion(c *call, in downloadVersionInput) (downloadReply, 
 	return downloadReply{c.url("/api/gateway/download/" + token), expires.UnixMilli()}, nil
 }
 
-// restoreVersion gives a file the content of one of its versions.
+// restoreVersion handles POST /api/files/{id}/versions/{until}/restore: it gives a file the content
+// of one of its versions. The present content becomes a version.
 func (a *API) restoreVersion(c *call, in versionInput) (fileReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
@@ -99,7 +104,8 @@ func (a *API) restoreVersion(c *call, in versionInput) (fileReply, error) {
 	return fileReply{viewEntry(entry)}, nil
 }
 
-// dropVersion deletes a version of a file for good.
+// dropVersion handles DELETE /api/files/{id}/versions/{until}: it deletes a former content of a
+// file for good.
 func (a *API) dropVersion(c *call, in versionInput) (none, error) {
 	if err := c.requirePermission("delete"); err != nil {
 		return none{}, err

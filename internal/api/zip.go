@@ -27,8 +27,8 @@ type zipInput struct {
 	IDs []string `query:"ids" json:"-" required:"true" description:"Ids of 1 to 100 files and folders, separated by commas or in repeated parameters. Entries that the caller may not download are left out."`
 }
 
-// zipFiles streams a zip of the named files and folders, without those that the caller may not
-// download.
+// zipFiles handles GET /api/files/zip: it streams a zip of the named files and folders, without
+// those that the caller may not download.
 func (a *API) zipFiles(c *call) error {
 	if err := c.requirePermission("read"); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (a *API) zipFiles(c *call) error {
 	return c.serveZip(files.ArchiveQuery{IDs: ids, ActorAt: c.actorAt}, accountSource(c.user.ID), beforeBody)
 }
 
-// idsOf reads the parameter ids. A repeated id counts once. Fault: Invalid.
+// idsOf reads the ids in the parameter ids of a query string; see splitIDs. Fault: Invalid.
 func idsOf(rawQuery string) ([]string, error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -53,8 +53,8 @@ func idsOf(rawQuery string) ([]string, error) {
 	return splitIDs("ids", query["ids"])
 }
 
-// splitIDs splits the values of a parameter at their commas. A repeated id counts once. Fault:
-// Invalid.
+// splitIDs splits the values of the parameter called name at their commas and returns 1 to
+// maxZipIDs ids. A repeated id counts once. Fault: Invalid, with the parameter as the field.
 func splitIDs(name string, values []string) ([]string, error) {
 	var ids []string
 	seen := map[string]bool{}
@@ -75,10 +75,10 @@ func splitIDs(name string, values []string) ([]string, error) {
 	return ids, nil
 }
 
-// actorAt returns the caller with the rights of a config version. A zip takes time, and each file
-// in it is checked with the rights at that moment. The end of a session does not stop a zip, like
-// any other download. Faults: InvalidToken when the account or key is not active any more, and
-// those of apikey.Key.Allows.
+// actorAt returns the caller with the rights that the account and the key have at a config version.
+// A zip takes time, and each file in it is checked with the rights at that moment. The end of a
+// session does not stop a zip, like any other download. Faults: InvalidToken when the account or
+// key is not active any more, and those of apikey.Key.Allows.
 func (c *call) actorAt(ctx context.Context, version int64) (access.Actor, error) {
 	if version == c.version {
 		return c.actor, nil
@@ -119,11 +119,12 @@ const (
 // addressSource is the prefix of the source's name for callers without an account.
 const addressSource = "ip:"
 
-// accountSource is the name of an account as a source.
+// accountSource returns the name under which the zips of an account are counted.
 func accountSource(userID string) string { return "user:" + userID }
 
-// acquireZip takes a place among the zips for source, an account or an address. The caller keeps
-// the place until it calls release. Fault: RateLimited.
+// acquireZip takes a place among the zips that are sent at a time, for source: an account
+// (accountSource) or an address (addressSource and the address). The caller keeps the place until
+// it calls release. Fault: RateLimited when source, all visitors or all callers have no place left.
 func acquireZip(zips *concurrency.Limit, source string) (release func(), err error) {
 	sources := []concurrency.Source{{Name: source, Max: maxZipsPerSource}}
 	if strings.HasPrefix(source, addressSource) {
@@ -141,9 +142,12 @@ func acquireZip(zips *concurrency.Limit, source string) (release func(), err err
 	return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: zipRetry}
 }
 
-// serveZip sends all zips of the service. source is the account or address that the zip is counted
-// for. beforeBody is called once, after the first file is open and immediately before the body is
-// sent. HEAD evaluates the query only, without opening a file.
+// serveZip sends all zips of the service: the archive of the entries in q. source is the account or
+// address that the zip is counted for. beforeBody is called once, after the first file is open and
+// immediately before the body is sent; it uses up a token or notes the download. HEAD evaluates the
+// query only, without opening a file. A failure in the middle breaks the connection off by a panic
+// with http.ErrAbortHandler. Faults: RateLimited, Forbidden, those of files.Tree.Archive, and the
+// error of beforeBody.
 func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() error) error {
 	if requestsActiveContent(c.r) {
 		return fault.New(fault.Forbidden, "Stored files cannot be loaded as scripts, styles or workers of this site.")
@@ -192,6 +196,7 @@ func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() e
 	return nil
 }
 
+// zipName returns the file name of a zip; the title is "" for a selection of several entries.
 func zipName(title string) string {
 	if title == "" {
 		title = "files"
@@ -213,8 +218,8 @@ type zipResponse struct {
 // maxReadAhead is the largest number of entries that are read in search of the first file.
 const maxReadAhead = 100
 
-// openFirst reads entries up to the first file and opens that file, so that an unavailable store
-// causes an error status.
+// openFirst reads entries up to the first file, at most maxReadAhead, and opens that file, so that
+// an unavailable store causes an error status. The entries wait in readAhead.
 func (z *zipResponse) openFirst() error {
 	for len(z.readAhead) < maxReadAhead {
 		e, found, err := z.archive.Next(z.ctx())
@@ -230,6 +235,7 @@ func (z *zipResponse) openFirst() error {
 	return nil
 }
 
+// close closes the file that was read ahead and the zip writer with its spool file.
 func (z *zipResponse) close() {
 	for _, e := range z.readAhead {
 		if e.Body != nil {
@@ -241,14 +247,14 @@ func (z *zipResponse) close() {
 	}
 }
 
-// Write implements io.Writer for the zip writer.
+// Write implements io.Writer for the zip writer. It remembers that the client has disconnected.
 func (z *zipResponse) Write(p []byte) (int, error) {
 	n, err := z.w.Write(p)
 	z.clientGone = z.clientGone || err != nil
 	return n, err
 }
 
-// send sends the whole archive.
+// send sends the whole archive. The client must not take it for complete if send fails.
 func (z *zipResponse) send() error {
 	z.writer = zipstream.New(z, z.spoolFile)
 	for {
@@ -268,6 +274,8 @@ func (z *zipResponse) send() error {
 	}
 }
 
+// next returns the next entry of the archive, those that were read ahead first; found is false at
+// the end.
 func (z *zipResponse) next() (e files.ArchiveEntry, found bool, err error) {
 	if len(z.readAhead) > 0 {
 		e, z.readAhead = z.readAhead[0], z.readAhead[1:]
@@ -279,7 +287,7 @@ func (z *zipResponse) next() (e files.ArchiveEntry, found bool, err error) {
 	return z.archive.Next(z.ctx())
 }
 
-// addEntry sends one file or folder.
+// addEntry sends one file, whose body it closes, or one folder.
 func (z *zipResponse) addEntry(e files.ArchiveEntry) error {
 	if e.Body == nil {
 		return z.writer.Folder(e.Name, e.Modified)
@@ -291,8 +299,8 @@ func (z *zipResponse) addEntry(e files.ArchiveEntry) error {
 	return errors.Join(err, e.Body.Close())
 }
 
-// flush sends the buffered bytes, at most once a second. Without that bound each small file would
-// be a packet.
+// flush sends the buffered bytes to the client, at most once a second. Without that bound each
+// small file would be a packet.
 func (z *zipResponse) flush() error {
 	now := z.a.Now()
 	if now.Sub(z.flushed) < time.Second {
@@ -307,6 +315,8 @@ func (z *zipResponse) flush() error {
 	return err
 }
 
+// spoolFile opens the unnamed temporary file in which the directory of the zip waits until the
+// files are sent. Fault: Unavailable when the disk is nearly full.
 func (z *zipResponse) spoolFile() (*os.File, error) {
 	if err := z.a.CheckSpoolSpace(); err != nil {
 		return nil, err
