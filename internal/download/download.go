@@ -56,8 +56,9 @@ const maxTokens = 1000
 // lifetime plus clockSlack is not valid: the clock that issued it has been set back since.
 const clockSlack = time.Hour
 
-// latestExpiry returns the latest time (ms) at which a token that is valid now can expire. The row
-// does not record the lifetime of a signed link, so the longest allowed one is used.
+// latestExpiry returns the latest time (ms) at which a token of a purpose can expire if it was
+// issued by now (ms); a later one shows a clock that was set back. The row does not record the
+// lifetime of a signed link, so the longest allowed one is used.
 func latestExpiry(now int64, purpose Purpose) int64 {
 	lifetime := Lifetime
 	if purpose == Signed {
@@ -97,10 +98,11 @@ func New(cfg Config) *Service {
 		ids: cfg.IDs, now: cfg.Now}
 }
 
-// Issue creates a token for a file that the actor may download, or, with the purpose Save, for a
-// folder that the actor may download. The row keeps the ids of the passwords that the actor has
-// given as the token's proof. session is the actor's session, with which the token ends; nil for a
-// key or a visitor. Faults: NotFound, Forbidden, PasswordRequired.
+// Issue creates a download token for the file entryID that the actor may download, or, with the
+// purpose Save, for a folder that the actor may download. The row keeps the ids of the passwords
+// that the actor has given as the token's proof. session is the actor's session, with which the
+// token ends; nil for a key or a visitor. The token is valid until expiresAt. Faults: NotFound,
+// Forbidden, PasswordRequired.
 func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Session, entryID string,
 	purpose Purpose) (
 	token string, expiresAt time.Time, err error,
@@ -111,8 +113,9 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Se
 	return s.issue(ctx, a, session, row{entryID: entryID, purpose: purpose})
 }
 
-// IssueVersion is Issue for a version of a file, which ended at a time (ms). Faults: those of
-// Issue, Conflict while a replica runs that would send the present content.
+// IssueVersion is Issue for a version of a file, a former content, which is named by the time of
+// its end, until (ms). Faults: those of Issue, Conflict while a replica of an earlier release runs
+// that would send the present content.
 func (s *Service) IssueVersion(ctx context.Context, a access.Actor, session *account.Session, fileID string,
 	until int64, purpose Purpose) (
 	token string, expiresAt time.Time, err error,
@@ -123,7 +126,8 @@ func (s *Service) IssueVersion(ctx context.Context, a access.Actor, session *acc
 	return s.issue(ctx, a, session, row{entryID: fileID, purpose: purpose, version: until})
 }
 
-// issue creates a token for what r names.
+// issue stores a token for the content that r names, without checking rights, and ends the
+// account's oldest tokens beyond maxTokens.
 func (s *Service) issue(ctx context.Context, a access.Actor, session *account.Session, r row) (
 	token string, expiresAt time.Time, err error,
 ) {
@@ -151,7 +155,8 @@ func (s *Service) issue(ctx context.Context, a access.Actor, session *account.Se
 	return token, expiresAt, nil
 }
 
-// CheckIssue reports whether Issue would succeed, without creating a token. Faults: those of Issue.
+// CheckIssue returns nil if Issue would succeed, without creating a token, for HEAD requests.
+// Faults: those of Issue.
 func (s *Service) CheckIssue(ctx context.Context, a access.Actor, entryID string, purpose Purpose) error {
 	found, err := s.tree.FindID(ctx, entryID)
 	if err != nil {
@@ -164,8 +169,8 @@ func (s *Service) CheckIssue(ctx context.Context, a access.Actor, entryID string
 	return err
 }
 
-// CheckIssueVersion reports whether the actor may have a token for a version of a file, without
-// creating one. Faults: those of IssueVersion except Conflict.
+// CheckIssueVersion returns nil if the actor may have a token for the version of a file that ended
+// at until (ms), without creating one. Faults: those of IssueVersion except Conflict.
 func (s *Service) CheckIssueVersion(ctx context.Context, a access.Actor, fileID string, until int64) error {
 	found, err := s.tree.FindID(ctx, fileID)
 	if err != nil {
@@ -247,8 +252,9 @@ func (s *Service) Resolve(ctx context.Context, token string, ip netip.Addr, give
 	return redemption, nil
 }
 
-// currentActor returns the actor that a token was issued to, with its rights at a config version; 0
-// stands for the present one. Fault: InvalidToken for an account that is not active, for a key that
+// currentActor returns the actor that the token r was issued to, with its rights at a config
+// version, which tells the state of accounts, keys and rules; 0 stands for the present one. ip is
+// the address of the request. Fault: InvalidToken for an account that is not active, for a key that
 // is revoked or expired, and when the session that issued the token has ended. The addresses from
 // which a key may be used are not checked: often another machine than the key's fetches the bytes.
 func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr, version int64) (a access.Actor, err error) {
@@ -341,7 +347,7 @@ func (s *Service) Consume(ctx context.Context, token string) error {
 	return err
 }
 
-// Sweep deletes expired tokens.
+// Sweep deletes expired tokens. The application calls it regularly.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.now().UnixMilli()
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return deleteExpired(tx, now) }); err != nil {
@@ -357,6 +363,7 @@ func hash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// invalidToken returns the one fault of a token that can't be used, which does not tell why.
 func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "This download address is invalid, used up or expired.")
 }

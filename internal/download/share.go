@@ -81,15 +81,15 @@ func (s *Service) CheckIssueShared(ctx context.Context, v share.Visit, wanted Sh
 	return fault.New(fault.NotFound, "The share has none of these files.")
 }
 
-// exhausted reports whether the share has no downloads left. This is an early check: the database
-// decides when a token is used up.
+// exhausted reports whether the share has no downloads left of its limit. This is an early check:
+// the database decides when a token is used up.
 func exhausted(v share.Visit) bool {
 	return v.MaxDownloads != nil && v.DownloadCount >= *v.MaxDownloads
 }
 
-// PreviewShared returns the content of the shared file, or of a file in the shared folder, by its
-// id. The caller decides which kinds of files can be previewed. Faults: Forbidden (the share allows
-// no previews, or the entry is a folder), InvalidPassword, NotFound (as IssueShared).
+// PreviewShared returns the content of the shared file, or of the file with the id entryID in the
+// shared folder. The caller decides which kinds of files can be previewed. Faults: Forbidden (the
+// share allows no previews, or the entry is a folder), InvalidPassword, NotFound (as IssueShared).
 func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID string) (files.Content, error) {
 	if !v.AllowPreview {
 		return files.Content{}, fault.New(fault.Forbidden, "Previews of this share are switched off.")
@@ -104,8 +104,9 @@ func (s *Service) PreviewShared(ctx context.Context, v share.Visit, entryID stri
 	return p.content, asInvalidPassword(err)
 }
 
-// asInvalidPassword turns PasswordRequired into InvalidPassword, the fault that shares use. It
-// happens when a password was set after the visit was authorized.
+// asInvalidPassword turns PasswordRequired into InvalidPassword, the fault that shares use, and
+// returns all other errors unchanged. PasswordRequired happens when a password was set after the
+// visit was authorized.
 func asInvalidPassword(err error) error {
 	if fault.Is(err, fault.PasswordRequired) {
 		return fault.New(fault.InvalidPassword, "Enter the password first.").WithCause(err)
@@ -120,10 +121,10 @@ type sharedContent struct {
 	path    vpath.Path
 }
 
-// findShared returns the share's own entry, or a file in its folder. The permissions are those of
-// the share's creator. A file in the folder that the creator may not read and download, or that
-// needs a password that was not given, counts as missing; so does a folder in it. Faults: NotFound;
-// Forbidden and PasswordRequired for the share's own entry.
+// findShared returns the share's own entry, or the file with the id entryID in its folder. The
+// permissions are those of the share's creator. A file in the folder that the creator may not read
+// and download, or that needs a password that was not given, counts as missing; so does a folder in
+// it. Faults: NotFound; Forbidden and PasswordRequired for the share's own entry.
 func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string) (p sharedContent, err error) {
 	found := v.Found
 	if entryID != v.EntryID {
@@ -180,9 +181,9 @@ func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Rede
 	return redemption, nil
 }
 
-// visitShare authorizes the holder of a token for its share. Faults: InvalidToken when the share
-// has ended, allows no downloads any more or has got another password; PasswordRequired for any
-// other password that was not given.
+// visitShare authorizes the holder of the token r for its share, as a visitor from the address ip.
+// Faults: InvalidToken when the share has ended, allows no downloads any more or has got another
+// password; PasswordRequired for any other password that was not given.
 func (s *Service) visitShare(ctx context.Context, r row, ip netip.Addr) (share.Visit, error) {
 	visit, err := s.shares.Visit(ctx, r.shareID, share.Visitor{IP: ip, PasswordIDs: r.proof})
 	switch {

@@ -71,8 +71,8 @@ func (s *Service) Sign(ctx context.Context, a access.Actor, entryIDs []string, l
 	return links, s.db.Write(ctx, func(tx *db.Tx) error { return insertSigned(tx, a.UserID, now.UnixMilli(), rows) })
 }
 
-// insertSigned stores signed links of an account, keyed by the hashes of their tokens. Fault:
-// Conflict.
+// insertSigned stores signed links of an account, keyed by the hashes of their tokens; now is in
+// ms. Fault: Conflict when the account would have more than maxSignedLinks valid ones.
 func insertSigned(tx *db.Tx, userID string, now int64, rows map[string]row) error {
 	valid, err := countSigned(tx, userID, now, maxSignedLinks)
 	if err != nil {

@@ -30,8 +30,10 @@ type row struct {
 // one of them changes.
 type sessionVersions struct{ session, role int64 }
 
+// null returns a text for a nullable column: NULL for "".
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
+// insertToken stores a token under its hash, which is all that the database has of it.
 func insertToken(tx *db.Tx, hash string, r row) error {
 	var session, role sql.NullInt64
 	if r.sessionVersions != nil {
@@ -49,8 +51,8 @@ func insertToken(tx *db.Tx, hash string, r row) error {
 	return err
 }
 
-// tokenGroup returns the SQL condition for the tokens that are counted together with r: those of
-// its account, of its share, or for a visitor of its file or folder.
+// tokenGroup returns the SQL condition, with id as its $1, for the tokens that share the bound
+// maxTokens with r: those of its account, of its share, or for a visitor of its file or folder.
 func (r row) tokenGroup() (condition, id string) {
 	switch {
 	case r.userID != "":
@@ -61,9 +63,9 @@ func (r row) tokenGroup() (condition, id string) {
 	return "entry_id = $1 AND user_id IS NULL AND share_id IS NULL", r.entryID
 }
 
-// insertEvicting is insertToken for a token that is valid for at most Lifetime. It keeps at most
-// maxTokens valid tokens of the group, signed links aside: the new token always stays, and those
-// that expire soonest are deleted.
+// insertEvicting is insertToken for a token that is valid for at most Lifetime; now is in ms. It
+// keeps at most maxTokens valid tokens of the group (see tokenGroup), signed links aside: the new
+// token always stays, and those that expire soonest are deleted.
 func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {
 	condition, id := r.tokenGroup()
 	if err := tx.LockTokens(id); err != nil {
@@ -85,6 +87,8 @@ func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {
 	return err
 }
 
+// findToken reads a token by its hash, also an expired or used one. Error: db.ErrNoRows when there
+// is none.
 func findToken(q db.Querier, hash string) (row, error) {
 	var (
 		r                                                           row
@@ -112,8 +116,9 @@ func findToken(q db.Querier, hash string) (row, error) {
 	return r, err
 }
 
-// consumeToken marks a token as used and returns its share, "" for none. Error: db.ErrNoRows when
-// the token was used before, is expired or does not exist.
+// consumeToken marks a token that serves once as used, at now (ms), and returns the id of its
+// share, "" for none. Error: db.ErrNoRows when the token was used before, is expired, serves more
+// than once or does not exist.
 func consumeToken(tx *db.Tx, hash string, now int64) (shareID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE download_tokens
@@ -123,7 +128,7 @@ func consumeToken(tx *db.Tx, hash string, now int64) (shareID string, err error)
 	return shareID, err
 }
 
-// countSigned counts the signed links of an account that are valid, up to limit.
+// countSigned counts the signed links of an account that are valid at now (ms), up to limit.
 func countSigned(tx *db.Tx, userID string, now int64, limit int) (n int, err error) {
 	err = tx.QueryRow(`
 		SELECT COUNT(*)
@@ -132,6 +137,7 @@ func countSigned(tx *db.Tx, userID string, now int64, limit int) (n int, err err
 	return n, err
 }
 
+// deleteExpired deletes the tokens that have expired by now (ms), used ones too.
 func deleteExpired(tx *db.Tx, now int64) error {
 	_, err := tx.Exec(`DELETE FROM download_tokens WHERE expires_at <= $1`, now)
 	return err

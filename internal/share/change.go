@@ -78,7 +78,7 @@ func (s *Service) Change(ctx context.Context, a access.Actor, id string, c Chang
 	return s.item(ctx, a, row)
 }
 
-// apply applies all changes but that of the password. Fault: Invalid.
+// apply applies all changes but that of the password to row. Fault: Invalid.
 func (c Change) apply(row *Share, s *Service) (err error) {
 	if c.Title != nil {
 		if row.Title, err = cleanTitle(*c.Title); err != nil {
@@ -105,6 +105,7 @@ func (c Change) apply(row *Share, s *Service) (err error) {
 	return checkLimits(row.MaxViews, row.MaxDownloads)
 }
 
+// revokedConflict returns the fault for a change of a share that its creator has ended for good.
 func revokedConflict() error { return fault.New(fault.Conflict, "A revoked share cannot be changed.") }
 
 // Revoke ends a share of the user's for good. Revoking it again is no error. It returns the id of
@@ -125,6 +126,8 @@ func (s *Service) RevokeAny(ctx context.Context, a access.Actor, id string) (ent
 	return s.revoke(ctx, id, "")
 }
 
+// revoke ends the share with that id in a transaction of its own; creatorID must have made it
+// unless it is "". It returns the id of the shared entry.
 func (s *Service) revoke(ctx context.Context, id, creatorID string) (entryID string, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) (err error) {
 		entryID, err = revoke(tx, id, creatorID, s.now().UnixMilli())

@@ -83,8 +83,8 @@ func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, er
 }
 
 // checkSharing checks, before a password is hashed, whether the actor may make or change a share of
-// the entry with that password. The transaction checks the permission again. Faults: Invalid,
-// NotFound, Forbidden, PasswordRequired.
+// the entry with that password, nil for none. The transaction checks the permission again. Faults:
+// Invalid, NotFound, Forbidden (also for visitors and API keys), PasswordRequired.
 func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID string,
 	password *secret.Text) (*files.FoundEntry, error) {
 	if a.UserID == "" || a.Key != nil {
@@ -101,9 +101,10 @@ func (s *Service) checkSharing(ctx context.Context, a access.Actor, entryID stri
 	return found, err
 }
 
-// setPassword gives a share a password. It replaces those passwords of the entry that the actor has
-// given, for this share password or an earlier one. It replaces no other password that the actor
-// has given, even if the entry later moves below one. Faults: Invalid, NotFound, RateLimited.
+// setPassword gives the share row a password of its own. It replaces those passwords of the entry
+// that the actor has given, for this share password or an earlier one: visitors need not give them.
+// It replaces no other password that the actor has given, even if the entry later moves below one.
+// Faults: Invalid, NotFound, RateLimited.
 func (s *Service) setPassword(ctx context.Context, row *Share, found *files.FoundEntry, a access.Actor,
 	password secret.Text) (err error) {
 	if row.passwordHash, err = s.accounts.HashPassword(ctx, account.AccountSource(a.UserID), password); err != nil {
@@ -122,8 +123,9 @@ func (s *Service) setPassword(ctx context.Context, row *Share, found *files.Foun
 // maxProof is how many passwords a share remembers as given by its creator.
 const maxProof = 64
 
-// applyRights checks whether the actor may share the entry, and turns previews and downloads off
-// when the actor may not download it. Faults: NotFound, Forbidden, PasswordRequired.
+// applyRights checks, in the transaction that stores the share, whether the actor may share the
+// entry, and turns previews and downloads off when the actor may not download it. Faults: NotFound,
+// Forbidden, PasswordRequired.
 func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
 	sharing, err := s.tree.RequireShareableTx(tx, a, row.EntryID)
 	if err != nil {
@@ -135,8 +137,9 @@ func (s *Service) applyRights(tx *db.Tx, a access.Actor, row *Share) error {
 	return nil
 }
 
-// makeRoom locks the account's shares until tx ends, and deletes ended ones when the account has no
-// room for another. Faults: Conflict when none has ended, NotFound.
+// makeRoom locks the account's shares until tx ends, and deletes ended ones when the account
+// already has the largest number of shares. now is in ms. Faults: Conflict when none has ended,
+// NotFound when there is no such account.
 func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
@@ -152,8 +155,8 @@ func (s *Service) makeRoom(tx *db.Tx, userID string, now int64) error {
 	return err
 }
 
-// requiresPassword reports whether the share asks its visitors for a password at present; a is the
-// share's creator.
+// requiresPassword reports whether the share asks its visitors for a password at present, its own
+// or one of the file; a is the share's creator.
 func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Actor, row Share) (bool, error) {
 	visit, err := authorizeVisit(ctx, found, row, a, nil)
 	switch fault.KindOf(err) {
@@ -163,7 +166,8 @@ func requiresPassword(ctx context.Context, found *files.FoundEntry, a access.Act
 	return len(visit.Passwords) > 0, err
 }
 
-// cleanTitle checks a title and normalises it to NFC; a blank one becomes nil. Fault: Invalid.
+// cleanTitle checks a title and normalises it to NFC; a blank one becomes nil, which stands for the
+// name of the file. Fault: Invalid for a title that is too long or has control characters.
 func cleanTitle(title *string) (*string, error) {
 	if title == nil {
 		return nil, nil
@@ -202,7 +206,8 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 	return &at, nil
 }
 
-// checkLimits checks limits of views and downloads. Fault: Invalid.
+// checkLimits checks that limits of views and downloads are between 1 and MaxCount, or nil for
+// none. Fault: Invalid.
 func checkLimits(limits ...*int64) error {
 	for _, limit := range limits {
 		if limit != nil && (*limit < 1 || *limit > MaxCount) {

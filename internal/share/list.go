@@ -43,6 +43,7 @@ func (s *Service) ListAll(ctx context.Context, a access.Actor, q Query) (items [
 	return s.list(ctx, a, q)
 }
 
+// list is List and ListAll, which have checked the actor and set q.CreatorID. Fault: Invalid.
 func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	if q.Page < 1 || q.Limit < 1 {
 		return nil, 0, fault.New(fault.Invalid, "Pages and limits begin at 1.")

@@ -127,8 +127,12 @@ func New(cfg Config) *Service {
 		maxShares: MaxShares}
 }
 
+// notFound returns the fault NotFound, for a share that does not exist or is somebody else's.
 func notFound() error { return fault.New(fault.NotFound, "There is no such share.") }
 
+// revokedFault returns the fault for visitors of a share that its creator, or the loss of a right,
+// has ended.
 func revokedFault() error { return fault.New(fault.ShareRevoked, "This share no longer works.") }
 
+// expiredFault returns the fault for visitors of a share whose end has passed.
 func expiredFault() error { return fault.New(fault.ShareExpired, "This share has expired.") }

@@ -13,7 +13,7 @@ import (
 const columns = `id, entry_id, creator_id, title, password_hash, password_id, proof, expires_at, max_views, max_downloads, view_count, download_count,
 	allow_preview, allow_download, revoked_at, created_at, updated_at`
 
-// scan reads the columns of one row.
+// scan reads one row of a query of columns.
 func scan(row interface{ Scan(dest ...any) error }) (Share, error) {
 	var s Share
 	var hash, password, proof sql.NullString
@@ -37,6 +37,7 @@ func findOwn(q db.Querier, creatorID, id string) (Share, error) {
 	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1 AND creator_id = $2", id, creatorID))
 }
 
+// scanOne reads the row of a query of columns. Fault: NotFound when there is none.
 func scanOne(row db.Row) (Share, error) {
 	s, err := scan(row)
 	if errors.Is(err, db.ErrNoRows) {
@@ -48,6 +49,7 @@ func scanOne(row db.Row) (Share, error) {
 	return s, nil
 }
 
+// null returns a text for a nullable column: NULL for "".
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
 func insert(tx *db.Tx, s Share) error {
@@ -64,8 +66,8 @@ func insert(tx *db.Tx, s Share) error {
 	return nil
 }
 
-// lockUser locks the user's row until tx ends, so that no other transaction changes the user's
-// shares between reading or counting and writing. Fault: NotFound.
+// lockUser locks the row of an account until tx ends, so that no other transaction changes the
+// account's shares between reading or counting and writing. Fault: NotFound.
 func lockUser(tx *db.Tx, userID string) error {
 	n, err := tx.Exec("UPDATE users SET updated_at = updated_at WHERE id = $1", userID)
 	if err != nil {
@@ -77,7 +79,8 @@ func lockUser(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// countShares counts the shares of an account, up to limit, with an index-only scan.
+// countShares counts the shares of an account, ended ones too, up to limit, with an index-only
+// scan.
 func countShares(tx *db.Tx, creatorID string, limit int) (n int, err error) {
 	err = tx.QueryRow("SELECT COUNT(*) FROM (SELECT 1 FROM shares WHERE creator_id = $1 LIMIT $2) t", creatorID, limit).
 		Scan(&n)
@@ -87,8 +90,8 @@ func countShares(tx *db.Tx, creatorID string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// deleteEnded deletes up to limit of the account's oldest shares that have ended, and returns how
-// many it deleted.
+// deleteEnded deletes up to limit of the account's oldest shares that were revoked or have expired
+// by now (ms), and returns how many it deleted.
 func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, error) {
 	n, err := tx.Exec(`
 		DELETE FROM shares
@@ -105,8 +108,9 @@ func deleteEnded(tx *db.Tx, creatorID string, now int64, limit int) (int64, erro
 	return n, nil
 }
 
-// countView counts a view of a share that still has passwordID and returns the new number of views.
-// Error: db.ErrNoRows when the share has ended, has another password or has no views left.
+// countView counts a view of a share that still has passwordID ("" for no password) and returns the
+// new number of views. now is in ms. Error: db.ErrNoRows when the share has ended, has another
+// password or has no views left.
 func countView(tx *db.Tx, id, passwordID string, now int64) (views int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE shares
@@ -117,8 +121,8 @@ func countView(tx *db.Tx, id, passwordID string, now int64) (views int64, err er
 	return views, err
 }
 
-// countDownload counts a download of a share. It returns false when the share has ended or has no
-// downloads left.
+// countDownload counts a download of a share at now (ms). It returns false when the share has ended
+// or has no downloads left.
 func countDownload(tx *db.Tx, id string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE shares
@@ -167,8 +171,8 @@ func RevokeAll(tx *db.Tx, userID string, now int64) error {
 	return nil
 }
 
-// revoke revokes a share, of any user if creatorID is "", and keeps the time of the first
-// revocation. It returns the id of the shared entry. Fault: NotFound.
+// revoke ends a share for good at now (ms), of any user if creatorID is "", and keeps the time of
+// the first revocation. It returns the id of the shared entry. Fault: NotFound.
 func revoke(tx *db.Tx, id, creatorID string, now int64) (entryID string, err error) {
 	err = tx.QueryRow(`
 		UPDATE shares
@@ -192,7 +196,8 @@ var statusConditions = map[Status]string{
 	Revoked: "revoked_at IS NOT NULL AND CAST($1 AS BIGINT) IS NOT NULL",
 }
 
-// readPage returns a page of shares and the total number of matching shares.
+// readPage returns the shares on the page that query selects, by their status at now (ms), and the
+// total number of matching shares.
 func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64, err error) {
 	where := " FROM shares WHERE " + statusConditions[query.Status]
 	args := []any{now}
@@ -235,7 +240,9 @@ type sweptShare struct {
 const remindCondition = `revoked_at IS NULL AND expires_at > $1 AND expires_at <= $2 AND expires_at - created_at > $3
 			AND COALESCE(reminded_for, 0) <> expires_at`
 
-// nextShares returns up to limit shares in the order of their ids, beginning after an id.
+// nextShares returns up to limit shares in the order of their ids, beginning after the id after, ""
+// for the first. It tells of each whether it has ended, and whether its creator is to be reminded
+// at now (ms).
 func nextShares(q db.Querier, after string, limit int, now int64) (found []sweptShare, err error) {
 	rows, err := q.Query(`
 		SELECT id, entry_id, COALESCE(revoked_at, expires_at), COALESCE(`+remindCondition+`, FALSE)
@@ -258,22 +265,22 @@ func nextShares(q db.Querier, after string, limit int, now int64) (found []swept
 }
 
 // markReminded records that the creator of a share is being reminded of its end, and reports
-// whether this caller is the first one.
+// whether this caller is the first one: of several replicas only that one reminds. now is in ms.
 func markReminded(tx *db.Tx, s Share, now int64) (bool, error) {
 	n, err := tx.Exec("UPDATE shares SET reminded_for = expires_at WHERE id = $4 AND expires_at = $5 AND "+
 		remindCondition, now, now+remindBefore, remindBefore, s.ID, *s.ExpiresAt)
 	return n == 1, err
 }
 
-// deleteEndedBefore deletes those shares with ids after one id and up to another that ended at a
-// time or earlier (ms).
+// deleteEndedBefore deletes the ended shares of one step of Sweep: those with ids after `after` and
+// up to last that ended at before (ms) or earlier.
 func deleteEndedBefore(tx *db.Tx, after, last string, before int64) error {
 	_, err := tx.Exec("DELETE FROM shares WHERE id > $1 AND id <= $2 AND COALESCE(revoked_at, expires_at) <= $3", after,
 		last, before)
 	return err
 }
 
-// deleteOfEntries deletes the shares of the given entries.
+// deleteOfEntries deletes the shares of the given entries, which do not exist any more.
 func deleteOfEntries(tx *db.Tx, entries []string) error {
 	for _, id := range entries {
 		if _, err := tx.Exec("DELETE FROM shares WHERE entry_id = $1", id); err != nil {

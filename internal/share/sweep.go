@@ -31,8 +31,9 @@ type sweepPosition struct {
 	after string // id of the last share of the latest step
 }
 
-// Sweep does the next step through all shares. It deletes the shares whose entry is gone and those
-// that ended longer than endedRetention ago, and reminds creators of the end of others.
+// Sweep does the next step through all shares, sweepBatch of them. It deletes the shares whose
+// entry is gone and those that ended longer than endedRetention ago, and reminds creators of the
+// end of others. The application calls it regularly.
 func (s *Service) Sweep(ctx context.Context) error {
 	s.position.mu.Lock()
 	defer s.position.mu.Unlock()
@@ -83,8 +84,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// remind tells the creator of a share that it is about to end, once for each end that it is given.
-// A share whose creator may not see the entry is left out: it does not work for visitors either.
+// remind notifies the creator of a share that it is about to end, once for each end that it is
+// given. A share whose creator may not see the entry is left out: it does not work for visitors
+// either.
 func (s *Service) remind(ctx context.Context, id string) error {
 	row, err := find(s.db.Read(ctx), id)
 	if fault.Is(err, fault.NotFound) || err == nil && row.ExpiresAt == nil {

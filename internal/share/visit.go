@@ -98,8 +98,9 @@ func authorizeVisit(ctx context.Context, found *files.FoundEntry, row Share, cre
 	return visit, nil
 }
 
-// replacedPasswords returns the ids of those passwords of the file that the share's own password
-// replaces.
+// replacedPasswords returns the ids of those passwords of the file (required) that visitors need
+// not give, because the share's own password replaces them: those that the creator had given when
+// they set it (proof), and one that the creator may set.
 func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []string,
 	required []files.RequiredPassword) ([]string, error) {
 	sharing, err := found.SharePermissions(creator)
@@ -113,7 +114,7 @@ func replacedPasswords(found *files.FoundEntry, creator access.Actor, proof []st
 	return ids, nil
 }
 
-// intersect returns the ids of those passwords that are also in ids.
+// intersect returns the ids of those required passwords whose id is in ids.
 func intersect(required []files.RequiredPassword, ids []string) []string {
 	var have []string
 	for _, password := range required {
@@ -124,8 +125,9 @@ func intersect(required []files.RequiredPassword, ids []string) []string {
 	return have
 }
 
-// View is Visit for a visitor who is shown the file. With count, it counts a view if the visit is
-// authorized. Faults: as Visit, and ShareLimitReached when the share has no views left.
+// View is Visit for a visitor who is shown the content of the share. With count, it counts a view
+// if the visit is authorized; in one conditional update, so that the limit of views holds. Faults:
+// as Visit, and ShareLimitReached when the share has no views left.
 func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (Visit, error) {
 	for range db.MaxTries {
 		visit, err := s.Visit(ctx, id, v)
@@ -169,7 +171,8 @@ func (s *Service) CountDownload(tx *db.Tx, id string) error {
 	return LimitReached()
 }
 
-// LimitReached returns the fault for a download after the last allowed one.
+// LimitReached returns the fault ShareLimitReached for a download after the last allowed one;
+// package download uses it, too.
 func LimitReached() error {
 	return fault.New(fault.ShareLimitReached, "This share has reached its download limit.")
 }

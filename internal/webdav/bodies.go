@@ -31,9 +31,10 @@ const (
 	prop
 )
 
-// parsePropfind reads the body of a PROPFIND. An empty body asks for all properties. Elements that
-// are not expected are ignored, as RFC 4918 section 17 requires; an include beside anything but
-// allprop is one of them. Fault: Invalid.
+// parsePropfind reads which properties the body of a PROPFIND asks for. An empty body (nil) asks
+// for all. Elements that are not expected are ignored, as RFC 4918 section 17 requires; an include
+// beside anything but allprop is one of them. Fault: Invalid unless it asks for exactly one of all
+// properties, their names, and named ones.
 func parsePropfind(e *element) (propfind, error) {
 	if e == nil {
 		return propfind{kind: allprop}, nil
@@ -62,7 +63,7 @@ func parsePropfind(e *element) (propfind, error) {
 	return found[0], nil
 }
 
-// namesIn returns the names of the elements in lists, without repeats.
+// namesIn returns the names of the child elements of all lists, in their order and without repeats.
 func namesIn(lists []*element) []qname {
 	var names []qname
 	seen := map[qname]bool{}
@@ -181,8 +182,9 @@ func parseLockInfo(e *element) (lockInfo, error) {
 	return info, nil
 }
 
-// choice finds the child of e that is called name and returns which of the given names it contains.
-// Fault: Invalid unless there is exactly one such child with exactly one of these names.
+// choice finds the child of a lockinfo element e that is called name and returns which of the given
+// names it contains, such as exclusive or shared in lockscope. Fault: Invalid unless there is
+// exactly one such child with exactly one of these names.
 func choice(e *element, name string, of ...string) (string, error) {
 	var chosen []string
 	elements := e.named(davName(name))

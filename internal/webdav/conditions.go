@@ -14,7 +14,8 @@ import (
 // tokenScheme precedes the UUID of a lock in its token, which is a URI (RFC 4918, section 6.5).
 const tokenScheme = "urn:uuid:"
 
-// checkIf evaluates the If header and adds the lock tokens in it to the actor. An actor without the
+// checkIf evaluates the If header, which lists ETags and lock tokens that must be current, and adds
+// the lock tokens in it to the actor, whose changes then pass these locks. An actor without the
 // permission for the request gets the fault of the permission instead of Precondition, which would
 // tell whether the resource exists (RFC 9110, section 13.2.1). Faults: Invalid, Precondition,
 // Forbidden, PasswordRequired.
@@ -35,8 +36,9 @@ func (req *request) checkIf() error {
 	return req.concealPrecondition(req.evaluateIf(nil))
 }
 
-// concealPrecondition returns the verdict on the conditions unchanged, except that it replaces
-// Precondition by the fault of the permission when the actor may not do what the request asks.
+// concealPrecondition returns verdict, the result of the conditions, unchanged, except that it
+// replaces Precondition by the fault of the permission when the actor may not do what the request
+// asks: Precondition would tell whether the resource exists.
 func (req *request) concealPrecondition(verdict error) error {
 	if !fault.Is(verdict, fault.Precondition) {
 		return verdict
@@ -69,8 +71,9 @@ func (req *request) concealPrecondition(verdict error) error {
 	return err
 }
 
-// recheckContent checks the conditions again at the moment when the content at the path is
-// replaced; etag is that of the present content, "" for none. Fault: Precondition.
+// recheckContent checks the conditions in the request's headers again at the moment when the
+// content at the path is replaced, after its body has been read; etag is that of the present
+// content, "" for none. Fault: Precondition.
 func (req *request) recheckContent(etag string) error {
 	changed := req.Now().UnixMilli()
 	if at, err := req.resource(); err != nil {
@@ -87,9 +90,10 @@ func (req *request) recheckContent(etag string) error {
 	return req.evaluateIf(&etag)
 }
 
-// recheckTarget checks, at the moment when an entry is changed by its id, that the entry is still
+// recheckTarget checks, in the transaction that changes an entry by its id, that the entry is still
 // at the path of the request, and checks the conditions again when its content has changed since.
-// Other requests may have moved or changed it meanwhile. Faults: those of recheckContent; 404.
+// at and etag are the entry's present path and ETag. Other requests may have moved or changed it
+// meanwhile. Faults: those of recheckContent; 404.
 func (req *request) recheckTarget(at vpath.Path, etag string) error {
 	if at != req.Path {
 		return protocolError{status: http.StatusNotFound, message: "There is no such file or folder."}
@@ -100,12 +104,14 @@ func (req *request) recheckTarget(at vpath.Path, etag string) error {
 	return req.recheckContent(etag)
 }
 
+// preconditionFailed returns the fault of a condition in a header that does not hold (status 412).
 func preconditionFailed() error {
 	return fault.New(fault.Precondition, "A precondition in the headers of the request is not met.")
 }
 
-// evaluateIf evaluates the If header. Unless etag is nil, it is the present ETag of the file at the
-// path. Fault: Precondition.
+// evaluateIf evaluates the lists of the If header: at least one must hold. Unless etag is nil, it
+// is the present ETag of the file at the path and counts instead of the one looked up before.
+// Fault: Precondition.
 func (req *request) evaluateIf(etag *string) error {
 	var broken error
 	state := map[string]*resourceState{}
@@ -135,8 +141,9 @@ type resourceState struct {
 	own    bool     // it is the resource of the request
 }
 
-// stateOf returns the state of a resource, "" for the request's own, and remembers it in known. A
-// resource on another server, or with a malformed address, has an empty state.
+// stateOf returns the ETag and the caller's own locks of a resource that an If header names by its
+// address, "" for the request's own, and caches them in known. A resource on another server, or
+// with a malformed address, has an empty state, which no condition matches.
 func (req *request) stateOf(known map[string]*resourceState, resource string) (*resourceState, error) {
 	if s := known[resource]; s != nil {
 		return s, nil
@@ -168,6 +175,7 @@ func (req *request) stateOf(known map[string]*resourceState, resource string) (*
 	return s, nil
 }
 
+// resourceAt returns the resource at a path; the request's own is looked up only once.
 func (req *request) resourceAt(path vpath.Path) (*files.Resource, error) {
 	if path == req.Path {
 		return req.resource()
@@ -176,8 +184,8 @@ func (req *request) resourceAt(path vpath.Path) (*files.Resource, error) {
 }
 
 // checkConditions checks If-Match, or If-Unmodified-Since when there is no If-Match, and then
-// If-None-Match (RFC 9110, section 13.2.2). changed is the time of the resource's last change in
-// ms. Fault: Precondition.
+// If-None-Match (RFC 9110, section 13.2.2). etag is the resource's, "" for a folder and for none;
+// changed is the time of the resource's last change in ms. Fault: Precondition.
 func (req *request) checkConditions(etag string, exists bool, changed int64) error {
 	if wanted := req.R.Header.Values("If-Match"); len(wanted) > 0 {
 		if !listsETag(wanted, etag, exists, false) {
@@ -193,8 +201,8 @@ func (req *request) checkConditions(etag string, exists bool, changed int64) err
 	return nil
 }
 
-// listsETag reports whether a list of ETags contains etag, or contains `*` while the resource
-// exists. With weak, a weak ETag in the list equals the strong one.
+// listsETag reports whether the ETags in the headers If-Match or If-None-Match contain etag, or
+// contain `*` while the resource exists. With weak, a weak ETag in the list equals the strong one.
 func listsETag(headers []string, etag string, exists, weak bool) bool {
 	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		one = trimBlank(one)

@@ -11,7 +11,8 @@ import (
 	"larder/internal/vpath"
 )
 
-// get serves a file. A folder has no content: clients list it with PROPFIND.
+// get serves a file for GET and HEAD. A folder has no content: clients list it with PROPFIND.
+// Faults: MethodNotAllowed for a folder, and those of files.Resource.ContentFor.
 func (req *request) get() error {
 	at, err := req.resource()
 	if err != nil {
@@ -27,7 +28,8 @@ func (req *request) get() error {
 	return req.Send(content)
 }
 
-// put stores the body as a file. An existing file is replaced only after the whole body is stored.
+// put stores the body of a PUT as a file. An existing file is replaced only after the whole body is
+// stored. It checks permissions, conditions and locks before it reads the body.
 func (req *request) put() error {
 	if req.R.Header.Get("Content-Range") != "" { // RFC 9110, section 14.5: a part must not replace the whole
 		return fault.New(fault.Invalid, "Partial uploads are not supported: send the whole file.")
@@ -66,8 +68,8 @@ func (req *request) put() error {
 	return nil
 }
 
-// store uploads a file to the request's path. Its folder must exist. Fault, among those of
-// upload.Service.Put: Conflict when the folder is missing.
+// store uploads a file to the request's path; o has its body and options. The folder of the path
+// must exist. Fault, among those of upload.Service.Put: Conflict when the folder is missing.
 func (req *request) store(o upload.OneShot) (files.Entry, error) {
 	o.Dir, o.Name, o.RequireFolder = req.Path.Parent(), req.Path.Base(), true
 	o.Precondition = req.recheckContent
@@ -78,13 +80,15 @@ func (req *request) store(o upload.OneShot) (files.Entry, error) {
 	return result.File, err
 }
 
-// missingParent is the fault for a missing intermediate collection (RFC 4918).
+// missingParent returns the fault Conflict, which RFC 4918 requires when the folder that should
+// contain a new resource is missing.
 func missingParent() error {
 	return fault.New(fault.Conflict, "The folder for this does not exist: create it first.")
 }
 
-// alreadyExists returns the fault AlreadyExists, or that of the permission when the actor may not
-// write at the path.
+// alreadyExists returns the fault AlreadyExists for a request that can't replace the entry at the
+// path, or that of the permission when the actor may not write there and must not learn that
+// something exists.
 func (req *request) alreadyExists(at *files.Resource) error {
 	if err := at.Authorize(req.Actor, access.Write); err != nil {
 		return err
@@ -93,7 +97,8 @@ func (req *request) alreadyExists(at *files.Resource) error {
 		"replace it.")
 }
 
-// mkcol creates a folder.
+// mkcol creates a folder for MKCOL. Faults: AlreadyExists, Conflict when the folder above is
+// missing, and those of files.Tree.CreateFolder.
 func (req *request) mkcol() error {
 	if req.Path.IsRoot() {
 		return fault.New(fault.MethodNotAllowed, "The root folder already exists.")
@@ -127,7 +132,8 @@ func (req *request) mkcol() error {
 	return nil
 }
 
-// delete removes a file, or a folder with everything in it.
+// delete removes a file, or a folder with everything in it. Faults: those of checkedResource and
+// files.Tree.DeleteIf; Forbidden for mounts and folders above them.
 func (req *request) delete() error {
 	at, err := req.checkedResource(access.Delete)
 	if err != nil {
@@ -152,7 +158,9 @@ func forbiddenIfConflict(err error) error {
 	return err
 }
 
-// copyOrMove copies or moves the resource to the path in the Destination header.
+// copyOrMove answers COPY and MOVE: it copies or moves the resource to the path in the Destination
+// header and waits until that is done. Faults: Precondition when something is there and Overwrite
+// is F; Forbidden onto or into itself; Conflict when the target folder is missing.
 func (req *request) copyOrMove() error {
 	mode := transferMode{move: req.R.Method == "MOVE"}
 	to, err := req.destination()

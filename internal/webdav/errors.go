@@ -45,15 +45,16 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }
 
-// IsProtocolError reports whether err is an error of the WebDAV protocol. Such errors need no log
-// entry.
+// IsProtocolError reports whether err is an error of the WebDAV protocol, which has a status of its
+// own, rather than a fault of the domain. Such errors need no log entry.
 func IsProtocolError(err error) bool {
 	var r protocolError
 	return errors.As(err, &r)
 }
 
 // WriteError sends the status of an error and a body. The body is XML that names the violated
-// precondition when there is one, else message as plain text. message is the sentence of a fault.
+// precondition of the protocol when there is one, else message as plain text. message is the
+// sentence of a fault; a protocol error has its own.
 func WriteError(w http.ResponseWriter, r *http.Request, err error, message string) {
 	status, condition := statuses[fault.KindOf(err)], ""
 	if status == 0 {
@@ -104,8 +105,8 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error, message strin
 
 const xmlHead = `<?xml version="1.0" encoding="utf-8"?>` + "\n"
 
-// lockCondition returns the XML element that names the locked resource. It tells neither the owner
-// of the lock nor its token.
+// lockCondition returns the XML element that names the locked resource that made a request fail. It
+// tells neither the owner of the lock nor its token.
 func lockCondition(r *http.Request, err error) string {
 	path, known := files.LockedAt(err)
 	if !known {

@@ -80,6 +80,7 @@ func parseLockToken(header string) (string, error) {
 	return token, nil
 }
 
+// trimBlank removes spaces and tabs at both ends, which HTTP allows around the value of a header.
 func trimBlank(header string) string { return strings.Trim(header, " \t") }
 
 // pathSegment is the first segment of every WebDAV address.
@@ -147,9 +148,9 @@ func splitAddress(s string) (address, bool) {
 	return a, !strings.Contains(a.authority, "@") && (!isWeb(a.scheme) || canonicalHost(a.scheme, a.authority) != "")
 }
 
-// sameServer reports whether scheme and authority lead to the server of a. http and https at their
-// default ports are the same server: a proxy in front may end TLS, and then the client, the proxy
-// and this service each know another scheme and another of these ports.
+// sameServer reports whether scheme and authority (host and port) lead to the server of a. http and
+// https at their default ports are the same server: a proxy in front may end TLS, and then the
+// client, the proxy and this service each know another scheme and another of these ports.
 func (a address) sameServer(scheme, authority string) bool {
 	host := canonicalHost(a.scheme, a.authority)
 	if host != canonicalHost(scheme, authority) {
@@ -158,6 +159,7 @@ func (a address) sameServer(scheme, authority string) bool {
 	return a.scheme == scheme || isWeb(a.scheme) && isWeb(scheme) && !hasPort(host)
 }
 
+// isWeb reports whether a scheme is http or https.
 func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
 
 // hasPort reports whether an authority names a port. The colons of an IPv6 address are inside
@@ -195,9 +197,9 @@ func splitPath(path string) (segments []string, slash bool, err error) {
 	return segments, slash, nil
 }
 
-// href returns the address of p as a path. It escapes all but the unreserved characters of RFC
-// 3986, since clients compare addresses letter by letter. The address of a folder ends in a slash
-// (RFC 4918 section 5.2).
+// href returns the address of p as WebDAV responses write it: a percent-encoded path from /webdav
+// on. It escapes all but the unreserved characters of RFC 3986, since clients compare addresses
+// letter by letter. The address of a folder ends in a slash (RFC 4918 section 5.2).
 func href(p vpath.Path, folder bool) string {
 	b := []byte("/" + pathSegment)
 	for _, name := range p.Names() {
@@ -222,6 +224,8 @@ func appendSegment(b []byte, name string) []byte {
 	return b
 }
 
+// isUnreserved reports whether a byte may stand unescaped in any part of an address (RFC 3986,
+// section 2.3).
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' ||
 		c == '~'

@@ -75,6 +75,8 @@ func (s *ifScanner) take(text string) bool {
 	return true
 }
 
+// lists reads the whole header: lists of conditions, each after the address that it is for, or all
+// without addresses. It stops early, without false, when a limit is exceeded.
 func (s *ifScanner) lists() ([]ifList, bool) {
 	var lists []ifList
 	tagged := s.next() == '<'
@@ -95,6 +97,7 @@ func (s *ifScanner) lists() ([]ifList, bool) {
 	return lists, len(lists) > 0
 }
 
+// list reads one list: conditions in parentheses, at least one.
 func (s *ifScanner) list() ([]condition, bool) {
 	if !s.take("(") {
 		return nil, false
@@ -113,6 +116,8 @@ func (s *ifScanner) list() ([]condition, bool) {
 	return list, s.take(")") && len(list) > 0
 }
 
+// condition reads one condition: a state token in angle brackets or an entity tag in square
+// brackets, after an optional Not.
 func (s *ifScanner) condition() (condition, bool) {
 	c := condition{not: s.take("Not")}
 	var ok bool
@@ -126,7 +131,8 @@ func (s *ifScanner) condition() (condition, bool) {
 	return c, ok
 }
 
-// bracketed reads text in angle brackets and returns it without them.
+// bracketed reads text in angle brackets, the first of which comes next, and returns it without
+// them.
 func (s *ifScanner) bracketed() (string, bool) {
 	inside, rest, ok := strings.Cut(s.rest[1:], ">")
 	s.rest = rest

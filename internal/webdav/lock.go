@@ -13,8 +13,9 @@ import (
 	"larder/internal/upload"
 )
 
-// lock creates a lock, or refreshes one when the request has no body (RFC 4918, section 9.10).
-// Where nothing exists, it creates an empty, locked file, which others see and cannot write.
+// lock answers LOCK: it creates a lock, or refreshes one when the request has no body (RFC 4918,
+// section 9.10). Where nothing exists, it creates an empty, locked file, which others see and
+// cannot write. Faults: Locked, Invalid, those of the permission and the conditions.
 func (req *request) lock() error {
 	tree, err := readXML(req.R.Body)
 	if err != nil {
@@ -57,9 +58,9 @@ func (req *request) lock() error {
 	return req.writeNewLock(http.StatusOK, l, err)
 }
 
-// lockNewFile creates an empty file and its lock in one transaction. Faults: AlreadyExists when the
-// file exists by now, Conflict when its folder is missing, Precondition, and those of
-// upload.Service.Put.
+// lockNewFile creates an empty file at the request's path and its lock in one transaction; at is
+// the missing resource. Faults: AlreadyExists when the file exists by now, Conflict when its folder
+// is missing, Precondition, and those of upload.Service.Put.
 func (req *request) lockNewFile(at *files.Resource, requested files.WriteLock,
 	timeout time.Duration) (l files.WriteLock, err error) {
 	if err := at.Authorize(req.Actor, access.Write); err != nil && !fault.Is(err, fault.NotFound) {
@@ -80,8 +81,8 @@ func (req *request) lockNewFile(at *files.Resource, requested files.WriteLock,
 	return l, err
 }
 
-// refresh renews the lock whose token is in the If header. Faults: Invalid without a token; 412
-// when the lock is not on this resource or has ended.
+// refresh renews the lock whose token is in the If header; it ends after timeout from now. Faults:
+// Invalid without a token; 412 when the lock is not on this resource or has ended.
 func (req *request) refresh(timeout time.Duration) error {
 	if len(req.Actor.Locks) == 0 {
 		return fault.New(fault.Invalid, "Send a body to create a lock, or its token in the If header to refresh one.")
@@ -104,7 +105,8 @@ func (req *request) refresh(timeout time.Duration) error {
 	return req.writeLock(http.StatusOK, l)
 }
 
-// writeNewLock sends a new lock with its token, or returns err.
+// writeNewLock sends a new lock with its token in the header Lock-Token, or returns err if that is
+// set.
 func (req *request) writeNewLock(status int, l files.WriteLock, err error) error {
 	if err != nil {
 		return err

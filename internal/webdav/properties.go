@@ -53,6 +53,8 @@ type propertyPlan struct {
 	deadNames []qname // requested names of properties that are not live
 }
 
+// planProperties sorts the properties that a PROPFIND asks for into live and dead ones. Live
+// properties are those that the service itself computes, dead ones those that clients store.
 func planProperties(p propfind) propertyPlan {
 	w := propertyPlan{propfind: p}
 	if p.kind != prop {
@@ -76,13 +78,14 @@ func liveProperty(name qname) liveSet {
 	return liveByName[name.local]
 }
 
+// includes reports whether the answer needs one of the live properties in p.
 func (pp *propertyPlan) includes(p liveSet) bool { return pp.live&p != 0 }
 
-// needsDead reports whether the answer needs dead properties.
+// needsDead reports whether the answer needs dead properties, which cost a query.
 func (pp *propertyPlan) needsDead() bool { return pp.kind != prop || len(pp.deadNames) > 0 }
 
-// writeMember writes the response for a member of the folder. deep are the locks of the folder that
-// also cover its members.
+// writeMember writes the response for a member of the folder that the request lists. f has the dead
+// properties and locks of members, deep are the locks of the folder that also cover its members.
 func (ms *multistatus) writeMember(m *files.Member, f entryDetails, deep []files.WriteLock) {
 	locks := deep
 	if own := f.locks[m.ID]; len(own) > 0 {
@@ -98,7 +101,8 @@ func (ms *multistatus) writeMember(m *files.Member, f entryDetails, deep []files
 	ms.writeResponse(string(ms.hrefBuf), m, f, locks)
 }
 
-// writeResponse writes the response for the entry at an address.
+// writeResponse writes the response, the requested properties, for the entry m at an address; locks
+// are those that cover the entry.
 func (ms *multistatus) writeResponse(at string, m *files.Member, f entryDetails, locks []files.WriteLock) {
 	b := append(ms.buf[:0], "<D:response><D:href>"...)
 	b = append(b, at...)
@@ -120,7 +124,8 @@ const (
 	propstatNone  = "</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>"
 )
 
-// liveProperties returns the live properties that an entry has.
+// liveProperties returns the live properties that an entry has: a folder has no length and type, a
+// virtual one (which only leads to mounts) no times and locks.
 func (ms *multistatus) liveProperties(e *files.Member) liveSet {
 	set := creationDate | displayName | lastModified | resourceType
 	if !e.Virtual {
@@ -138,7 +143,8 @@ func (ms *multistatus) liveProperties(e *files.Member) liveSet {
 	return set | contentLength | contentType | entityTag
 }
 
-// appendNames appends the names of the properties that an entry has.
+// appendNames appends the names of the properties that an entry has, for a PROPFIND that asks for
+// names; dead are its dead properties.
 func (ms *multistatus) appendNames(b []byte, e *files.Member, dead []files.Property) []byte {
 	b = append(b, propstatBegin...)
 	for _, name := range liveNames {
@@ -161,8 +167,8 @@ var liveNames = func() (names []string) {
 	return names
 }()
 
-// appendValues appends the requested properties that the entry has, then the names of those that it
-// lacks.
+// appendValues appends the requested properties that the entry has, with status 200, then the names
+// of those that it lacks, with status 404. dead are the entry's dead properties.
 func (ms *multistatus) appendValues(b []byte, e *files.Member, dead []files.Property, locks []files.WriteLock) []byte {
 	has := ms.liveProperties(e)
 	b = append(b, propstatBegin...)
@@ -321,7 +327,8 @@ func appendEmptyElement(b []byte, name qname) []byte {
 	return append(b, '>')
 }
 
-// appendStartTag appends the start tag of a property; lang is "" for none.
+// appendStartTag appends the start tag of a property, which declares its namespace; lang is its
+// xml:lang, "" for none.
 func appendStartTag(b []byte, name qname, lang string) []byte {
 	if name.space == davSpace {
 		b = append(append(b, "<D:"...), name.local...)

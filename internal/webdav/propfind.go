@@ -19,9 +19,10 @@ const maxProperties = 256
 // entry may have 64 KiB.
 const detailsBatch = 32
 
-// propfind returns the properties of an entry, and with Depth 1 also those of its members. It
-// refuses Depth infinity, and takes a missing Depth for 1 (docs/webdav.md), since the answer for a
-// whole tree could be endless (abuse case C109).
+// propfind answers PROPFIND: the properties of an entry, and with Depth 1 also those of its
+// members. It refuses Depth infinity, and takes a missing Depth for 1 (docs/webdav.md), since the
+// answer for a whole tree could be endless (abuse case C109). Faults come before the first byte;
+// after it an error breaks the connection off.
 func (req *request) propfind() error {
 	// to a key without this permission a listing would show no names, but that the folder exists
 	if k := req.Actor.Key; k != nil && !k.Permissions.Has(access.Read) {
@@ -104,7 +105,8 @@ func (ms *multistatus) memberFields() files.MemberFields {
 		ETags: ms.plan.includes(entityTag)}
 }
 
-// deepLocks returns those locks of a folder that also cover its members.
+// deepLocks returns those locks of a folder that also cover its members: the ones with Depth
+// infinity.
 func deepLocks(held []files.WriteLock) (deep []files.WriteLock) {
 	for _, l := range held {
 		if l.Deep {
@@ -132,6 +134,8 @@ type entryDetails struct {
 	locks      map[string][]files.WriteLock
 }
 
+// readDetails reads the dead properties and the locks of some entries, and once the caller's quota,
+// as far as the answer needs them.
 func (ms *multistatus) readDetails(page []files.Member) (f entryDetails, err error) {
 	ids := make([]string, len(page))
 	for i := range page {
@@ -172,6 +176,8 @@ func setXMLHeaders(h http.Header) {
 	setSandboxHeaders(h)
 }
 
+// setSandboxHeaders forbids caches to store an answer, and browsers to guess its type or run
+// anything in it.
 func setSandboxHeaders(h http.Header) {
 	h.Set("Cache-Control", "private, no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -190,8 +196,9 @@ func (ms *multistatus) flush() error {
 	return http.NewResponseController(ms.W).Flush()
 }
 
-// end completes the response. After an error it aborts the connection, so that the client cannot
-// take the response for complete.
+// end completes the response. After an error it aborts the connection by a panic with
+// http.ErrAbortHandler, so that the client cannot take the response for complete; otherwise it
+// returns nil.
 func (ms *multistatus) end(err error) error {
 	if err == nil {
 		ms.writeText("</D:multistatus>\n")

@@ -10,8 +10,9 @@ import (
 	"larder/internal/files"
 )
 
-// proppatch sets and removes dead properties, all of them or none (RFC 4918, section 9.2). The
-// response gives the outcome of each property.
+// proppatch answers PROPPATCH: it sets and removes dead properties, all of them or none (RFC 4918,
+// section 9.2). The response gives the outcome of each property. A live property among them refuses
+// all.
 func (req *request) proppatch() error {
 	tree, err := readXML(req.R.Body)
 	if err != nil {
@@ -68,7 +69,7 @@ func (req *request) proppatch() error {
 	return a.end(nil)
 }
 
-// writePropstat writes the outcome of one property.
+// writePropstat writes the HTTP status of one property, and the reason for a refusal.
 func (ms *multistatus) writePropstat(name qname, status int) {
 	ms.writeText(propstatBegin + string(appendEmptyElement(nil, name)) + "</D:prop>" + statusLine(status))
 	switch status {
@@ -81,12 +82,13 @@ func (ms *multistatus) writePropstat(name qname, status int) {
 	ms.writeText("</D:propstat>")
 }
 
+// statusLine returns the XML element that holds an HTTP status.
 func statusLine(status int) string {
 	return "<D:status>HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "</D:status>"
 }
 
-// failedDependency sends a multistatus of two responses: the path that blocked the request with its
-// status, and the request's own path with 424 Failed Dependency.
+// failedDependency sends a multistatus of two responses: path, an address below the request's whose
+// lock blocked the request, with its status, and the request's own path with 424 Failed Dependency.
 func (req *request) failedDependency(path string, status int, folder bool) error {
 	a := &multistatus{request: req, out: bufio.NewWriter(req.W)}
 	a.begin()
@@ -96,8 +98,8 @@ func (req *request) failedDependency(path string, status int, folder bool) error
 	return a.end(nil)
 }
 
-// lockedBelow returns the address of the lock that caused err, and whether that lock is below the
-// request's path.
+// lockedBelow returns the address of the locked entry that caused err, and whether that entry is
+// below the request's path.
 func (req *request) lockedBelow(err error) (path string, below bool) {
 	at, known := files.LockedAt(err)
 	if !known || at == req.Path || !at.Within(req.Path) {

@@ -16,7 +16,8 @@ type transferMode struct {
 	shallow   bool // copy a folder without its content
 }
 
-// startTransfer starts to move or copy an entry to a path.
+// startTransfer starts to move or copy the entry with that id to a path. The returned job may have
+// ended already.
 func (req *request) startTransfer(id string, to vpath.Path, mode transferMode) (job.Job, error) {
 	how := files.CopyMoveOptions{Replace: mode.overwrite, Shallow: mode.shallow, Precondition: req.recheckTarget}
 	if mode.move {

@@ -27,6 +27,7 @@ type innerWriter struct {
 	limit int
 }
 
+// content writes the elements and texts in e; space is the default namespace in effect.
 func (w *innerWriter) content(e *element, space string) {
 	for _, n := range e.content {
 		switch {
@@ -67,6 +68,7 @@ func (w *innerWriter) element(e *element, space string) {
 	w.b = append(w.b, '>')
 }
 
+// attributes writes the attributes of an element, with generated prefixes and their declarations.
 func (w *innerWriter) attributes(attrs []attribute) {
 	var spaces []string // the prefix of each is a and its index
 	for _, a := range attrs {
@@ -88,6 +90,7 @@ func (w *innerWriter) attributes(attrs []attribute) {
 	}
 }
 
+// attribute writes one attribute with its value escaped.
 func (w *innerWriter) attribute(name, value string) {
 	w.b = append(w.b, ' ')
 	w.b = append(w.b, name...)
@@ -104,6 +107,7 @@ func appendEscaped(b []byte, s string) []byte { return escape(b, s, true) }
 // appendText is appendEscaped for text only: it does not escape tabs, line feeds and quotes.
 func appendText(b []byte, s string) []byte { return escape(b, s, false) }
 
+// escape is appendEscaped (inAttribute) and appendText (not inAttribute).
 func escape(b []byte, s string, inAttribute bool) []byte {
 	for _, r := range s {
 		switch {

@@ -35,7 +35,7 @@ type Config struct {
 // Handler carries out WebDAV requests. It is safe for concurrent use.
 type Handler struct{ Config }
 
-// New returns a Handler.
+// New returns a Handler for the paths below Prefix.
 func New(cfg Config) *Handler { return &Handler{cfg} }
 
 // Request is an authenticated request, or an OPTIONS request, which needs no authentication.
@@ -144,11 +144,11 @@ func (req *request) options() {
 	req.W.WriteHeader(http.StatusOK)
 }
 
-// checkedResource returns the resource at the path after three checks: the actor has the
-// permission; the resource is not virtual, that is, not merely a folder on the way to a mount; the
-// HTTP conditions hold. The permission comes first, so that the conditions tell nothing to an actor
-// who may not know whether the resource exists. Faults: those of files.Resource.Authorize,
-// Forbidden, Precondition.
+// checkedResource returns the resource at the path after three checks: the actor has the permission
+// p; the resource is not virtual, that is, not merely a folder on the way to a mount; the HTTP
+// conditions hold. The permission comes first, so that the conditions tell nothing to an actor who
+// may not know whether the resource exists. Faults: those of files.Resource.Authorize, Forbidden,
+// Precondition.
 func (req *request) checkedResource(p access.Permission) (*files.Resource, error) {
 	at, err := req.resource()
 	if err != nil {

@@ -131,6 +131,8 @@ func isXML(r rune) bool {
 		r >= 0x10000 && r <= utf8.MaxRune
 }
 
+// notWellFormed returns the fault Invalid for a body that breaks the rules of XML; format and args
+// name the mistake.
 func notWellFormed(format string, args ...any) error {
 	return fault.Newf(fault.Invalid, "The body is not well-formed XML: %s.", fmt.Sprintf(format, args...))
 }
@@ -149,6 +151,8 @@ type frame struct {
 	spaces  map[string]string // declared by this element: prefixes ("" for the default) to namespaces
 }
 
+// end returns the root element after the last token. Fault: Invalid when an end tag or the element
+// is missing.
 func (t *treeBuilder) end() (*element, error) {
 	switch {
 	case len(t.open) > 0:
@@ -159,7 +163,8 @@ func (t *treeBuilder) end() (*element, error) {
 	return t.root, nil
 }
 
-// add processes the next token; first says that it is at the beginning of the body.
+// add processes the next token; first says that it is at the beginning of the body, where alone an
+// XML declaration may be. Fault: Invalid.
 func (t *treeBuilder) add(token xml.Token, first bool) error {
 	switch token := token.(type) {
 	case xml.StartElement:
@@ -181,6 +186,8 @@ func (t *treeBuilder) add(token xml.Token, first bool) error {
 	return nil
 }
 
+// text adds text to the innermost open element, joined with a text directly before it. Fault:
+// Invalid for text outside of the root element.
 func (t *treeBuilder) text(data []byte) error {
 	if len(t.open) == 0 {
 		if len(bytes.Trim(data, " \t\r\n")) > 0 {
@@ -199,6 +206,8 @@ func (t *treeBuilder) text(data []byte) error {
 	return nil
 }
 
+// start adds an element to the innermost open one, or as the root, and opens it. Fault: Invalid for
+// a second root, too deep nesting or wrong namespaces.
 func (t *treeBuilder) start(tag xml.StartElement) error {
 	switch {
 	case len(t.open) == 0 && t.root != nil:
@@ -227,8 +236,8 @@ func (t *treeBuilder) start(tag xml.StartElement) error {
 	return nil
 }
 
-// declares returns the prefix that an attribute declares, "" for the default namespace, and whether
-// it declares one.
+// declares returns the prefix that an attribute such as xmlns:D declares for a namespace, "" for
+// the default namespace, and whether the attribute is such a declaration.
 func declares(a xml.Attr) (string, bool) {
 	if a.Name.Space == "" && a.Name.Local == "xmlns" {
 		return "", true
