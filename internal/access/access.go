@@ -98,9 +98,9 @@ type Target struct {
 	PasswordAbove *EntryPassword // the nearest strictly above
 }
 
-// ForChildren returns the target that applies to the direct children of t, under t's own path: the
-// password of an entry hides the contents of the entry, not the entry. Listing a folder requires
-// Read of folder.ForChildren().
+// ForChildren returns the target by which the direct children of the folder t are decided about,
+// still under t's own path. It differs from t in its password: the password of an entry hides the
+// contents of the entry, not the entry. Listing a folder requires Read of folder.ForChildren().
 func (t Target) ForChildren() Target {
 	t.PasswordAbove = t.Password
 	return t
@@ -136,10 +136,10 @@ type Verdict struct {
 	PasswordIDs []string
 }
 
-// lacksPassword reports whether a needs the password g for that permission and has not given it.
-// Downloads need it from everybody. For all other permissions the owner of the entry and
-// administrators do not need it. The same applies to a key as to its owner's session, but a key can
-// never give a password.
+// lacksPassword reports whether a needs the access password g of an entry for that permission and
+// has not given it; nil for g is no password. Downloads need it from everybody. For all other
+// permissions the owner of the entry and administrators do not need it. The same applies to a key
+// as to its owner's session, but a key can never give a password.
 func (a *Actor) lacksPassword(g *EntryPassword, permission Permission) bool {
 	if g == nil || a.knowsPassword(g.ID) {
 		return false
@@ -147,13 +147,15 @@ func (a *Actor) lacksPassword(g *EntryPassword, permission Permission) bool {
 	return permission == Download || !a.ControlsPassword(*g)
 }
 
-// ControlsPassword reports whether the actor may let others pass the password g: the owner of the
-// entry and administrators may.
+// ControlsPassword reports whether the actor may set the password g and so may let others pass it,
+// as with the password of a share: the owner of the entry and administrators may.
 func (a *Actor) ControlsPassword(g EntryPassword) bool {
 	return a.UserID != "" && (a.Role == Admin || a.UserID == g.OwnerID)
 }
 
-// passwordFor returns the password that applies to a permission on the entry itself.
+// passwordFor returns the password that a permission on the entry itself needs: for Read that of a
+// folder above, since an entry's own password does not hide the entry; for all others the nearest,
+// the entry's own included. nil for none.
 func (t *Target) passwordFor(permission Permission) *EntryPassword {
 	if permission == Read {
 		return t.PasswordAbove
@@ -161,7 +163,8 @@ func (t *Target) passwordFor(permission Permission) *EntryPassword {
 	return t.Password
 }
 
-// knowsPassword reports whether the caller has given the password with that id.
+// knowsPassword reports whether the caller has given the password with that id, of an entry or a
+// rule. A key never has.
 func (a *Actor) knowsPassword(id string) bool {
 	if a.Key != nil {
 		return false
@@ -193,8 +196,9 @@ func (a *Actor) grantWithoutRule(t *Target) string {
 // HasUnlocked reports whether the actor has given the password with that id.
 func (a *Actor) HasUnlocked(id string) bool { return a.knowsPassword(id) }
 
-// limitToKey returns the permissions of want that a's key can use at path, and all of want without
-// a key.
+// limitToKey returns the permissions of want that a's key can use at path: those of the key without
+// Share, and those that change the tree only in the key's upload root (with RootOnly no others
+// outside of it either). Without a key it returns all of want.
 func (a *Actor) limitToKey(path vpath.Path, want Set) Set {
 	if a.Key == nil {
 		return want

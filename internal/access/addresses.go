@@ -11,8 +11,9 @@ import (
 // maxAddresses bounds the address list of a rule or key.
 const maxAddresses = 100
 
-// ParseAddresses parses a list of allowed addresses: IP addresses and CIDRs. Duplicates are
-// dropped. An empty list gives nil and means any address (abuse case C59). Fault: Invalid.
+// ParseAddresses parses the list of addresses that a rule or a key allows: at most 100 IP addresses
+// and CIDRs. Duplicates are dropped. An empty list gives nil and means any address (abuse case
+// C59). Fault: Invalid.
 func ParseAddresses(list []string) ([]netip.Prefix, error) {
 	if len(list) > maxAddresses {
 		return nil, fault.Newf(fault.Invalid, "At most %d allowed addresses can be given.", maxAddresses)
@@ -31,7 +32,8 @@ func ParseAddresses(list []string) ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
-// JoinAddresses returns a list in the form in which it is stored, separated by commas.
+// JoinAddresses returns a list of address ranges in the form in which the database stores it,
+// separated by commas.
 func JoinAddresses(prefixes []netip.Prefix) string {
 	texts := make([]string, len(prefixes))
 	for i, prefix := range prefixes {
@@ -40,8 +42,8 @@ func JoinAddresses(prefixes []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-// parsePrefix parses an address or a CIDR. IPv4 mapped into IPv6 becomes IPv4, like the addresses
-// that it is compared with.
+// parsePrefix parses an address or a CIDR, and returns false for any other text. IPv4 mapped into
+// IPv6 becomes IPv4, like the addresses that it is compared with.
 func parsePrefix(s string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil {

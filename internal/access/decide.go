@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// Decide decides whether the actor may use one permission on the target. It refuses a value that is
-// not exactly one permission.
+// Decide decides whether the actor may use one permission on the target, by the steps in the
+// package comment. It refuses a value that is not exactly one permission.
 func (p *Policy) Decide(a Actor, t Target, permission Permission) Verdict {
 	return p.decide(&a, &t, permission, nil)
 }
 
-// Allowed returns the permissions for which Decide answers Allowed. It is for listings.
+// Allowed returns the permissions for which Decide answers Allowed, at the cost of about one
+// Decide. Listings show it for each entry.
 func (p *Policy) Allowed(a Actor, t Target) Set {
 	if a.Operator {
 		return All
@@ -26,7 +27,7 @@ func (p *Policy) Allowed(a Actor, t Target) Set {
 	return out
 }
 
-// decide is Decide with a trace, which may be nil.
+// decide is Decide, which records its steps in trace unless that is nil.
 func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace) Verdict {
 	if a.Operator && permission.single() {
 		return Verdict{Outcome: Allowed, DecidedBy: ByOperator}
@@ -60,8 +61,9 @@ type evaluation struct {
 	passwordRules []string // the rules that were skipped, in order
 }
 
-// evaluate returns what the actor may do of want. For a key it combines the verdict of the owner
-// and the verdict with the key's own rules: both must allow.
+// evaluate returns which permissions of want the actor has by rules, ownership and home. For a key
+// with rules of its own it combines the verdict of the owner and the verdict with the key's rules:
+// both must allow.
 func (p *Policy) evaluate(a *Actor, t *Target, want Set, trace *trace) evaluation {
 	if !p.keyHasRules(a) {
 		return p.evaluateRuleSet(a, t, want, false, trace)
@@ -85,8 +87,9 @@ func (p *Policy) evaluate(a *Actor, t *Target, want Set, trace *trace) evaluatio
 	return both
 }
 
-// evaluateRuleSet returns the verdict of one set of rules, and of ownership and home where the
-// rules do not decide.
+// evaluateRuleSet returns the verdict of one set of rules: those of the account and its role,
+// withKey also those of the key, then ownership and home, then the rules of guests. Each decides
+// only the permissions that the ones before left open.
 func (p *Policy) evaluateRuleSet(a *Actor, t *Target, want Set, withKey bool, trace *trace) evaluation {
 	j := evaluation{decidedBy: ByDefault}
 	open := p.applyRules(p.rulesOf(a, withKey), a, t, want, &j, trace)
@@ -104,8 +107,8 @@ func (p *Policy) evaluateRuleSet(a *Actor, t *Target, want Set, withKey bool, tr
 	return j
 }
 
-// applyRules evaluates the rules of q in order for the permissions in open, and returns the
-// permissions that no rule decided.
+// applyRules evaluates the rules of q in order for the permissions in open, adds what they decide
+// to j, and returns the permissions that no rule decided.
 func (p *Policy) applyRules(q ruleQueue, a *Actor, t *Target, open Set, j *evaluation, trace *trace) Set {
 	ip, path := a.address(), matchText(t.Path)
 	for open != 0 || trace != nil {

@@ -53,12 +53,13 @@ var sentences = map[Reason]string{
 	ReasonEntryPassword:  "The password of an entry is required.",
 }
 
-// Sentence returns the reason as a sentence for a person.
+// Sentence returns the reason as an English sentence about a rule or the caller, for a person.
 func (r Reason) Sentence() string { return sentences[r] }
 
-// Explain is Decide with a trace. The steps come in the order of evaluation, followed by the rules
-// that were not evaluated. Each rule of the policy appears. The owner's rules appear twice when a
-// key has rules of its own, since there are two verdicts then.
+// Explain is Decide with a trace, for administrators who ask why something is allowed or refused.
+// The steps come in the order of evaluation, followed by the rules that were not evaluated. Each
+// rule of the policy appears. The owner's rules appear twice when a key has rules of its own, since
+// there are two verdicts then.
 func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []Step) {
 	n := &trace{permission: permission, seen: map[*rule]bool{}}
 	v := p.decide(&a, &t, permission, n)
@@ -82,8 +83,8 @@ func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []S
 	return v, n.steps
 }
 
-// appliesWithGuestAccess reports whether r would apply to the caller as a guest if guest access
-// were on.
+// appliesWithGuestAccess reports whether r is a rule for guests that only the switched-off guest
+// access keeps from applying to the caller.
 func (p *Policy) appliesWithGuestAccess(a *Actor, r *rule) bool {
 	return !p.guestAccess && r.subject == forRole && r.Role == Guest
 }
@@ -95,18 +96,19 @@ type trace struct {
 	seen       map[*rule]bool
 }
 
+// add records a step about the rule with that id, "" for none.
 func (t *trace) add(id string, matched bool, reason Reason) {
 	t.steps = append(t.steps, Step{RuleID: id, Matched: matched, Reason: reason})
 }
 
-// note records a step without a rule.
+// note records a step without a rule, such as ownership.
 func (t *trace) note(reason Reason) {
 	if t != nil {
 		t.add("", true, reason)
 	}
 }
 
-// noteGrant records why an actor is allowed without a rule.
+// noteGrant records why an actor is allowed without a rule; by is one of the By constants.
 func (t *trace) noteGrant(by string) {
 	if t == nil {
 		return
@@ -121,7 +123,7 @@ func (t *trace) noteGrant(by string) {
 	}
 }
 
-// noteRule records a rule that was evaluated.
+// noteRule records a rule that was evaluated, and how it matched.
 func (t *trace) noteRule(r *rule, f ruleFit) {
 	if t == nil {
 		return
@@ -130,7 +132,8 @@ func (t *trace) noteRule(r *rule, f ruleFit) {
 	t.add(r.ID, f == decides || f == passedOver, f.reason(r))
 }
 
-// noteAfterDecision records a rule that comes after the one that decided.
+// noteAfterDecision records a rule that comes after the one that decided: one that matches is late,
+// any other has the reason of its mismatch.
 func (t *trace) noteAfterDecision(r *rule, f ruleFit) {
 	if f == decides || f == passedOver {
 		t.seen[r] = true
@@ -140,7 +143,7 @@ func (t *trace) noteAfterDecision(r *rule, f ruleFit) {
 	t.noteRule(r, f)
 }
 
-// reason returns why r matched in that way.
+// reason returns the reason that a trace gives for a rule that matched in the way f.
 func (f ruleFit) reason(r *rule) Reason {
 	switch f {
 	case passedOver:

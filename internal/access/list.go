@@ -29,8 +29,9 @@ type listed struct {
 	compiled *rule
 }
 
-// List returns a page of the rules that f selects, in the order of evaluation, and the number of
-// these rules. Rules that can never decide come last, in the order of All.
+// List returns at most limit of the rules that f selects, without the first offset ones, in the
+// order of evaluation, and the number of all rules that f selects. Rules that can never decide come
+// last, in the order of All.
 func (s *Store) List(ctx context.Context, f Filter, limit, offset int) ([]StoredRule, int, error) {
 	stored, err := s.All(ctx)
 	if err != nil {
@@ -51,6 +52,7 @@ func (s *Store) List(ctx context.Context, f Filter, limit, offset int) ([]Stored
 	return page, total, nil
 }
 
+// compareListed orders rules of a list by their evaluation; those that can never decide come last.
 func compareListed(a, b listed) int {
 	switch {
 	case a.compiled != nil && b.compiled != nil:
@@ -63,6 +65,7 @@ func compareListed(a, b listed) int {
 	return 0
 }
 
+// selects reports whether a rule fits all fields of the filter that are set.
 func (f Filter) selects(r listed) bool {
 	return cmp.Or(f.Effect, r.stored.Effect) == r.stored.Effect &&
 		cmp.Or(f.Subject, r.stored.subjectName()) == r.stored.subjectName() &&
@@ -70,13 +73,15 @@ func (f Filter) selects(r listed) bool {
 		(strings.Contains(strings.ToLower(r.stored.Pattern), strings.ToLower(f.Search)) || r.covers(f.Search))
 }
 
-// covers reports whether text is a path that the rule's pattern covers.
+// covers reports whether text is a path that the rule's pattern covers, so that a search for a path
+// finds its rules.
 func (r listed) covers(text string) bool {
 	path, err := vpath.Parse(text)
 	return err == nil && r.compiled != nil && r.compiled.pattern.Match(path)
 }
 
-// subjectName returns the value of Filter.Subject that selects r.
+// subjectName returns the value of Filter.Subject that selects r: the kind of its subject, or the
+// role.
 func (r Rule) subjectName() string {
 	switch {
 	case r.KeyID != "":

@@ -94,7 +94,7 @@ func statesOf(segments []string) (list []state, fixed int) {
 	return list, fixed
 }
 
-// newMachine builds the masks of a machine.
+// newMachine builds the masks of a machine for the states of a pattern; see statesOf.
 func newMachine(list []state) *machine {
 	m := &machine{states: list, words: (len(list) + 63) / 64}
 	classes := m.classify(list)
@@ -132,7 +132,7 @@ func newMachine(list []state) *machine {
 }
 
 // classify gives each byte that the pattern names a class of its own, and returns one byte of each
-// class.
+// class: all bytes of a class have the same masks, so the masks stay small.
 func (m *machine) classify(list []state) []byte {
 	// no pattern names the byte 0, and slashes have their own class
 	classes := []byte{classOther: 0, classContinuation: 0x80, classSlash: '/'}
@@ -178,7 +178,8 @@ func (s state) keptBy(b byte) bool {
 	return s.stay == stayAnywhere
 }
 
-// match reports whether the machine accepts all of s, starting in the state from.
+// match reports whether the machine accepts all of s, starting in the state with the number from. A
+// caller that has compared the literal beginning of the pattern starts behind it.
 func (m *machine) match(from int, s string) bool {
 	if m.words > 1 {
 		var d states
@@ -199,7 +200,8 @@ func (m *machine) match(from int, s string) bool {
 	return d&m.final[0] != 0
 }
 
-// statesAfter returns the states after s, starting in the start state.
+// statesAfter returns the states that the machine is in after s, starting in the start state; none
+// if s cannot begin a match.
 func (m *machine) statesAfter(s string) states {
 	d := states{1}
 	m.run(&d, s)
@@ -238,7 +240,7 @@ func (m *machine) move(d *states, class uint8) bool {
 	return left != 0
 }
 
-// intersects reports whether d contains a state of mask.
+// intersects reports whether d contains a state of mask, a set in the form of the machine's masks.
 func (m *machine) intersects(d *states, mask []uint64) bool {
 	for w, bits := range mask {
 		if d[w]&bits != 0 {
@@ -248,5 +250,5 @@ func (m *machine) intersects(d *states, mask []uint64) bool {
 	return false
 }
 
-// accepts reports whether d contains an accepting state.
+// accepts reports whether d contains an accepting state: the bytes so far match the pattern.
 func (m *machine) accepts(d *states) bool { return m.intersects(d, m.final) }

@@ -80,7 +80,8 @@ func ParsePattern(s string) (Pattern, error) {
 	return compilePattern(text, segments), nil
 }
 
-// checkPattern refuses texts that no pattern can contain.
+// checkPattern refuses a text that is too long, does not begin with a slash, or has characters that
+// no pattern can contain. Fault: Invalid.
 func checkPattern(s string) error {
 	switch {
 	case len(s) > MaxPatternBytes:
@@ -116,7 +117,8 @@ func collapseStars(s string) string {
 	return s
 }
 
-// compilePattern builds the pattern of clean segments.
+// compilePattern builds the pattern of text, which consists of a slash before each of the clean
+// segments.
 func compilePattern(text string, segments []string) Pattern {
 	list, fixed := statesOf(segments)
 	p := Pattern{text: text, prefix: text[:fixed], machine: newMachine(list), rank: rankOf(text)}
@@ -190,6 +192,7 @@ func matchText(path vpath.Path) string {
 // Match reports whether the pattern covers path.
 func (p Pattern) Match(path vpath.Path) bool { return p.match(matchText(path)) }
 
+// match is Match for the matchText of a path.
 func (p *Pattern) match(s string) bool {
 	rest, ok := strings.CutPrefix(s, p.prefix)
 	if !ok {

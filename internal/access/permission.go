@@ -22,7 +22,7 @@ const All = Set(Read | Write | Update | Delete | Share | Download)
 // root.
 const writePermissions = Write | Update | Delete
 
-// single reports whether p is exactly one of the six.
+// single reports whether p is exactly one of the six permissions, not a combination.
 func (p Permission) single() bool { return All.Has(p) && p&(p-1) == 0 }
 
 // permissionNames holds the names by bit position.
@@ -51,7 +51,7 @@ func ParsePermission(s string) (Permission, error) {
 // Set is a set of permissions.
 type Set uint8
 
-// Has reports whether s contains p.
+// Has reports whether s contains all of p; it is false for 0.
 func (s Set) Has(p Permission) bool { return p != 0 && s&Set(p) == Set(p) }
 
 // Names returns the names in the fixed order. The result is never nil.

@@ -37,8 +37,9 @@ type Rule struct {
 	CreatedAt  int64          // oldest first, in any unit
 }
 
-// Validate reports why r cannot be stored. The caller checks that a required password exists.
-// Fault: Invalid.
+// Validate returns nil for a rule that can be stored, else the fault with the reason: a bad
+// pattern, effect or permission, not exactly one subject, or a password on a deny rule. The caller
+// checks that a required password exists. Fault: Invalid.
 func (r Rule) Validate() error {
 	if _, err := ParsePattern(r.Pattern); err != nil {
 		return err
@@ -124,7 +125,9 @@ func NewPolicy(rules []Rule, guestAccess bool) *Policy {
 	return p
 }
 
-// compileRule compiles r. It returns nil for a rule that can never decide.
+// compileRule parses the pattern of r and puts its addresses into the form that callers' addresses
+// have. It returns nil for a rule that can never decide: one without a subject, and an allow rule
+// whose pattern can't be parsed. A deny rule with such a pattern covers all paths.
 func compileRule(r Rule) *rule {
 	pattern, err := ParsePattern(r.Pattern)
 	if err != nil {
@@ -179,7 +182,7 @@ func compareRules(a, b *rule) int {
 	)
 }
 
-// severity orders deny before allow.
+// severity orders deny before allow among rules that are equal otherwise.
 func (r *rule) severity() int {
 	if r.allows() {
 		return 1
@@ -193,8 +196,9 @@ func (r *rule) allows() bool { return r.Effect == Allow }
 // ruleQueue returns the rules of one caller in order. It merges up to three sorted lists.
 type ruleQueue [3][]*rule
 
-// rulesOf returns the rules whose subject is the caller. The rules of the role guest are included
-// only for accounts of that role.
+// rulesOf returns the rules whose subject is the caller: those of the account and its role, and
+// withKey those of its key. The rules of the role guest are included only for accounts of that
+// role.
 func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
 	var q ruleQueue
 	if a.UserID == "" {
@@ -207,9 +211,9 @@ func (p *Policy) rulesOf(a *Actor, withKey bool) ruleQueue {
 	return q
 }
 
-// guestRules returns the rules that apply to the caller as a guest when nothing else decides. It
-// returns none while guest access is off, and none for accounts with the role guest, whose rules
-// are in rulesOf.
+// guestRules returns the rules of the role guest, which apply to every caller when nothing else
+// decides. It returns none while guest access is off, and none for accounts with the role guest,
+// whose rules are in rulesOf.
 func (p *Policy) guestRules(a *Actor) ruleQueue {
 	if !p.guestAccess || a.UserID != "" && a.Role == Guest {
 		return ruleQueue{}
@@ -239,7 +243,8 @@ func (p *Policy) keyHasRules(a *Actor) bool {
 	return a.Key != nil && len(p.byKey[a.Key.ID]) > 0
 }
 
-// appliesFrom reports whether r applies to callers from ip.
+// appliesFrom reports whether r applies to callers from ip: an allow rule with addresses to these,
+// a deny rule with addresses to all others.
 func (r *rule) appliesFrom(ip netip.Addr) bool {
 	if len(r.AllowedIPs) == 0 {
 		return true
@@ -247,6 +252,7 @@ func (r *rule) appliesFrom(ip netip.Addr) bool {
 	return r.contains(ip) == r.allows()
 }
 
+// contains reports whether ip is in one of the rule's address ranges.
 func (r *rule) contains(ip netip.Addr) bool {
 	for _, prefix := range r.AllowedIPs {
 		if prefix.Contains(ip) {

@@ -1,7 +1,7 @@
 package access
 
 // Public reports whether everybody may download the target, from any address and without a password
-// or an account.
+// or an account. Such files have public addresses.
 func (p *Policy) Public(t Target) bool {
 	// An unknown address is in no prefix: an allow rule for certain addresses does not apply to it,
 	// and a deny rule except for some addresses does.
@@ -18,15 +18,16 @@ func (p *Policy) LinkAllowed(t Target) bool {
 }
 
 // DownloadConditional reports whether a download of the target on behalf of a depends on a password
-// or on the address of the request. It ignores the passwords that a has given and the address of a,
-// since another client will send the request.
+// or on the address of the request. Then no address may be given out that works without these
+// checks. It ignores the passwords that a has given and the address of a, since another client will
+// send the request.
 func (p *Policy) DownloadConditional(a Actor, t Target) bool {
 	return t.Password != nil || p.downloadConditionalAs(&a, &t, false) || p.keyHasRules(&a) &&
 		p.downloadConditionalAs(&a, &t, true)
 }
 
-// downloadConditionalAs is DownloadConditional for one set of rules, and for ownership and home
-// where the rules do not decide.
+// downloadConditionalAs is DownloadConditional for one set of rules, withKey with those of the key,
+// and for ownership and home where the rules do not decide.
 func (p *Policy) downloadConditionalAs(a *Actor, t *Target, withKey bool) bool {
 	conditions := false
 	for _, q := range []ruleQueue{p.rulesOf(a, withKey), p.guestRules(a)} {

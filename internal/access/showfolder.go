@@ -8,10 +8,10 @@ import (
 
 // ShowsFolder reports whether the actor sees a folder because of its contents: an allow rule for
 // the actor (or for guests) that grants reading, downloading or writing may match at or below path,
-// or the actor's home lies there, and no deny rule removes all of it. Call it after Decide has
-// refused to read the folder and to write in it; of the rights of administrators and of a home,
-// only those below path count. Such a folder lists only the contents that the actor may see.
-// Ownership shows no folder.
+// or the actor's home (home, if hasHome) lies there, and no deny rule removes all of it. Call it
+// after Decide has refused to read the folder and to write in it; of the rights of administrators
+// and of a home, only those below path count. Such a folder lists only the contents that the actor
+// may see. Ownership shows no folder.
 //
 // A rule whose password was not given shows nothing. A rule for one mount counts where that mount
 // lies: an allow rule if the mount lies at or below the folder, a deny rule if no other mount does.
@@ -25,8 +25,8 @@ func (p *Policy) showsFolderForReading(a Actor, path vpath.Path, home vpath.Path
 	return p.showsFolderFor(a, path, home, hasHome, Set(Read|Download), a.Key != nil && a.Key.RootOnly)
 }
 
-// showsFolderFor is ShowsFolder for some permissions. With confined, a key has them only in its
-// upload root.
+// showsFolderFor is ShowsFolder for the permissions in want, of which one is enough. With confined,
+// a key has them only in its upload root.
 func (p *Policy) showsFolderFor(
 	a Actor, path vpath.Path, home vpath.Path, hasHome bool, want Set, confined bool,
 ) bool {
@@ -63,9 +63,9 @@ func longerPath(a, b vpath.Path) vpath.Path {
 	return b
 }
 
-// anyVisible reports whether one set of rules, or ownership and home where the rules do not decide,
-// grants some of want at or below region. If a key has rules of its own, both sets must grant it:
-// the second set is evaluated where the first grants something.
+// anyVisible reports whether one set of rules (withKey those of the key included), or ownership and
+// home where the rules do not decide, grants some of want at or below region. If a key has rules of
+// its own, both sets must grant it: the second set is evaluated where the first grants something.
 func (fq *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) bool {
 	agreed := func(at vpath.Path, given Set) bool {
 		return given != 0 && (withKey || !fq.policy.keyHasRules(fq.actor) || fq.anyVisible(at, given, true))
@@ -89,8 +89,8 @@ func (fq *folderQuery) anyVisible(region vpath.Path, want Set, withKey bool) boo
 }
 
 // anyGranted reports whether an allow rule of q grants some of want at or below region, when the
-// rules of before are evaluated first. It calls agreed with the narrowest region that the rule's
-// pattern gives.
+// rules of before are evaluated first. For each such rule it asks agreed, with the narrowest region
+// that the rule's pattern gives and the granted permissions, whether the grant counts.
 func (fq *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want Set,
 	agreed func(vpath.Path, Set) bool) bool {
 	all := q
@@ -167,7 +167,8 @@ func (fq *folderQuery) denialsAt(q ruleQueue, path vpath.Path) (list []*denial) 
 	return list
 }
 
-// descendAll goes one level down, and reports whether any set of states has changed.
+// descendAll advances each denial by one name, one level down the tree, and reports whether any set
+// of states has changed.
 func descendAll(list []*denial) (another bool) {
 	for _, d := range list {
 		before := d.states
@@ -201,16 +202,16 @@ type Mounts interface {
 	Below(vpath.Path) map[string]vpath.Path
 }
 
-// WithMounts returns the policy for a tree with these mounts. Without them, ShowsFolder assumes
-// that a rule for one mount allows everywhere and denies nowhere.
+// WithMounts returns a copy of the policy that knows where mounts lie. Without them, ShowsFolder
+// assumes that a rule for one mount allows everywhere and denies nowhere.
 func (p *Policy) WithMounts(mounts Mounts) *Policy {
 	on := *p
 	on.mounts = mounts
 	return &on
 }
 
-// partInMount returns the part of a region that lies in a mount (the whole region for ""), and
-// whether there is such a part.
+// partInMount returns the part of a region, a folder with everything below it, that lies in a mount
+// (the whole region for ""), and whether there is such a part.
 func (p *Policy) partInMount(region vpath.Path, mountID string) (at vpath.Path, there bool) {
 	if mountID == "" || p.mounts == nil || p.mounts.Covering(region) == mountID {
 		return region, true
@@ -219,7 +220,8 @@ func (p *Policy) partInMount(region vpath.Path, mountID string) (at vpath.Path, 
 	return at, there
 }
 
-// whollyInMount reports whether the whole region lies in that mount.
+// whollyInMount reports whether the whole region, a folder with everything below it, lies in that
+// mount.
 func (p *Policy) whollyInMount(region vpath.Path, mountID string) bool {
 	return mountID == "" || p.mounts != nil && p.mounts.Covering(region) == mountID && len(p.mounts.Below(region)) == 0
 }

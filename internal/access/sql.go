@@ -22,7 +22,7 @@ type StoredRule struct {
 	UpdatedAt    int64  // milliseconds, as CreatedAt
 }
 
-// Check reports why r cannot be stored. Fault: Invalid.
+// Check is Rule.Validate, and requires the password of a rule that asks for one. Fault: Invalid.
 func (r StoredRule) Check() error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -80,6 +80,7 @@ func (s *Store) WithPassword(ctx context.Context, ids []string) ([]StoredRule, e
 	return slices.DeleteFunc(rules, func(r StoredRule) bool { return !slices.Contains(ids, r.ID) }), err
 }
 
+// readRule reads one rule. Fault: NotFound.
 func readRule(q db.Querier, id string) (StoredRule, error) {
 	rules, err := readRules(q, "WHERE id = $1", id)
 	if err != nil {
@@ -91,10 +92,11 @@ func readRule(q db.Querier, id string) (StoredRule, error) {
 	return rules[0], nil
 }
 
+// noRule returns the fault NotFound of a rule.
 func noRule() error { return fault.New(fault.NotFound, "There is no such rule.") }
 
-// Insert adds a rule with the present time as its creation time, and raises the config version.
-// Fault: Invalid.
+// Insert adds a rule with the present time as its creation time, and raises the config version, so
+// that all replicas read the rules again. Fault: Invalid.
 func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -110,7 +112,8 @@ func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	return tx.BumpConfig()
 }
 
-// Lock returns a rule as it is in tx and locks its row until tx ends. Fault: NotFound.
+// Lock returns a rule as it is in tx and locks its row until tx ends, so that the caller can change
+// it and Replace it. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	if _, err := tx.Exec("UPDATE rules SET updated_at = updated_at WHERE id = $1", id); err != nil {
 		return StoredRule{}, fmt.Errorf("lock rule: %w", err)
@@ -147,8 +150,8 @@ func (s *Store) DeleteOfMount(tx *db.Tx, mountID string) error {
 	return tx.BumpConfig()
 }
 
-// DeleteOfUser deletes the rules whose subject is the user or one of the keys, and raises the
-// config version.
+// DeleteOfUser deletes the rules whose subject is the user or one of the user's keys, and raises
+// the config version. It is for the end of an account.
 func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	if _, err := tx.Exec("DELETE FROM rules WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete the rules of a user: %w", err)
@@ -161,9 +164,9 @@ func (s *Store) DeleteOfUser(tx *db.Tx, userID string, keyIDs []string) error {
 	return tx.BumpConfig()
 }
 
-// MovePatterns rewrites the patterns of the rules that apply only at or below from, so that they
-// apply at to. The caller raises the config version, since many transactions wait for that row.
-// Fault: Invalid if a pattern would become too long.
+// MovePatterns rewrites the patterns of the rules that apply only at or below the folder from,
+// which is being moved, so that they apply at to. The caller raises the config version, since many
+// transactions wait for that row. Fault: Invalid if a pattern would become too long.
 func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 	rules, err := readRules(tx, "")
 	if err != nil {
@@ -190,7 +193,7 @@ func (s *Store) MovePatterns(tx *db.Tx, from, to vpath.Path) error {
 }
 
 // HasDenyRule reports whether a rule for that user or role denies one of those permissions on some
-// path.
+// path. Addresses and mounts of the rules are ignored.
 func (s *Store) HasDenyRule(q db.Querier, userID string, role Role, permissions Set) (bool, error) {
 	rules, err := readRules(q, "WHERE effect <> 'allow' AND (user_id = $1 OR role = $2)", userID, string(role))
 	return slices.ContainsFunc(rules, func(r StoredRule) bool {
@@ -199,6 +202,8 @@ func (s *Store) HasDenyRule(q db.Querier, userID string, role Role, permissions 
 	}), err
 }
 
+// finishChange ends a change of n rules: NotFound if there was no such rule, else it raises the
+// config version. doing names the operation in the error.
 func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -209,7 +214,7 @@ func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	return tx.BumpConfig()
 }
 
-// values returns the columns of a rule from path_pattern to updated_at.
+// values returns the columns of a rule from path_pattern to updated_at, which is now (ms).
 func (r *StoredRule) values(now int64) []any {
 	return []any{r.Pattern, string(r.Effect), nullable(r.MountID), nullable(string(r.Role)), nullable(r.UserID),
 		nullable(r.KeyID),
@@ -217,10 +222,11 @@ func (r *StoredRule) values(now int64) []any {
 		JoinAddresses(r.AllowedIPs), r.Priority, now}
 }
 
+// nullable returns a text for a nullable column: NULL for "".
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// readRules reads the rules that the rest of a query selects. A rule that cannot be read is an
-// error: without it, the policy could allow what the rule denies.
+// readRules reads the rules that the rest of a query, from WHERE on, selects. A rule that cannot be
+// read is an error: without it, the policy could allow what the rule denies.
 func readRules(q db.Querier, rest string, args ...any) ([]StoredRule, error) {
 	rows, err := q.Query(`
 		SELECT id, path_pattern, effect, mount_id, role, user_id, api_key_id, permissions, require_password, password_hash, allowed_ips,
@@ -244,6 +250,7 @@ func readRules(q db.Querier, rest string, args ...any) ([]StoredRule, error) {
 	return rules, nil
 }
 
+// scan reads one row of the query of readRules.
 func scan(rows *sql.Rows) (StoredRule, error) {
 	var r StoredRule
 	var mountID, role, userID, keyID, hash sql.NullString
@@ -268,13 +275,14 @@ func scan(rows *sql.Rows) (StoredRule, error) {
 	return r, nil
 }
 
-// passwordID returns an id for the password of a rule. Each hash has its own salt, so setting the
-// same password again gives another id.
+// passwordID returns the id of the password of a rule, which Actor.Unlocked holds once the password
+// was given. Each hash has its own salt, so setting the same password again gives another id.
 func passwordID(ruleID, hash string) string {
 	sum := sha256.Sum256([]byte(ruleID + " " + hash))
 	return hex.EncodeToString(sum[:16])
 }
 
+// splitList splits a stored list at its commas; nil for "".
 func splitList(s string) []string {
 	if s == "" {
 		return nil

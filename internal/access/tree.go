@@ -37,8 +37,8 @@ func (p *Policy) DecideTree(a Actor, folder Target, permission Permission) TreeV
 	return found
 }
 
-// decideTreeAs returns the verdict of one set of rules, and of ownership and home where the rules
-// do not decide.
+// decideTreeAs returns the verdict of one set of rules (withKey those of the key included), and of
+// ownership and home where the rules do not decide.
 func (p *Policy) decideTreeAs(a *Actor, folder *Target, want Set, withKey bool) TreeVerdict {
 	if answer, done := p.applyRulesToTree(p.rulesOf(a, withKey), a, folder, want); done {
 		return answer
@@ -57,7 +57,8 @@ func (p *Policy) decideTreeAs(a *Actor, folder *Target, want Set, withKey bool) 
 	return TreeOwnOnly // ownership comes before the deny rules of guests
 }
 
-// applyRulesToTree returns the verdict of the rules in q, if one of them decides.
+// applyRulesToTree returns the verdict of the rules in q on want for the whole folder, and whether
+// one of them decides.
 func (p *Policy) applyRulesToTree(q ruleQueue, a *Actor, folder *Target, want Set) (answer TreeVerdict, done bool) {
 	ip := a.address()
 	for r := q.next(); r != nil; r = q.next() {

@@ -17,7 +17,7 @@ type Viewer struct {
 	Shared bool
 }
 
-// showsFolder reports whether the actor sees a folder because of its contents.
+// showsFolder reports whether the actor sees a folder because of its contents; see ShowsFolder.
 func (v *Viewer) showsFolder(path vpath.Path) bool {
 	if v.Shared {
 		return v.Policy.showsFolderForReading(v.Actor, path, v.Home, v.HasHome)
@@ -28,9 +28,9 @@ func (v *Viewer) showsFolder(path vpath.Path) bool {
 // showsForWriting reports whether a folder shows because the actor may write in it.
 func (v *Viewer) showsForWriting(t *Target) bool { return !v.Shared && v.allowed(t, Write) }
 
-// Shows reports whether the actor sees an entry: the actor may read it, or it is a folder that the
-// actor may write in, or it is a folder with visible contents. Nothing shows behind a password that
-// the actor still has to give.
+// Shows reports whether the actor sees an entry in listings and searches: the actor may read it, or
+// it is a folder that the actor may write in, or it is a folder with visible contents. folder tells
+// whether it is one. Nothing shows behind a password that the actor still has to give.
 func (v *Viewer) Shows(t Target, folder bool) bool {
 	if v.Actor.lacksPassword(t.PasswordAbove, Read) {
 		return false
@@ -54,12 +54,12 @@ func (v *Viewer) DecideListing(folder Target) Outcome {
 	return Allowed
 }
 
-// NeedsPasswordToList reports whether the actor must give the password g to see the contents of its
-// entry.
+// NeedsPasswordToList reports whether the actor must give the password g of a folder to see its
+// contents.
 func (v *Viewer) NeedsPasswordToList(g *EntryPassword) bool { return v.Actor.lacksPassword(g, Read) }
 
-// NeedsPasswordToDownload reports whether the actor must give the password g to download the
-// contents of its entry. Everybody must give it, including actors who may list the contents.
+// NeedsPasswordToDownload reports whether the actor must give the password g of an entry to
+// download it or its contents. Everybody must give it, including actors who may list the contents.
 func (v *Viewer) NeedsPasswordToDownload(g *EntryPassword) bool {
 	return v.Actor.lacksPassword(g, Download)
 }
@@ -81,6 +81,7 @@ func (v *Viewer) ReadImpliesDownload(folder Target) bool {
 	return true
 }
 
+// allowed reports whether Decide allows the actor p on t.
 func (v *Viewer) allowed(t *Target, p Permission) bool {
 	return v.Policy.decide(&v.Actor, t, p, nil).Outcome == Allowed
 }
@@ -161,7 +162,8 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	return in
 }
 
-// addException adds the name in folder on the way to a path with a verdict of its own.
+// addException makes the child of folder on the way to the path `to` an exception, because
+// something at `to` (a home, an upload root) has a verdict of its own.
 func (f *ListingFilter) addException(folder, to vpath.Path) {
 	if names, below := to.RelativeTo(folder); below && len(names) > 0 {
 		f.Exceptions = append(f.Exceptions, names[0])
@@ -169,7 +171,9 @@ func (f *ListingFilter) addException(folder, to vpath.Path) {
 	}
 }
 
-// decideSample decides for all files or folders in folder by samples whose names no rule contains.
+// decideSample decides which of the files (or, with folders, the folders) in folder show, by
+// samples with and without an owner whose names no rule contains. It is right for all names that no
+// rule contains.
 func (v *Viewer) decideSample(folder Target, folders bool) ShownEntries {
 	child := v.SampleChild(folder)
 	own := child
@@ -183,7 +187,7 @@ func (v *Viewer) decideSample(folder Target, folders bool) ShownEntries {
 	return ShownNone
 }
 
-// readingMatch returns how the rules about reading match the names in folder.
+// readingMatch returns how the rules about reading match the names in folder, all rules together.
 func (v *Viewer) readingMatch(folder *Target) folderMatch {
 	p, a := v.Policy, &v.Actor
 	sum := folderMatch{sameBelow: true}
@@ -201,8 +205,9 @@ func (v *Viewer) readingMatch(folder *Target) folderMatch {
 	return sum
 }
 
-// addRules adds the rules of q to sum, and reports whether one of them decides for everything in
-// the folder.
+// addRules adds to sum how the rules of q that name a permission of want match the names in folder.
+// It reports whether one of them decides for everything in the folder, so that later rules don't
+// count.
 func (v *Viewer) addRules(sum *folderMatch, q ruleQueue, folder *Target, want Set) (done bool) {
 	ip := v.Actor.address()
 	for r := q.next(); r != nil; r = q.next() {
@@ -219,6 +224,7 @@ func (v *Viewer) addRules(sum *folderMatch, q ruleQueue, folder *Target, want Se
 	return false
 }
 
+// add makes m describe both patterns together.
 func (m *folderMatch) add(other folderMatch) {
 	m.names = append(m.names, other.names...)
 	m.byWildcard = m.byWildcard || other.byWildcard
@@ -239,8 +245,9 @@ func (v *Viewer) showingMatch(folder *Target) folderMatch {
 	return sum
 }
 
-// compileGlobs compiles the rules about reading, in order, into decisions for the files of folder.
-// It leaves out the names that are literal in a rule.
+// compileGlobs compiles the rules about reading, in order, into decisions for the files of folder:
+// globs with a decision each, and rest for all other names. It leaves out the names that are
+// literal in a rule, which ListingFilter lists as exceptions.
 func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) {
 	p, a := v.Policy, &v.Actor
 	if a.lacksPassword(folder.Password, Read) || a.limitToKey(folder.Path, Set(Read)) == 0 {
@@ -265,8 +272,9 @@ func (v *Viewer) compileGlobs(folder *Target) (rest ShownEntries, globs []Glob) 
 	return rest, globs
 }
 
-// appendGlobs appends the decisions of the rules in q. It returns the decision for all other names,
-// and whether a rule made it. denied is the decision that a refusing rule makes.
+// appendGlobs appends the decisions of the rules in q about reading files of folder. It returns the
+// decision for all other names, and whether a rule made it. denied is the decision that a refusing
+// rule makes: ShownOwn where ownership comes first.
 func (v *Viewer) appendGlobs(globs *[]Glob, q ruleQueue, folder *Target,
 	denied ShownEntries) (rest ShownEntries, done bool) {
 	ip := v.Actor.address()

@@ -29,8 +29,8 @@ func (p Pattern) CoversTree(path vpath.Path) bool {
 	return p.machine.accepts(&d) && p.machine.coversBelow(&d)
 }
 
-// coversBelow reports whether every possible path below the one that led to d is matched, as far as
-// it can tell. It changes d.
+// coversBelow reports whether the pattern matches every possible path below the one whose bytes led
+// to the states d, as far as it can tell; it errs towards false. It changes d.
 func (m *machine) coversBelow(d *states) bool {
 	for before := *d; m.descend(d) && m.accepts(d); before = *d {
 		if m.intersects(d, m.acceptAll) || before == *d {
@@ -58,8 +58,8 @@ func (p Pattern) covers(other Pattern) bool {
 	return p.text == other.text || other.shape == literal && p.Match(other.base) || p.CoversTree(other.base)
 }
 
-// moved returns the pattern with its base moved from one folder to another. The base must lie
-// within from. Fault: Invalid if the result is too long.
+// moved returns the pattern with its base moved from one folder to another, as the rules of a
+// folder move with it. The base must lie within from. Fault: Invalid if the result is too long.
 func (p Pattern) moved(from, to vpath.Path) (Pattern, error) {
 	return ParsePattern(matchText(to) + p.text[len(matchText(from)):])
 }
@@ -74,7 +74,7 @@ type folderMatch struct {
 	sameBelow  bool // either everything below the folder is matched, at any depth, or nothing
 }
 
-// matchFolder returns how the pattern matches the names in folder.
+// matchFolder returns how the pattern matches the names directly in folder, for ListingFilter.
 func (p Pattern) matchFolder(folder vpath.Path) folderMatch {
 	m := p.machine
 	if m == nil {

@@ -55,7 +55,7 @@ type Key struct {
 	CreatedAt                        int64  // ms
 }
 
-// Status returns `active`, `expired` or `revoked`.
+// Status returns `active`, `expired` or `revoked`, as of now.
 func (k Key) Status(now time.Time) string {
 	switch {
 	case k.RevokedAt != nil:
@@ -66,9 +66,9 @@ func (k Key) Status(now time.Time) string {
 	return "active"
 }
 
-// Scope returns the key in the form that package access decides with. Write includes update, and
-// read includes download. Sharing is never possible with a key. A key whose upload path cannot be
-// parsed has no permissions.
+// Scope returns the permissions and the upload root of the key, in the form that package access
+// decides with. Write includes update, and read includes download. Sharing is never possible with a
+// key. A key whose upload path cannot be parsed has no permissions.
 func (k Key) Scope() *access.Key {
 	root, err := UploadRoot(k.UploadPath)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Service) Create(ctx context.Context, userID string, n NewKey) (Key, sec
 }
 
 // checkKeyLimit locks the user's row until tx ends, so that other changes of the user's keys wait,
-// and refuses when no further key can be active. Faults: Forbidden, NotFound.
+// and refuses when the user has MaxActive active keys already. Faults: Forbidden, NotFound.
 func checkKeyLimit(tx *db.Tx, userID string, now time.Time) error {
 	if err := lockUser(tx, userID); err != nil {
 		return err
@@ -209,9 +209,9 @@ type Change struct {
 	RootOnly    *bool
 }
 
-// Change changes a key of the user. An expired key with a new expiry is active again, and counts.
-// Faults: Invalid; NotFound, also for the key of another user; Conflict for a revoked key;
-// Forbidden when the user has MaxActive active keys.
+// Change changes the key with that id of the user. An expired key with a new expiry is active
+// again, and counts. Faults: Invalid; NotFound, also for the key of another user; Conflict for a
+// revoked key; Forbidden when the user has MaxActive active keys.
 func (s *Service) Change(ctx context.Context, userID, id string, c Change) (Key, error) {
 	now := s.now()
 	if !isKeyID(id) {
@@ -267,8 +267,8 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) error {
 	})
 }
 
-// RevokeAll ends all keys of a user for good, in the caller's transaction. It returns the ids of
-// all stored keys of the user, including those that were inactive before.
+// RevokeAll ends all keys of a user for good, in the caller's transaction, which ends the account.
+// It returns the ids of all stored keys of the user, including those that were inactive before.
 func (s *Service) RevokeAll(tx *db.Tx, userID string) (ids []string, err error) {
 	if ids, err = revokeAll(tx, userID, s.now().UnixMilli()); err != nil {
 		return nil, err
@@ -281,6 +281,7 @@ func (s *Service) RevokeAll(tx *db.Tx, userID string) (ids []string, err error) 
 	return ids, tx.BumpConfig()
 }
 
+// notifyRevoked calls OnRevoke, which ends what belongs to the key, such as its locks.
 func (s *Service) notifyRevoked(tx *db.Tx, id string) error {
 	if s.OnRevoke == nil {
 		return nil
@@ -288,9 +289,11 @@ func (s *Service) notifyRevoked(tx *db.Tx, id string) error {
 	return s.OnRevoke(tx, id)
 }
 
+// noKey returns the fault NotFound of a key that does not exist or belongs to another user.
 func noKey() error { return fault.New(fault.NotFound, "There is no such API key.") }
 
-// hashToken returns the hash under which a token is stored.
+// hashToken returns the SHA-256 of a token in hexadecimal, which is all of it that the database
+// holds.
 func hashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

@@ -21,8 +21,9 @@ type storedKey struct {
 // expired. The client does not learn it. Such a request does not count as a guess.
 var ErrEnded = errors.New("the API key is revoked or expired")
 
-// ParseToken returns the key id in a token. Fault: InvalidToken for a text that does not have the
-// form of a token, with the same message as for a wrong token.
+// ParseToken returns the key id in a token, `pk_….sk_…`, without looking the key up. Fault:
+// InvalidToken for a text that does not have the form of a token, with the same message as for a
+// wrong token.
 func ParseToken(token string) (id string, err error) {
 	id, half, _ := strings.Cut(token, ".")
 	if !isKeyID(id) || !hasTokenForm(half, "sk_", 48) {
@@ -36,8 +37,9 @@ func (k storedKey) hasToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashToken(token)), []byte(k.tokenHash)) == 1
 }
 
-// IsCached reports whether token belongs to a key that is cached under version, whatever the key's
-// status. Authenticate then does not query the database.
+// IsCached reports whether token is the right token of a key that is cached under the config
+// version, whatever the key's status. Authenticate then does not query the database. Limits of
+// wrong keys let such a request pass.
 func (s *Service) IsCached(version int64, token string) bool {
 	id, err := ParseToken(token)
 	if err != nil {
@@ -71,9 +73,9 @@ func (s *Service) Authenticate(ctx context.Context, version int64, token string)
 	return found.Key, nil
 }
 
-// rejectWrongSecret takes as long as Authenticate does for an unknown id, which is never cached. A
-// caller that guesses cannot tell by the time which ids exist (abuse case C48). Fault:
-// InvalidToken.
+// rejectWrongSecret makes the query that Authenticate makes for an unknown id, which is never
+// cached, and refuses. A caller that guesses cannot tell by the time which ids exist (abuse case
+// C48). Fault: InvalidToken.
 func (s *Service) rejectWrongSecret(ctx context.Context) error {
 	if _, err := byID(s.db.Read(ctx), ""); err != nil && !fault.Is(err, fault.NotFound) {
 		return fmt.Errorf("load an API key: %w", err)
@@ -91,10 +93,13 @@ func (s *Service) ByID(ctx context.Context, version int64, id string) (Key, erro
 	return found.Key, err
 }
 
+// cached returns a key by its id from the cache, or from the database if it is not cached under the
+// config version. Fault: NotFound.
 func (s *Service) cached(ctx context.Context, version int64, id string) (storedKey, error) {
 	return s.keys.Get(version, id, func() (storedKey, error) { return byID(s.db.Read(ctx), id) })
 }
 
+// invalidToken returns the fault of a token that authenticates no key; it does not tell why.
 func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "The API key is wrong, revoked or expired.")
 }
@@ -110,8 +115,8 @@ func hasTokenForm(s, prefix string, n int) bool {
 	})
 }
 
-// Touch records in memory that the key is used now, at most once a minute. Sweep writes it to the
-// database. It never raises the config version.
+// Touch records in memory that the key with that id is used now, at most once a minute. Sweep
+// writes it to the database. It never raises the config version.
 func (s *Service) Touch(id string) { s.uses.Touch(id) }
 
 // addUse sets the last use of a key to a later one that only Touch knows.

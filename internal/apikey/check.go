@@ -67,7 +67,8 @@ func (n NewKey) build(now time.Time) (Key, error) {
 	return k, nil
 }
 
-// apply validates c and applies it to k. Fault: Invalid.
+// apply checks the changes in c and applies them to k; now is the time from which an expiry counts.
+// Fault: Invalid.
 func (c Change) apply(k *Key, now time.Time) error {
 	var err error
 	if c.Name != nil {
@@ -102,6 +103,8 @@ func (c Change) apply(k *Key, now time.Time) error {
 	return nil
 }
 
+// cleanName trims the name of a key and checks it: 1 to 100 characters, no control characters.
+// Fault: Invalid.
 func cleanName(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if n := utf8.RuneCountInString(s); n < 1 || n > maxNameRunes || !utf8.ValidString(s) ||
@@ -112,8 +115,9 @@ func cleanName(s string) (string, error) {
 	return s, nil
 }
 
-// selectKnown returns the elements of known that are in list, in the order of known, each once.
-// noun names an element in messages. Fault: Invalid for an unknown element and for an empty list.
+// selectKnown checks that list has only elements of known, and returns them in the order of known,
+// each once. noun names an element in messages. Fault: Invalid for an unknown element and for an
+// empty list.
 func selectKnown(list []string, noun string, known ...string) ([]string, error) {
 	for _, s := range list {
 		if !slices.Contains(known, s) {
@@ -126,7 +130,8 @@ func selectKnown(list []string, noun string, known ...string) ([]string, error) 
 	return slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !slices.Contains(list, s) }), nil
 }
 
-// expiry converts seconds from now into a time in ms. Fault: Invalid.
+// expiry converts seconds from now into a time in ms; nil means never. Fault: Invalid outside of 60
+// seconds to 100 years.
 func expiry(seconds *int64, now time.Time) (*int64, error) {
 	if seconds == nil {
 		return nil, nil
@@ -138,8 +143,9 @@ func expiry(seconds *int64, now time.Time) (*int64, error) {
 	return &at, nil
 }
 
-// cleanUploadPath normalises an upload path. Fault: Forbidden for `..` and `~` anywhere (abuse case
-// C17), for unknown placeholders, and for anything else that is not a path.
+// cleanUploadPath normalises the upload path of a key, a template with placeholders such as {year};
+// "" becomes the default. Fault: Forbidden for `..` and `~` anywhere (abuse case C17), for unknown
+// placeholders, and for anything else that is not a path.
 func cleanUploadPath(s string) (string, error) {
 	if s == "" {
 		return defaultUploadPath, nil
@@ -157,6 +163,7 @@ func cleanUploadPath(s string) (string, error) {
 	return path.String(), nil
 }
 
+// badUploadPath returns the fault Forbidden of an upload path; why is the rest of the sentence.
 func badUploadPath(why string) error {
 	return fault.Newf(fault.Forbidden, "This upload path is not valid: %s", strings.TrimSuffix(why, ".")+".")
 }

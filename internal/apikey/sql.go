@@ -15,7 +15,7 @@ import (
 const columns = `id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, last_used_at, expires_at,
 	revoked_at, created_at`
 
-// scan scans the columns of one row.
+// scan reads one row of a query of columns.
 func scan(row interface{ Scan(dest ...any) error }) (storedKey, error) {
 	var k storedKey
 	var permissions, protocols, ips string
@@ -34,7 +34,7 @@ func scan(row interface{ Scan(dest ...any) error }) (storedKey, error) {
 	return k, nil
 }
 
-// scanOne scans the result of a query for one key. Fault: NotFound.
+// scanOne reads the row of a query of columns for one key. Fault: NotFound when there is none.
 func scanOne(row db.Row) (storedKey, error) {
 	k, err := scan(row)
 	if errors.Is(err, db.ErrNoRows) {
@@ -46,15 +46,18 @@ func scanOne(row db.Row) (storedKey, error) {
 	return k, nil
 }
 
+// byID reads a key of any user and any status. Fault: NotFound.
 func byID(q db.Querier, id string) (storedKey, error) {
 	return scanOne(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1", id))
 }
 
+// byOwner reads a key of a user. Fault: NotFound, also for the key of another user.
 func byOwner(q db.Querier, userID, id string) (Key, error) {
 	k, err := scanOne(q.QueryRow("SELECT "+columns+" FROM api_keys WHERE id = $1 AND user_id = $2", id, userID))
 	return k.Key, err
 }
 
+// list reads all keys of a user, newest first.
 func list(q db.Querier, userID string) ([]Key, error) {
 	rows, err := q.Query(`
 		SELECT `+columns+`
@@ -89,6 +92,7 @@ func lockUser(tx *db.Tx, userID string) error {
 	return nil
 }
 
+// countActive counts the keys of a user that are neither revoked nor expired at now (ms).
 func countActive(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
@@ -102,6 +106,8 @@ func countActive(q db.Querier, userID string, now int64) (int, error) {
 	return n, nil
 }
 
+// lastUses returns the latest time (ms) at which a key of each user was used, by the user's id;
+// users without one are left out.
 func lastUses(q db.Querier, userIDs []string) (map[string]int64, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
@@ -125,6 +131,7 @@ func lastUses(q db.Querier, userIDs []string) (map[string]int64, error) {
 	return uses, rows.Err()
 }
 
+// insert stores a key with the hash of its token; its id must be new.
 func insert(tx *db.Tx, k Key, tokenHash string) error {
 	_, err := tx.Exec(`
 		INSERT INTO api_keys (id, user_id, name, token_hash, permissions, protocols, upload_path, allowed_ips, public_links, root_only, expires_at,
@@ -139,7 +146,8 @@ func insert(tx *db.Tx, k Key, tokenHash string) error {
 	return nil
 }
 
-// deleteOldInactive deletes the oldest expired and revoked keys of a user beyond maxInactiveKeys.
+// deleteOldInactive deletes the oldest of a user's keys that are expired or revoked at now (ms),
+// beyond maxInactiveKeys.
 func deleteOldInactive(tx *db.Tx, userID string, now int64) error {
 	_, err := tx.Exec(`
 		DELETE FROM api_keys
@@ -156,7 +164,7 @@ func deleteOldInactive(tx *db.Tx, userID string, now int64) error {
 	return nil
 }
 
-// update writes the columns that can change.
+// update writes the columns of a key that can change; now is in ms.
 func update(tx *db.Tx, k Key, now int64) error {
 	_, err := tx.Exec(`
 		UPDATE api_keys
@@ -170,7 +178,8 @@ func update(tx *db.Tx, k Key, now int64) error {
 	return nil
 }
 
-// revoke revokes a key. A key that was revoked before keeps its time. Fault: NotFound.
+// revoke ends a key of a user at now (ms). A key that was revoked before keeps its time. Fault:
+// NotFound.
 func revoke(tx *db.Tx, userID, id string, now int64) error {
 	n, err := tx.Exec(`
 		UPDATE api_keys
@@ -207,8 +216,8 @@ func revokeAll(tx *db.Tx, userID string, now int64) ([]string, error) {
 	return ids, rows.Err()
 }
 
-// writeUses sets the times of last use, and never moves one back. It writes in the order of ids, so
-// that two replicas cannot deadlock.
+// writeUses sets the times (ms) of last use of keys, by key id, and never moves one back. It writes
+// in the order of ids, so that two replicas cannot deadlock.
 func writeUses(tx *db.Tx, uses map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
 		_, err := tx.Exec(`

@@ -31,8 +31,8 @@ type TemplateValues struct {
 	FileName string
 }
 
-// UploadRoot returns the upload root of an upload path: the part before the first segment with a
-// placeholder. Fault: Forbidden.
+// UploadRoot returns the folder that a key with an upload path may not leave: the part before the
+// first segment with a placeholder. Fault: Forbidden for a path that is no upload path.
 func UploadRoot(uploadPath string) (vpath.Path, error) {
 	clean, err := cleanUploadPath(uploadPath)
 	if err != nil {
@@ -41,7 +41,7 @@ func UploadRoot(uploadPath string) (vpath.Path, error) {
 	return templateRoot(clean)
 }
 
-// templateRoot is UploadRoot for a clean upload path.
+// templateRoot is UploadRoot for an upload path that cleanUploadPath has normalised.
 func templateRoot(clean string) (vpath.Path, error) {
 	segments := strings.Split(clean, "/")
 	if i := slices.IndexFunc(segments, placeholderPattern.MatchString); i >= 0 {
@@ -50,12 +50,12 @@ func templateRoot(clean string) (vpath.Path, error) {
 	return vpath.FromSegments(segments)
 }
 
-// UploadFolder returns the folder of a compatible upload: that of the key's upload path, or else of
-// requestPath, which is relative to the upload root or, with a leading slash, an absolute path
-// inside it. Both may contain placeholders. The value of a placeholder stays within its segment: a
-// file named `..` or `{year}` creates no other folder (abuse cases C15, C16). Faults: Forbidden for
-// a path that leaves the root or contains a `..` segment; Invalid for a malformed path and for an
-// unknown placeholder.
+// UploadFolder returns the folder that a compatible upload with the key is stored in: that of the
+// key's upload path, or, unless requestPath is "", that of requestPath, which is relative to the
+// upload root or, with a leading slash, an absolute path inside it. Both may contain placeholders,
+// whose values are in v. The value of a placeholder stays within its segment: a file named `..` or
+// `{year}` creates no other folder (abuse cases C15, C16). Faults: Forbidden for a path that leaves
+// the root or contains a `..` segment; Invalid for a malformed path and for an unknown placeholder.
 func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, error) {
 	template, err := cleanUploadPath(k.UploadPath)
 	if err != nil {
@@ -97,7 +97,8 @@ func outsideRootFault() error {
 	return fault.New(fault.Forbidden, "The path is outside the upload root of this API key.")
 }
 
-// unknownPlaceholder returns the first unknown placeholder in s.
+// unknownPlaceholder returns the first text in braces in s that is no placeholder, and whether
+// there is one.
 func unknownPlaceholder(s string) (string, bool) {
 	for _, found := range placeholderPattern.FindAllString(s, -1) {
 		if !slices.Contains(placeholders, found) {
@@ -123,7 +124,7 @@ func (v TemplateValues) expand(segment string) string {
 	return s
 }
 
-// nameRune replaces a character that a name cannot have with `_`.
+// nameRune returns r, or `_` for a character that the name of an entry cannot have.
 func nameRune(r rune) rune {
 	if r == unicode.ReplacementChar {
 		return '_'
@@ -134,7 +135,7 @@ func nameRune(r rune) rune {
 	return r
 }
 
-// value returns the value of a placeholder. Times are in UTC.
+// value returns the text that a placeholder, such as "{year}", stands for. Times are in UTC.
 func (v TemplateValues) value(placeholder string) string {
 	now := v.Now.UTC()
 	switch placeholder {

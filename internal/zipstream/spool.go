@@ -17,6 +17,8 @@ type directorySpool struct {
 	file     *os.File
 }
 
+// append adds a part of the directory. Beyond spoolMemory it moves what is in memory to the file,
+// which it opens at the first time.
 func (s *directorySpool) append(p []byte) error {
 	s.memory.Write(p)
 	if s.memory.Len() <= spoolMemory {
@@ -34,6 +36,7 @@ func (s *directorySpool) append(p []byte) error {
 	return nil
 }
 
+// writeTo writes the whole directory to out, first the part in the file.
 func (s *directorySpool) writeTo(out io.Writer) error {
 	if s.file != nil {
 		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
@@ -47,6 +50,7 @@ func (s *directorySpool) writeTo(out io.Writer) error {
 	return err
 }
 
+// close closes the file, if there is one, which frees its disk space.
 func (s *directorySpool) close() {
 	if s.file != nil {
 		_ = s.file.Close() // the file is unlinked: closing it frees its space

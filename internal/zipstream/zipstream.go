@@ -31,23 +31,27 @@ type Writer struct {
 	directory      directorySpool
 }
 
-// New returns a Writer to out. A directory of more than one MiB is kept in the file that open
-// returns; Close closes the file.
+// New returns a Writer that sends an archive to out. A directory (the list of entries at the end)
+// of more than one MiB is kept in the file that open returns; Close closes the file.
 func New(out io.Writer, open func() (*os.File, error)) *Writer {
 	return &Writer{out: segmentOutput{out: out}, directory: directorySpool{openFile: open}}
 }
 
-// Folder adds a folder. The segments of its name are separated by slashes; no slash ends it.
+// Folder adds an empty folder entry. The segments of its name are separated by slashes; no slash
+// ends it.
 func (w *Writer) Folder(name string, modified time.Time) error {
 	_, err := w.add(&zip.FileHeader{Name: name + "/", Modified: modified})
 	return err
 }
 
-// File adds a file. The caller writes its content to the result before it adds anything else.
+// File adds a file, whose name may have folders separated by slashes. The caller writes its content
+// to the result before it adds anything else.
 func (w *Writer) File(name string, modified time.Time) (io.Writer, error) {
 	return w.add(&zip.FileHeader{Name: name, Method: zip.Store, Modified: modified})
 }
 
+// add begins an entry, and before it a new segment if the present one is full. The content goes to
+// the result.
 func (w *Writer) add(h *zip.FileHeader) (io.Writer, error) {
 	if w.segmentEntries == segmentSize {
 		if err := w.endSegment(); err != nil {
@@ -63,7 +67,7 @@ func (w *Writer) add(h *zip.FileHeader) (io.Writer, error) {
 	return w.segment.CreateHeader(h)
 }
 
-// Flush sends buffered bytes to the output.
+// Flush sends the bytes that the Writer has buffered to the output.
 func (w *Writer) Flush() error {
 	if w.segment == nil {
 		return nil
@@ -110,7 +114,9 @@ const (
 	max32            = 1<<32 - 1
 )
 
-// splitTail splits the bytes that a zip.Writer writes when it is closed.
+// splitTail splits the bytes that a zip.Writer writes when it is closed: the descriptor of the last
+// content and the directory. It drops the end records after them. An error means that the bytes
+// have another form.
 func splitTail(tail []byte) (descriptor, directory []byte, err error) {
 	rest := len(tail) - endSize
 	if rest < 0 || binary.LittleEndian.Uint32(tail[rest:]) != endSignature {
