@@ -133,8 +133,9 @@ func New(cfg Config) *Service {
 }
 
 // Insert writes a new active user with a password that is already hashed, in the caller's
-// transaction. It creates neither home nor quota. Faults: Invalid; AlreadyExists when the name or
-// the address is taken, compared without case. The transaction can continue after AlreadyExists.
+// transaction. It creates neither home nor quota; package lifecycle does. Faults: Invalid;
+// AlreadyExists when the name or the address is taken, compared without case. The transaction can
+// continue after AlreadyExists.
 func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error) {
 	if err := n.checkIdentity(); err != nil {
 		return User{}, err
@@ -167,8 +168,8 @@ func (s *Service) Insert(tx *db.Tx, n NewUser, passwordHash string) (User, error
 	return u, tx.BumpConfig()
 }
 
-// SetHome sets the home of a user ("" for none) and the folder that the UI opens first. Fault:
-// NotFound.
+// SetHome sets the home of a user, the entry id of the folder in which the user may do everything
+// ("" for none), and the path of the folder that the UI opens first. Fault: NotFound.
 func (s *Service) SetHome(tx *db.Tx, userID, homeID, defaultPath string) error {
 	return finishChange(tx, updateHome(tx, userID, homeID, defaultPath, s.now().UnixMilli()))
 }
@@ -201,8 +202,9 @@ func (s *Service) SetRole(tx *db.Tx, userID string, role access.Role) error {
 	return endByVersion(tx, userID, updateRole(tx, userID, role, s.now().UnixMilli()))
 }
 
-// endByVersion deletes the rows of the sessions that a change of a user has ended, and raises the
-// config version, if the change succeeded. It returns err otherwise.
+// endByVersion ends a change that may have raised a version of a user, whose error is err: it
+// deletes the rows of the sessions that the new version has ended, and raises the config version.
+// It returns err, and does nothing, if the change failed.
 func endByVersion(tx *db.Tx, userID string, err error) error {
 	if err == nil {
 		err = deleteStaleSessions(tx, userID)
@@ -210,7 +212,8 @@ func endByVersion(tx *db.Tx, userID string, err error) error {
 	return finishChange(tx, err)
 }
 
-// finishChange raises the config version after a change that succeeded. It returns err otherwise.
+// finishChange raises the config version after a change that succeeded, so that no replica uses a
+// cached user any more. It returns err, and does nothing, if the change failed.
 func finishChange(tx *db.Tx, err error) error {
 	if err != nil {
 		return err
@@ -218,7 +221,7 @@ func finishChange(tx *db.Tx, err error) error {
 	return tx.BumpConfig()
 }
 
-// ByID returns a user of any status. Fault: NotFound.
+// ByID reads a user of any status from the database. Fault: NotFound.
 func (s *Service) ByID(q db.Querier, id string) (User, error) {
 	u, _, err := readUser(q, byID, id)
 	return u, err
@@ -238,6 +241,7 @@ func (s *Service) Cached(ctx context.Context, version int64, id string) (User, e
 	return s.users.Get(version, id, func() (User, error) { return s.ByID(s.db.Read(ctx), id) })
 }
 
+// orElse returns value, or otherwise if value is "".
 func orElse(value, otherwise string) string {
 	if value == "" {
 		return otherwise

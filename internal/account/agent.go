@@ -19,7 +19,8 @@ type Origin struct {
 	IP    netip.Addr
 }
 
-// row returns the row of a session that begins at the origin, without its times.
+// row returns the row of a session with that id that begins at the origin, without its times. The
+// versions are those of the user under which the session is issued.
 func (o Origin) row(id, userID string, sessionVersion, roleVersion int64) sessionRow {
 	r := sessionRow{id: id, userID: userID, sessionVersion: sessionVersion, roleVersion: roleVersion,
 		agent: cleanAgent(o.Agent)}
@@ -65,8 +66,9 @@ var (
 	}
 )
 
-// deviceOf describes the device with a User-Agent, such as "Firefox on Windows". For a program that
-// is no known browser it is the name of its first product, such as "curl".
+// deviceOf describes for people the device that sent a User-Agent, such as "Firefox on Windows".
+// For a program that is no known browser it is the name of its first product, such as "curl"; ""
+// for an empty User-Agent.
 func deviceOf(agent string) string {
 	browser := firstMark(agent, browsers)
 	if browser == "" {
@@ -83,7 +85,8 @@ func deviceOf(agent string) string {
 	return browser
 }
 
-// firstMark returns the name of the first mark that text contains, "" for none.
+// firstMark returns the name (the second text) of the first of marks whose first text is in text,
+// "" for none.
 func firstMark(text string, marks [][2]string) string {
 	for _, m := range marks {
 		if strings.Contains(text, m[0]) {

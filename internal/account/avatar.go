@@ -21,9 +21,9 @@ type Avatar struct {
 	Content   []byte
 }
 
-// SetAvatar makes a picture the one of an account and returns its id. The former picture and its id
-// are gone. The caller has checked and encoded the picture. Fault: SessionRevoked when the account
-// has been deleted or is no longer active.
+// SetAvatar makes a picture the one of an account and returns its new id, which is part of its
+// address. The former picture and its id are gone. The caller has checked and encoded the picture.
+// Fault: SessionRevoked when the account has been deleted or is no longer active.
 func (s *Service) SetAvatar(ctx context.Context, userID string, picture Avatar) (id string, err error) {
 	id = s.ids.Base62(avatarIDLength)
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
@@ -73,4 +73,5 @@ func (s *Service) Avatar(ctx context.Context, id string) (Avatar, error) {
 	return found, err
 }
 
+// noAvatar returns the fault NotFound of a picture.
 func noAvatar() error { return fault.New(fault.NotFound, "There is no such picture.") }

@@ -30,7 +30,7 @@ type NewUser struct {
 	Locale          string // "" for en-US
 }
 
-// Check validates the values before any expensive work. Fault: Invalid.
+// Check checks all values before any expensive work, without the database. Fault: Invalid.
 func (n NewUser) Check() error {
 	if err := n.checkIdentity(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (n NewUser) Check() error {
 	return CheckPassword(n.Password)
 }
 
-// checkIdentity is Check without the password, which Insert receives as a hash.
+// checkIdentity is Check without the password, which Insert receives as a hash. Fault: Invalid.
 func (n NewUser) checkIdentity() error {
 	if !usernamePattern.MatchString(n.Username) {
 		return fault.New(fault.Invalid, "A username has 3 to 20 characters: letters, digits and underscores.")
@@ -63,11 +63,12 @@ func (n NewUser) checkIdentity() error {
 	return nil
 }
 
-// CheckEmail reports whether mail can be sent to s (see mail.CheckAddress). Fault: Invalid.
+// CheckEmail returns nil if mail can be sent to the address s, as far as its form tells (see
+// mail.CheckAddress). Fault: Invalid.
 func CheckEmail(s string) error { return mail.CheckAddress(s) }
 
-// CheckPassword validates the password of an account: 8 to 128 characters, at most 512 bytes.
-// Fault: Invalid.
+// CheckPassword returns nil for a text that can be the password of an account: 8 to 128 characters,
+// at most 512 bytes. Fault: Invalid.
 func CheckPassword(password secret.Text) error {
 	if tooLong(password) || utf8.RuneCountInString(password.Reveal()) < minPasswordRunes {
 		return fault.New(fault.Invalid, "A password has 8 to 128 characters and at most 512 bytes.")
@@ -75,8 +76,8 @@ func CheckPassword(password secret.Text) error {
 	return nil
 }
 
-// tooLong checks the bytes first, because counting the characters of a megabyte takes time (abuse
-// case C107).
+// tooLong reports whether a password has more than 128 characters or 512 bytes. It compares the
+// bytes first, because counting the characters of a megabyte takes time (abuse case C107).
 func tooLong(password secret.Text) bool {
 	return len(password) > maxPasswordBytes || utf8.RuneCountInString(password.Reveal()) > maxPasswordRunes
 }

@@ -74,9 +74,10 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 	return errors.Join(sent, err)
 }
 
-// storeCode stores a code in place of the one before, unless the address is taken. A taken address
-// is no error, because an error would undo the count of it. The limits of the user are checked
-// before the address. Faults: RateLimited, SessionRevoked.
+// storeCode stores a code in place of the one before, within the limits of mails and of wrong
+// codes, and returns its user. taken reports that another account has the address; that is no
+// error, because an error would undo the count of it. The limits of the user are checked before the
+// address. Faults: RateLimited, SessionRevoked.
 func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err error) {
 	if err := tx.LockMailed(); err != nil {
 		return User{}, false, err
@@ -105,7 +106,8 @@ func (s *Service) storeCode(tx *db.Tx, c emailCode) (u User, taken bool, err err
 	return u, false, errors.Join(voidCodes(tx, c.userID, now.UnixMilli()), insertCode(tx, c))
 }
 
-// checkMailLimit refuses another code for a user, or to an address. Fault: RateLimited.
+// checkMailLimit refuses another code when maxMailed were mailed within mailedWindow: for a user or
+// to an address, which value names. rows is codesOfUser or codesOfAddress. Fault: RateLimited.
 func checkMailLimit(tx *db.Tx, rows, value string, now time.Time) error {
 	last, err := nthNewest(tx, rows, value, maxMailed, now.Add(-mailedWindow).UnixMilli(), now.UnixMilli())
 	if err == nil && last > 0 {
@@ -115,7 +117,8 @@ func checkMailLimit(tx *db.Tx, rows, value string, now time.Time) error {
 	return err
 }
 
-// checkTryLimit refuses a user who was wrong too often. Fault: RateLimited.
+// checkTryLimit refuses a user who named maxWrongCodes wrong codes or taken addresses within
+// wrongCodeWindow. Fault: RateLimited.
 func checkTryLimit(tx *db.Tx, userID string, now time.Time) error {
 	last, err := nthNewest(tx, wrongCodesOfUser, userID, maxWrongCodes, now.Add(-wrongCodeWindow).UnixMilli(),
 		now.UnixMilli())
@@ -130,7 +133,8 @@ func checkTryLimit(tx *db.Tx, userID string, now time.Time) error {
 // can be tried five times, and a user may be wrong twenty times in an hour. A try without a valid
 // code counts as wrong. A text that is not six digits is refused and does not count. A try is
 // counted before the code is compared, so that parallel requests get no more tries (abuse case
-// C50). Faults: Invalid, also when another account has taken the address meanwhile; RateLimited.
+// C50). Faults: Invalid for a wrong code, also when another account has taken the address
+// meanwhile; RateLimited; SessionRevoked.
 func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -155,8 +159,9 @@ func (s *Service) ConfirmCode(ctx context.Context, userID, email, code string) e
 	return nil
 }
 
-// tryCode makes one try. A wrong code is no error, because an error would undo the count. Faults:
-// Invalid for an address that is taken, RateLimited, SessionRevoked.
+// tryCode makes one try of a user with the code for an address, which is folded for comparison; a
+// right code gives the user the address. A wrong code is no error, because an error would undo the
+// count. Faults: Invalid for an address that is taken, RateLimited, SessionRevoked.
 func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool, err error) {
 	if _, err := s.lockActive(tx, userID); err != nil { // one try at a time: each must see the count of the one before
 		return false, err
@@ -179,8 +184,8 @@ func (s *Service) tryCode(tx *db.Tx, userID, emailFold, code string) (right bool
 	return true, s.setEmail(tx, userID, c.email, now.UnixMilli())
 }
 
-// setEmail gives a user an address that the user has proven to own. It voids mails that were sent
-// to the address before. Fault: Invalid.
+// setEmail gives a user an address that the user has proven to own, at now (ms). It voids the links
+// and codes that were mailed to the address before. Fault: Invalid when another account has it.
 func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	if err := updateEmail(tx, userID, email, now); err != nil {
 		return err
@@ -188,8 +193,9 @@ func (s *Service) setEmail(tx *db.Tx, userID, email string, now int64) error {
 	return errors.Join(s.VoidResetsAndCodes(tx, userID), deleteTokensOf(tx, userID, verifyPurpose), tx.BumpConfig())
 }
 
-// lockActive locks the row of an active user until tx ends. Fault: SessionRevoked, since the caller
-// was signed in a moment ago.
+// lockActive locks the row of an active user until tx ends, and returns the user. Fault:
+// SessionRevoked when the account is deleted or not active, since the caller was signed in a moment
+// ago.
 func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
 	u, err := lockUser(tx, userID)
 	if fault.Is(err, fault.NotFound) || err == nil && u.Status != Active {
@@ -198,20 +204,22 @@ func (s *Service) lockActive(tx *db.Tx, userID string) (User, error) {
 	return u, err
 }
 
-// codeMAC binds a code to its row, which names the user and the address. It uses a key, since a
-// plain digest of six digits could be reversed by a reader of the table.
+// codeMAC returns the form in which a code is stored: a MAC that binds it to its row, which names
+// the user and the address. It uses a key, since a plain digest of six digits could be reversed by
+// a reader of the table.
 func (s *Service) codeMAC(c emailCode, code string) string {
 	mac := hmac.New(sha256.New, s.codeKey)
 	fmt.Fprintf(mac, "%s\x00%s\x00%s\x00%s", c.id, c.userID, c.emailFold, code)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// rateLimited returns the fault of a limit whose oldest counted row was created at the time at
-// (ms).
+// rateLimited returns the fault of a limit that counts rows of a time span (within), with the time
+// until its oldest counted row, created at `at` (ms), counts no more.
 func rateLimited(message string, at int64, within time.Duration, now time.Time) error {
 	return &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: time.UnixMilli(at).Add(within).Sub(now)}
 }
 
+// addressTaken returns the fault of an address that belongs to another account.
 func addressTaken() error {
 	return fault.New(fault.Invalid, "This e-mail address belongs to another account.")
 }

@@ -17,8 +17,9 @@ const (
 	csrfRunes    = 32
 )
 
-// CSRF returns the CSRF token of a session, 32 characters. The token stays the same until it
-// expires, so that two tabs of a browser can use it. Parallel calls get the same token.
+// CSRF returns the CSRF token of a session, 32 characters, which writes with the session send
+// beside its cookie. It makes one if there is none. The token stays the same until it expires, so
+// that two tabs of a browser can use it. Parallel calls get the same token.
 func (s *Service) CSRF(ctx context.Context, session Session) (string, error) {
 	now := s.now()
 	token, err := readCSRF(s.db.Read(ctx), session.ID, now.UnixMilli())
@@ -56,7 +57,8 @@ func (s *Service) CheckCSRF(ctx context.Context, session Session, token string) 
 }
 
 // Sweep writes the last uses of sessions, and deletes expired sessions, expired CSRF tokens,
-// expired mailed tokens and codes, and counts of wrong codes that no limit needs any more.
+// expired mailed tokens and codes, and counts of wrong codes that no limit needs any more. The
+// application calls it regularly.
 func (s *Service) Sweep(ctx context.Context) error {
 	return errors.Join(s.WriteUses(ctx), s.sweepSessions(ctx), s.sweepCSRF(ctx), s.sweepMailed(ctx))
 }
@@ -78,6 +80,7 @@ func (s *Service) sweepMailed(ctx context.Context) error {
 	return nil
 }
 
+// sweepCSRF deletes expired CSRF tokens.
 func (s *Service) sweepCSRF(ctx context.Context) error {
 	var swept int64
 	err := s.db.Write(ctx, func(tx *db.Tx) error {

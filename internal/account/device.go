@@ -40,8 +40,9 @@ type deviceProof struct {
 	mac  [sha256.Size]byte
 }
 
-// LoginTarget returns the target that wrong passwords of a sign-in are counted under. name is the
-// user name or address that was typed; proofs is the cookie of known devices, "" for none.
+// LoginTarget returns the target that wrong passwords of a sign-in are counted under, a name for
+// limits over all addresses. name is the user name or address that was typed; proofs is the cookie
+// of known devices, "" for none.
 //
 // A device that is known for the account is a target of its own. Otherwise an account has one
 // target for its user name and one for its address: a single target would reveal that the two
@@ -76,8 +77,8 @@ func (s *Service) LoginTarget(ctx context.Context, name, proofs string) (string,
 	return "email:" + u.ID, nil
 }
 
-// unknownTarget returns the target of a name without an account. The case of the name makes no
-// difference.
+// unknownTarget returns the target of a name without an account, one of unknownNames by a keyed
+// hash. The case of the name makes no difference.
 func (s *Service) unknownTarget(name string) string {
 	h := hmac.New(sha256.New, s.unknownKey)
 	h.Write([]byte(vpath.Fold(name)))
@@ -110,9 +111,9 @@ func (s *Service) DeviceCookie(ctx context.Context, u User, proofs string) (stri
 	return strings.Join(all, "."), nil
 }
 
-// validProof reports whether a proof was made for the account with that stored password hash and
-// has not expired. A proof that would last longer than DeviceLifetime was made by a clock that has
-// been put back since, and is not valid.
+// validProof reports whether a proof of a known device was made for the account with the password
+// hash in stored, and has not expired. A proof that would last longer than DeviceLifetime was made
+// by a clock that has been put back since, and is not valid.
 func (s *Service) validProof(d deviceProof, userID, stored string) bool {
 	ends := int64(binary.BigEndian.Uint64(d.body[:8]))
 	now := s.now()
@@ -120,6 +121,7 @@ func (s *Service) validProof(d deviceProof, userID, stored string) bool {
 	return right && ends > now.UnixMilli() && ends <= now.Add(DeviceLifetime+clockSlack).UnixMilli()
 }
 
+// deviceMAC returns the MAC of a proof for an account whose password hash is stored.
 func (s *Service) deviceMAC(d deviceProof, userID, stored string) []byte {
 	h := hmac.New(sha256.New, s.deviceKey)
 	h.Write(d.body[:])
@@ -132,8 +134,8 @@ func (d deviceProof) String() string {
 	return deviceEncoding.EncodeToString(append(d.body[:], d.mac[:]...))
 }
 
-// parseProofs reads the value of a cookie that DeviceCookie made. It returns no proofs for any
-// other text.
+// parseProofs reads the value of a cookie that DeviceCookie made, without checking the proofs in
+// it. It returns no proofs for any other text.
 func parseProofs(proofs string) []deviceProof {
 	const size = deviceBody + sha256.Size
 	if proofs == "" || len(proofs) >= maxDevices*(deviceEncoding.EncodedLen(size)+1) {

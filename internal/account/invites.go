@@ -43,6 +43,7 @@ type NewInvite struct {
 	CreatedBy string        // user
 }
 
+// check checks number of uses, lifetime and note. Fault: Invalid.
 func (n NewInvite) check() error {
 	switch {
 	case n.MaxUses < 1 || n.MaxUses > maxInviteUses:
@@ -100,13 +101,15 @@ func (s *Service) DeleteInvite(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error { return deleteInvite(tx, id) })
 }
 
-// InviteUsable reports whether a code can be used now. UseInvite may still fail later.
+// InviteUsable reports whether a registration with the code would be accepted now: the code exists,
+// has a use left and has not expired, and its creator is an active administrator. UseInvite may
+// still fail later.
 func (s *Service) InviteUsable(ctx context.Context, code string) (bool, error) {
 	return usableInviteExists(s.db.Read(ctx), code, s.now().UnixMilli())
 }
 
 // UseInvite counts one registration with a code in the transaction that creates the account. It
-// reports whether the code had a use left.
+// reports whether the code could be used; otherwise nothing is counted.
 func (s *Service) UseInvite(tx *db.Tx, code string) (bool, error) {
 	used, err := useInvite(tx, code, s.now().UnixMilli())
 	if err != nil {

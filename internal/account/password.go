@@ -33,9 +33,9 @@ var phcEncoding = base64.RawStdEncoding.Strict()
 
 // HashPassword returns the argon2id hash of a password in PHC form. It serves accounts, and the
 // passwords of files, rules and shares. It does not check the minimum length (see CheckPassword).
-// It waits for its turn among the hashes of all sources (see Source). Faults: Invalid for an empty
-// password, for more than 128 characters and for more than 512 bytes, before any hashing;
-// RateLimited when too many hashes wait.
+// It waits for its turn among the hashes of all sources; source is the caller on whose behalf it
+// is. Faults: Invalid for an empty password, for more than 128 characters and for more than 512
+// bytes, before any hashing; RateLimited when too many hashes wait.
 func (s *Service) HashPassword(ctx context.Context, source Source, password secret.Text) (string, error) {
 	if password == "" || tooLong(password) {
 		return "", fault.New(fault.Invalid, "A password must not be empty and has at most 128 characters and 512 "+
@@ -53,8 +53,9 @@ func (s *Service) HashPassword(ctx context.Context, source Source, password secr
 	return h.String(), nil
 }
 
-// VerifyPassword reports whether stored is the hash of password. It returns false without hashing
-// for a password that is too long. It waits for its turn as HashPassword does. Fault: RateLimited.
+// VerifyPassword reports whether stored, in PHC form, is the hash of password. It returns false
+// without hashing for a password that is too long. It waits for its turn as HashPassword does.
+// Fault: RateLimited.
 func (s *Service) VerifyPassword(ctx context.Context, source Source, stored string,
 	password secret.Text) (bool, error) {
 	h, err := parseHash(stored)
@@ -71,7 +72,8 @@ func (s *Service) VerifyPassword(ctx context.Context, source Source, stored stri
 	return subtle.ConstantTimeCompare(sum, h.sum) == 1, nil
 }
 
-// computeHash computes the hash of password with the salt and the cost of h, once it has a slot.
+// computeHash computes the hash of password, length bytes, with the salt and the cost of h, once
+// source has its turn. Fault: RateLimited.
 func (s *Service) computeHash(ctx context.Context, source Source, h hash, password secret.Text,
 	length int) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
@@ -115,7 +117,8 @@ func (h hash) String() string {
 		phcEncoding.EncodeToString(h.sum))
 }
 
-// parseHash parses the PHC form. Its errors do not quote the hash.
+// parseHash parses the PHC form of a password hash, and refuses costs that would take too long. Its
+// errors do not quote the hash.
 func parseHash(s string) (hash, error) {
 	malformed := errors.New("malformed password hash")
 	parts := strings.Split(s, "$")

@@ -40,7 +40,7 @@ type Profile struct {
 	EnableBlur                 *bool
 }
 
-// check validates and normalises the given values. Fault: Invalid.
+// check checks the given values and normalises them. Fault: Invalid.
 func (p *Profile) check() (err error) {
 	if p.DisplayName, err = cleanText(p.DisplayName, "displayName", maxDisplayName); err != nil {
 		return err
@@ -72,7 +72,9 @@ func (p *Profile) check() (err error) {
 	return nil
 }
 
-// cleanText puts a text in NFC and turns a blank one into none. Fault: Invalid.
+// cleanText puts a text in NFC and turns a blank one into none. name is its field in messages, most
+// the largest number of characters. Fault: Invalid for a text that is too long or has control
+// characters.
 func cleanText(t TextChange, name string, most int) (TextChange, error) {
 	if t.Value == nil {
 		return t, nil
@@ -94,9 +96,9 @@ func cleanText(t TextChange, name string, most int) (TextChange, error) {
 	return TextChange{Given: true, Value: &s}, nil
 }
 
-// isPictureURL reports whether s is a web address or a path of this site. The service never fetches
-// it (abuse case C66). Browsers treat a backslash as a slash, so `/\host` would lead to another
-// site.
+// isPictureURL reports whether s is a web address or a path of this site, to which browsers may go
+// for the picture of an account. The service never fetches it (abuse case C66). Browsers treat a
+// backslash as a slash, so `/\host` would lead to another site.
 func isPictureURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsSpace) {
@@ -126,10 +128,10 @@ func (s *Service) ChangeProfile(ctx context.Context, userID string, p Profile) e
 	})
 }
 
-// ChangePassword replaces the password of the user of a session and ends all sessions of the user,
-// including that one. u is the user as the session knows it. Of two parallel changes the second
-// fails with SessionRevoked. Faults: Invalid, InvalidPassword for a wrong old password,
-// SessionRevoked, RateLimited.
+// ChangePassword replaces the password of the user of a session, old by fresh, and ends all
+// sessions of the user, including that one. u is the user as the session knows it. Of two parallel
+// changes the second fails with SessionRevoked. Faults: Invalid, InvalidPassword for a wrong old
+// password, SessionRevoked, RateLimited.
 func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.Text) error {
 	if err := CheckPassword(fresh); err != nil {
 		return err
@@ -164,6 +166,7 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 	})
 }
 
+// sessionEnded returns the fault SessionRevoked.
 func sessionEnded() error {
 	return fault.New(fault.SessionRevoked, "This session has ended. Sign in again.")
 }

@@ -60,6 +60,7 @@ type hashQueue struct {
 	maxWait time.Duration // the longest wait of a hash
 }
 
+// newHashQueue returns a queue with all slots free.
 func newHashQueue() *hashQueue { return &hashQueue{freeSlots: parallelHashes, maxWait: maxQueueWait} }
 
 // kindQueue holds the waiting hashes of one kind of source.
@@ -81,7 +82,7 @@ type ticket struct {
 	err    error // nil once it has a slot
 }
 
-// WaitingHashes returns the number of passwords that wait to be hashed.
+// WaitingHashes returns the number of passwords that wait to be hashed, for metrics.
 func (s *Service) WaitingHashes() (waiting int) {
 	q := s.hashing
 	q.mu.Lock()
@@ -92,8 +93,9 @@ func (s *Service) WaitingHashes() (waiting int) {
 	return waiting
 }
 
-// acquire waits for a slot. release frees it. Fault: RateLimited when too many hashes wait, or
-// after maxQueueWait. Error: that of the context.
+// acquire waits until the source may compute a hash, which takes one of parallelHashes slots. leave
+// frees the slot. Fault: RateLimited when too many hashes wait, or after maxQueueWait. Error: that
+// of the context.
 func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), err error) {
 	t, err := q.enqueue(source)
 	if err != nil {
@@ -119,8 +121,8 @@ func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), e
 }
 
 // enqueue adds a hash to the queue of its source. When the queue of the kind is full, the source
-// with the most tickets loses its last one, so that a source with few tickets gets in. Fault:
-// RateLimited.
+// with the most tickets loses its last one, so that a source with few tickets gets in. The ticket's
+// done is closed when it gets a slot or is refused. Fault: RateLimited.
 func (q *hashQueue) enqueue(source Source) (*ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +154,8 @@ func (q *hashQueue) enqueue(source Source) (*ticket, error) {
 	return t, nil
 }
 
-// cancel removes a ticket from its queue, unless it has just got a slot or was just refused.
+// cancel removes a ticket from its queue and ends it with err, unless it has just got a slot or was
+// just refused.
 func (q *hashQueue) cancel(t *ticket, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,7 +175,7 @@ func (q *hashQueue) release(t *ticket) {
 	q.dispatch()
 }
 
-// dispatch assigns the free slots.
+// dispatch gives the free slots to the tickets whose turn it is. The caller holds mu.
 func (q *hashQueue) dispatch() {
 	for q.freeSlots > 0 {
 		t := q.next()
@@ -187,7 +190,8 @@ func (q *hashQueue) dispatch() {
 	}
 }
 
-// next removes and returns the ticket whose turn it is, nil when no ticket may have a slot.
+// next removes and returns the ticket whose turn it is, nil when no ticket may have a slot. The
+// caller holds mu.
 func (q *hashQueue) next() *ticket {
 	if q.otherRunning < parallelHashes-1 {
 		for range 2 {
@@ -200,12 +204,13 @@ func (q *hashQueue) next() *ticket {
 	return q.byKind[loginKind].pop()
 }
 
+// finish tells the waiting caller that the ticket has got a slot (nil) or is refused.
 func (t *ticket) finish(err error) {
 	t.err = err
 	close(t.done)
 }
 
-// find returns the queue of a source, nil for none.
+// find returns the queue of the source with that name, nil for none.
 func (q *kindQueue) find(name string) *sourceQueue {
 	if i := slices.IndexFunc(q.sources, func(s *sourceQueue) bool { return s.name == name }); i >= 0 {
 		return q.sources[i]
@@ -246,6 +251,7 @@ func (q *kindQueue) remove(t *ticket) bool {
 	return true
 }
 
+// queueFull returns the fault of a hash that is refused because too many wait.
 func queueFull() error {
 	return &fault.Error{
 		Kind:       fault.RateLimited,

@@ -31,9 +31,9 @@ const (
 	maxOpenAddressMails = 1000
 )
 
-// QueueReset queues a reset link to an address, if an account has the address. The caller does not
-// learn whether one has: the work is the same and takes the same time for every address (abuse case
-// C48). Fault: Invalid for a malformed address.
+// QueueReset queues the mail of a link to set a new password, if an account has the address. The
+// caller does not learn whether one has: the work is the same and takes the same time for every
+// address (abuse case C48). Fault: Invalid for a malformed address.
 func (s *Service) QueueReset(ctx context.Context, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -41,9 +41,10 @@ func (s *Service) QueueReset(ctx context.Context, email string) error {
 	return s.queueMailToAddress(ctx, ResetMailJob, email)
 }
 
-// queueMailToAddress queues a mail to an address that the caller typed. The job itself checks
-// whether another mail to the address already waits. A check here would show in the response time
-// whether somebody has asked for that address.
+// queueMailToAddress queues a job of a type that mails to an address that the caller typed, and
+// drops it silently when maxOpenAddressMails wait. The job itself checks whether another mail to
+// the address already waits. A check here would show in the response time whether somebody has
+// asked for that address.
 func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string) error {
 	full := false
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -68,10 +69,10 @@ func (s *Service) queueMailToAddress(ctx context.Context, jobType, email string)
 	return nil
 }
 
-// MailReset mails a reset link to the account with that address, if the account is active. At most
-// three links are mailed within 15 minutes; further ones are dropped silently. The token is created
-// here, so that no job row contains it. A token whose mail failed is deleted, and the next attempt
-// creates another.
+// MailReset runs the job that QueueReset queued: it mails a reset link to the account with that
+// address, if the account is active. At most three links are mailed within 15 minutes; further ones
+// are dropped silently. The token is created here, so that no job row contains it. A token whose
+// mail failed is deleted, and the next attempt creates another.
 func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	if on, err := s.letters.Enabled(ctx); err != nil || !on {
 		return err
@@ -95,9 +96,9 @@ func (s *Service) MailReset(ctx context.Context, run *job.Run) error {
 	return errors.Join(letter.JobError(sent), err)
 }
 
-// storeResetToken stores a reset token for the account with an address and voids the tokens before
-// it. made is false when there is no such active account, or when the account has reached the
-// limit.
+// storeResetToken stores the hash of a reset token for the account with an address and voids the
+// tokens before it. It returns the account. made is false when there is no such active account, or
+// when the account has reached the limit of mails.
 func (s *Service) storeResetToken(ctx context.Context, email, token string) (u User, made bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		made = false
@@ -137,9 +138,9 @@ func (s *Service) storeResetToken(ctx context.Context, email, token string) (u U
 // of the account. The token proves that its holder reads the mail of the account, so the address
 // counts as verified from then on. A token works once, also under parallel use (abuse case C49). It
 // works only for the address that it was mailed to and only for an active account. An invalid
-// password does not use the token up, and an invalid token causes no hashing. When the address was
-// not verified before, claim is called in the same transaction; claim may be nil. Faults: Invalid,
-// RateLimited (see HashPassword).
+// password does not use the token up, and an invalid token causes no hashing. source is the caller
+// on whose behalf the password is hashed. When the address was not verified before, claim is called
+// in the same transaction; claim may be nil. Faults: Invalid, RateLimited (see HashPassword).
 func (s *Service) ResetPassword(ctx context.Context, source Source, token string, password secret.Text,
 	claim func(tx *db.Tx, userID string) error) error {
 	if err := CheckPassword(password); err != nil {
@@ -186,8 +187,8 @@ func (s *Service) ResetPassword(ctx context.Context, source Source, token string
 	})
 }
 
-// VoidResetsAndCodes voids the reset links and codes that were mailed to a user. A new password, a
-// new address and the end of an account require it.
+// VoidResetsAndCodes voids the reset links and codes that were mailed to a user, so that they don't
+// work any more. A new password, a new address and the end of an account require it.
 func (s *Service) VoidResetsAndCodes(tx *db.Tx, userID string) error {
 	now := s.now().UnixMilli()
 	return errors.Join(voidTokens(tx, userID, resetPurpose, now), voidCodes(tx, userID, now))

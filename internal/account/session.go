@@ -41,8 +41,8 @@ type Session struct {
 // administrators can log in without a verified address. An unknown user takes as long as a wrong
 // password and gets the same answer. The state of the account is revealed only with the right
 // password (abuse case C48). Logins wait for hashing among other logins only; source is the address
-// of the caller. Faults: BadCredentials, UserDisabled, EmailNotVerified, RateLimited when too many
-// hashes wait.
+// of the caller. It starts no session; Issue does. Faults: BadCredentials, UserDisabled,
+// EmailNotVerified, RateLimited when too many hashes wait.
 func (s *Service) Login(ctx context.Context, source Source, name string, password secret.Text,
 	requireVerified bool) (User, error) {
 	u, stored, err := findUser(s.db.Read(ctx), name)
@@ -69,8 +69,9 @@ func (s *Service) Login(ctx context.Context, source Source, name string, passwor
 	return u, nil
 }
 
-// Issue starts a session of SessionLifetime for u, who signs in from the origin, and lists it. It
-// returns its token, a JWT signed with HS256.
+// Issue starts a session of SessionLifetime for u, who signs in from the origin, and adds it to the
+// user's list of sessions. It returns the token, the value of the session cookie: a JWT signed with
+// HS256.
 func (s *Service) Issue(ctx context.Context, u User, from Origin) (token string, session Session, err error) {
 	issued := s.now().Truncate(time.Second) // JWT times are whole seconds
 	session = Session{ID: s.ids.UUID(), User: u, ExpiresAt: issued.Add(SessionLifetime)}
@@ -145,8 +146,8 @@ type claims struct {
 	issuedAt, expiresAt         time.Time
 }
 
-// checkOwner compares the claims with the present versions and status of their user. Faults:
-// SessionRevoked, RoleChanged, UserDisabled.
+// checkOwner compares the versions in the claims with the present versions of their user, and
+// requires that the account is active. Faults: SessionRevoked, RoleChanged, UserDisabled.
 func (c claims) checkOwner(sessionVersion, roleVersion int64, active bool) error {
 	switch {
 	case sessionVersion != c.sessionVersion:
@@ -169,7 +170,8 @@ func newVerifiedTokens() *otter.Cache[string, claims] {
 		Executor: func(evict func()) { evict() }})
 }
 
-// parse checks signature, audience and lifetime. Fault: InvalidToken.
+// parse returns the claims of a session token after it has checked signature, audience and
+// lifetime; the signature of a known token is not checked again. Fault: InvalidToken.
 func (s *Service) parse(token string) (claims, error) {
 	c, known := s.verified.GetIfPresent(token)
 	if !known {
@@ -189,7 +191,8 @@ func (s *Service) parse(token string) (claims, error) {
 	return c, nil
 }
 
-// verify checks signature and audience, and that the token has not expired. Fault: InvalidToken.
+// verify decodes a session token and checks signature and audience, and that the token has not
+// expired. Fault: InvalidToken.
 func (s *Service) verify(token string) (claims, error) {
 	if len(token) > maxTokenBytes {
 		return claims{}, invalidToken(errors.New("token too long"))
@@ -234,6 +237,7 @@ func (s *Service) verify(token string) (claims, error) {
 	return c, nil
 }
 
+// integerClaim returns a claim that must be an integer. Its error names the claim.
 func integerClaim(claimMap jwt.MapClaims, name string) (int64, error) {
 	n, ok := claimMap[name].(json.Number)
 	if !ok {
@@ -242,6 +246,8 @@ func integerClaim(claimMap jwt.MapClaims, name string) (int64, error) {
 	return n.Int64()
 }
 
+// invalidToken returns the fault of a text that is no valid session token; the client does not
+// learn the cause.
 func invalidToken(cause error) error {
 	return fault.New(fault.InvalidToken, "The session is invalid or has expired. Sign in again.").WithCause(cause)
 }

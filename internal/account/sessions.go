@@ -75,8 +75,9 @@ func (s *Service) EndOtherSessions(ctx context.Context, current Session) error {
 	})
 }
 
-// changeSessions ends sessions in a transaction in which current still lasts. So of two sessions
-// that end each other only one succeeds.
+// changeSessions ends sessions by change in a transaction in which current still lasts. So of two
+// sessions that end each other only one succeeds. now is in ms. Faults: SessionRevoked when current
+// has ended, Conflict while an older replica is running, and those of change.
 func (s *Service) changeSessions(ctx context.Context, current Session,
 	change func(tx *db.Tx, now int64) error) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
@@ -112,8 +113,9 @@ func (s *Service) changeSessions(ctx context.Context, current Session,
 	})
 }
 
-// CheckLasting reads from the database whether a session of a user was ended individually. It does
-// not look at the versions of the user. Fault: SessionRevoked.
+// CheckLasting reads from the database whether the session with that id of a user still has its row
+// and was not ended individually. It does not look at the versions of the user, which the caller
+// has compared. Fault: SessionRevoked.
 func (s *Service) CheckLasting(ctx context.Context, userID, id string) error {
 	ended, err := isSessionEnded(s.db.Read(ctx), userID, id)
 	if errors.Is(err, db.ErrNoRows) || err == nil && ended {
@@ -123,8 +125,8 @@ func (s *Service) CheckLasting(ctx context.Context, userID, id string) error {
 }
 
 // checkListed refuses the token of a session that was ended individually. It reads the database
-// only when the session is not cached under version. A token without a row is adopted. Faults:
-// SessionRevoked, RoleChanged, UserDisabled.
+// only when the session is not cached under the config version. A token without a row is adopted,
+// with from as its origin. Faults: SessionRevoked, RoleChanged, UserDisabled.
 func (s *Service) checkListed(ctx context.Context, version int64, c claims, from Origin) error {
 	ended, err := s.sessions.Get(version, c.sessionID, func() (bool, error) {
 		ended, err := isSessionEnded(s.db.Read(ctx), c.userID, c.sessionID)
@@ -139,10 +141,10 @@ func (s *Service) checkListed(ctx context.Context, version int64, c claims, from
 	return err
 }
 
-// adopt lists the session of a token that an older replica issued, and reports whether the session
-// has ended. The user's row stays locked from the check of its versions to the commit, so that the
-// end of all other sessions either finds the new row or is found here. Faults: SessionRevoked,
-// RoleChanged, UserDisabled.
+// adopt adds the row of a session whose token an older replica issued, which kept no rows, and
+// reports whether the session has ended. The user's row stays locked from the check of its versions
+// to the commit, so that the end of all other sessions either finds the new row or is found here.
+// Faults: SessionRevoked, RoleChanged, UserDisabled.
 func (s *Service) adopt(ctx context.Context, c claims, from Origin) (ended bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		owner, err := lockSessions(tx, c.userID)
@@ -171,7 +173,8 @@ func (s *Service) adopt(ctx context.Context, c claims, from Origin) (ended bool,
 	return ended, err
 }
 
-// listIssued adds the row of a session that begins now.
+// listIssued adds the row of a session that begins at the time issued, and ends the account's least
+// used sessions beyond maxSessions.
 func (s *Service) listIssued(ctx context.Context, session Session, issued time.Time, from Origin) error {
 	u := session.User
 	r := from.row(session.ID, u.ID, u.SessionVersion, u.RoleVersion)
@@ -212,6 +215,7 @@ func (s *Service) WriteUses(ctx context.Context) error {
 	return nil
 }
 
+// noSession returns the fault NotFound of a session.
 func noSession() error { return fault.New(fault.NotFound, "There is no such session.") }
 
 // sweepSessions deletes the rows of expired tokens. It waits for clockSlack: a replica whose clock

@@ -12,6 +12,8 @@ import (
 	"larder/internal/vpath"
 )
 
+// insertUser writes a new row. Fault: AlreadyExists when the name or the address is taken, with the
+// field.
 func insertUser(tx *db.Tx, u User, passwordHash string) error {
 	n, err := tx.Exec(`
 		INSERT INTO users (id, username, username_fold, email, email_fold, email_verified, password_hash, role, status, display_name, avatar_url,
@@ -46,7 +48,8 @@ const (
 	byEmail    = "email_fold = $1"
 )
 
-// readUser returns the user for a condition, and the password hash. Fault: NotFound.
+// readUser returns the user for one of the conditions byID, byUsername and byEmail with its value
+// (folded for the last two), and the password hash. Fault: NotFound.
 func readUser(q db.Querier, condition, value string) (User, string, error) {
 	missing := fault.New(fault.NotFound, "There is no such user.")
 	if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
@@ -65,7 +68,7 @@ func readUser(q db.Querier, condition, value string) (User, string, error) {
 const userColumns = `id, username, email, email_verified, password_hash, role, status, display_name, avatar_url, default_path, home_id, locale,
 	theme, accent_color, enable_blur, role_version, session_version, created_at, updated_at`
 
-// scanUser scans userColumns.
+// scanUser reads one row of a query of userColumns.
 func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash string, err error) {
 	var role, status string
 	var home *string
@@ -83,8 +86,8 @@ func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash st
 	return u, passwordHash, nil
 }
 
-// findUser is readUser by name or address. It does not query for a text that can be neither. Fault:
-// NotFound.
+// findUser reads a user by user name or e-mail address, and the password hash. It does not query
+// for a text that can be neither. Fault: NotFound.
 func findUser(q db.Querier, name string) (User, string, error) {
 	switch {
 	case usernamePattern.MatchString(name):
@@ -95,6 +98,7 @@ func findUser(q db.Querier, name string) (User, string, error) {
 	return User{}, "", fault.New(fault.NotFound, "There is no such user.")
 }
 
+// updateHome writes home and default path. Fault: NotFound.
 func updateHome(tx *db.Tx, userID, homeID, defaultPath string, now int64) error {
 	return checkUpdated(tx.Exec(`
 		UPDATE users
@@ -102,6 +106,8 @@ func updateHome(tx *db.Tx, userID, homeID, defaultPath string, now int64) error 
 		WHERE id = $1`, userID, orNull(homeID), defaultPath, now))
 }
 
+// updatePassword writes the hash and raises the session version, which ends all sessions. Fault:
+// NotFound.
 func updatePassword(tx *db.Tx, userID, passwordHash string, now int64) error {
 	return checkUpdated(tx.Exec(`
 		UPDATE users
@@ -109,6 +115,8 @@ func updatePassword(tx *db.Tx, userID, passwordHash string, now int64) error {
 		WHERE id = $1`, userID, passwordHash, now))
 }
 
+// updateStatus writes the status; any but active raises the session version, which ends all
+// sessions. Fault: NotFound.
 func updateStatus(tx *db.Tx, userID string, status Status, now int64) error {
 	return checkUpdated(tx.Exec(`
 		UPDATE users
@@ -116,6 +124,8 @@ func updateStatus(tx *db.Tx, userID string, status Status, now int64) error {
 		WHERE id = $1`, userID, string(status), now))
 }
 
+// updateRole writes the role; another role raises the role version, which ends all sessions. Fault:
+// NotFound.
 func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
 	return checkUpdated(tx.Exec(`
 		UPDATE users
@@ -123,8 +133,8 @@ func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
 		WHERE id = $1`, userID, string(role), now))
 }
 
-// endSessions raises the session version of the user of a token, if the token's session still
-// lasts, and reports whether it did.
+// endSessions raises the session version of the user of a token at now (ms), which ends all
+// sessions of the user, if the token's session still lasts, and reports whether it did.
 func endSessions(tx *db.Tx, c claims, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
@@ -139,7 +149,8 @@ func endSessions(tx *db.Tx, c claims, now int64) (bool, error) {
 	return n > 0, nil
 }
 
-// checkUpdated checks the result of an UPDATE of one user. Fault: NotFound.
+// checkUpdated turns the result of an UPDATE of one user into an error. Fault: NotFound when no row
+// was changed.
 func checkUpdated(rows int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("change user: %w", err)
@@ -150,11 +161,11 @@ func checkUpdated(rows int64, err error) error {
 	return nil
 }
 
-// latestCSRFExpiry returns the latest plausible expiry (ms) of a CSRF token. A token with a later
-// one was made by a clock that has been put back since.
+// latestCSRFExpiry returns the latest expiry (ms) that a CSRF token made by now (ms) can have. A
+// token with a later one was made by a clock that has been put back since, and is not valid.
 func latestCSRFExpiry(now int64) int64 { return now + (CSRFLifetime + clockSlack).Milliseconds() }
 
-// readCSRF returns the token that is valid now, "" for none.
+// readCSRF returns the token of a session that is valid at now (ms), "" for none.
 func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	var token string
 	err := q.QueryRow(`
@@ -168,7 +179,8 @@ func readCSRF(q db.Querier, sessionID string, now int64) (string, error) {
 	return token, err
 }
 
-// ensureCSRF stores fresh unless a valid token exists, and returns the token that is valid then.
+// ensureCSRF stores fresh as the token of a session, until expiresAt (ms), unless it has one that
+// is valid at now (ms), and returns the token that is valid then.
 func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (string, error) {
 	var token string
 	err := tx.QueryRow(`
@@ -184,10 +196,12 @@ func ensureCSRF(tx *db.Tx, sessionID, fresh string, now, expiresAt int64) (strin
 	return token, err
 }
 
+// deleteCSRF deletes the tokens that have expired by now (ms) and returns their number.
 func deleteCSRF(tx *db.Tx, now int64) (int64, error) {
 	return tx.Exec("DELETE FROM csrf_tokens WHERE expires_at <= $1", now)
 }
 
+// orNull returns a text for a nullable column: NULL for "".
 func orNull(s string) *string {
 	if s == "" {
 		return nil

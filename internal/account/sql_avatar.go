@@ -7,6 +7,7 @@ import (
 	"larder/internal/db"
 )
 
+// insertAvatar adds a picture; the account must have none.
 func insertAvatar(tx *db.Tx, id, userID string, picture Avatar, now int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO avatars (id, user_id, media_type, content, created_at)
@@ -17,6 +18,7 @@ func insertAvatar(tx *db.Tx, id, userID string, picture Avatar, now int64) error
 	return nil
 }
 
+// deleteAvatar deletes the picture of an account, if there is one.
 func deleteAvatar(tx *db.Tx, userID string) error {
 	if _, err := tx.Exec("DELETE FROM avatars WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete a picture: %w", err)
@@ -24,6 +26,7 @@ func deleteAvatar(tx *db.Tx, userID string) error {
 	return nil
 }
 
+// readAvatarID returns the id of the picture of an account. Error: db.ErrNoRows for none.
 func readAvatarID(q db.Querier, userID string) (id string, err error) {
 	err = q.QueryRow("SELECT id FROM avatars WHERE user_id = $1", userID).Scan(&id)
 	if err != nil && !errors.Is(err, db.ErrNoRows) {
@@ -32,7 +35,7 @@ func readAvatarID(q db.Querier, userID string) (id string, err error) {
 	return id, err
 }
 
-// readAvatarIDs joins the accounts, as readAvatar does.
+// readAvatarIDs returns the ids of the pictures of existing accounts, by the ids of the accounts.
 func readAvatarIDs(q db.Querier, userIDs []string) (map[string]string, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
@@ -55,7 +58,8 @@ func readAvatarIDs(q db.Querier, userIDs []string) (map[string]string, error) {
 	return ids, rows.Err()
 }
 
-// readAvatar joins the account: an older replica deletes an account without its picture.
+// readAvatar returns the picture with an id. It requires that the account exists: an older replica
+// deletes an account without its picture. Error: db.ErrNoRows for none.
 func readAvatar(q db.Querier, id string) (found Avatar, err error) {
 	err = q.QueryRow(`
 		SELECT avatars.media_type, avatars.content

@@ -16,6 +16,7 @@ type emailCode struct {
 	expiresAt, createdAt int64 // ms
 }
 
+// insertCode stores a code that has not been tried yet.
 func insertCode(tx *db.Tx, c emailCode) error {
 	_, err := tx.Exec(`
 		INSERT INTO email_codes (id, user_id, email, email_fold, code_mac, attempts, expires_at, created_at)
@@ -33,8 +34,9 @@ const (
 	wrongCodesOfUser = "wrong_codes WHERE user_id = $1"
 )
 
-// nthNewest returns the creation time (ms) of the n-th newest row that was created after a time, 0
-// when there are fewer rows.
+// nthNewest returns the creation time (ms) of the n-th newest row that was created after a time
+// (ms), 0 when there are fewer rows: then a limit of n rows is not reached. rows is one of the
+// constants above, value its user or folded address.
 func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at int64, err error) {
 	err = q.QueryRow("SELECT created_at FROM "+rows+
 		" AND created_at > $2 AND created_at <= $3 ORDER BY created_at DESC LIMIT 1 OFFSET $4",
@@ -48,9 +50,9 @@ func nthNewest(q db.Querier, rows, value string, n int, after, now int64) (at in
 	return at, nil
 }
 
-// countAttempt counts a try at the code that was mailed for a user and an address, and returns the
-// code for comparison. A code has at most five tries, also under parallel use. Error: db.ErrNoRows
-// when there is no code left to try.
+// countAttempt counts a try at now (ms) at the code that was mailed for a user and a folded
+// address, and returns the code for comparison. A code has at most five tries, also under parallel
+// use. Error: db.ErrNoRows when there is no code left to try.
 func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, err error) {
 	err = tx.QueryRow(`
 		UPDATE email_codes
@@ -74,6 +76,7 @@ func voidCodes(tx *db.Tx, userID string, now int64) error {
 	return nil
 }
 
+// voidCode voids one code, whose mail has failed.
 func voidCode(tx *db.Tx, id string, now int64) error {
 	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE id = $1", id, now); err != nil {
 		return fmt.Errorf("void a code: %w", err)
@@ -81,6 +84,7 @@ func voidCode(tx *db.Tx, id string, now int64) error {
 	return nil
 }
 
+// insertWrongCode counts a wrong code of a user at now (ms).
 func insertWrongCode(tx *db.Tx, id, userID string, now int64) error {
 	if _, err := tx.Exec("INSERT INTO wrong_codes (id, user_id, created_at) VALUES ($1, $2, $3)", id, userID,
 		now); err != nil {
@@ -89,6 +93,8 @@ func insertWrongCode(tx *db.Tx, id, userID string, now int64) error {
 	return nil
 }
 
+// deleteOldCodes deletes the codes that have expired by now and were created by sentBefore (both
+// ms), so that no limit counts them any more.
 func deleteOldCodes(tx *db.Tx, sentBefore, now int64) error {
 	if _, err := tx.Exec("DELETE FROM email_codes WHERE created_at <= $1 AND expires_at <= $2", sentBefore,
 		now); err != nil {
@@ -97,6 +103,7 @@ func deleteOldCodes(tx *db.Tx, sentBefore, now int64) error {
 	return nil
 }
 
+// deleteOldWrongCodes deletes the wrong codes that were counted at before (ms) or earlier.
 func deleteOldWrongCodes(tx *db.Tx, before int64) error {
 	if _, err := tx.Exec("DELETE FROM wrong_codes WHERE created_at <= $1", before); err != nil {
 		return fmt.Errorf("delete old wrong codes: %w", err)

@@ -7,6 +7,7 @@ import (
 	"larder/internal/fault"
 )
 
+// countInvites counts all invites, also those that can't be used any more.
 func countInvites(q db.Querier) (n int, err error) {
 	if err := q.QueryRow("SELECT COUNT(*) FROM invites").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count invites: %w", err)
@@ -14,6 +15,7 @@ func countInvites(q db.Querier) (n int, err error) {
 	return n, nil
 }
 
+// insertInvite stores a new invite that was not used yet.
 func insertInvite(tx *db.Tx, i Invite) error {
 	_, err := tx.Exec(`
 		INSERT INTO invites (id, code, max_uses, used_count, expires_at, note, created_by, created_at)
@@ -24,6 +26,7 @@ func insertInvite(tx *db.Tx, i Invite) error {
 	return nil
 }
 
+// readInvites reads all invites, newest first; now (ms) decides which are usable.
 func readInvites(q db.Querier, now int64) ([]Invite, error) {
 	rows, err := q.Query(`
 		SELECT id, code, max_uses, used_count, expires_at, note, created_by, created_at, `+usableInviteCondition+`
@@ -45,6 +48,7 @@ func readInvites(q db.Querier, now int64) ([]Invite, error) {
 	return list, rows.Err()
 }
 
+// deleteInvite deletes one invite. Fault: NotFound.
 func deleteInvite(tx *db.Tx, id string) error {
 	n, err := tx.Exec("DELETE FROM invites WHERE id = $1", id)
 	if err != nil {
@@ -61,6 +65,7 @@ func deleteInvite(tx *db.Tx, id string) error {
 const usableInviteCondition = "used_count < max_uses AND (expires_at IS NULL OR expires_at > $1) " +
 	"AND EXISTS (SELECT 1 FROM users WHERE users.id = invites.created_by AND role = 'admin' AND status = 'active')"
 
+// usableInviteExists reports whether the invite with that code can be used at now (ms).
 func usableInviteExists(q db.Querier, code string, now int64) (bool, error) {
 	var n int
 	err := q.QueryRow("SELECT COUNT(*) FROM invites WHERE code = $2 AND "+usableInviteCondition, now, code).Scan(&n)
@@ -70,7 +75,8 @@ func usableInviteExists(q db.Querier, code string, now int64) (bool, error) {
 	return n > 0, nil
 }
 
-// useInvite counts one use if one is left, and reports whether one was.
+// useInvite counts one use of the invite with that code if it can be used at now (ms), and reports
+// whether it could.
 func useInvite(tx *db.Tx, code string, now int64) (bool, error) {
 	n, err := tx.Exec("UPDATE invites SET used_count = used_count + 1 WHERE code = $2 AND "+usableInviteCondition, now,
 		code)

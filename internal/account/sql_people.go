@@ -11,6 +11,7 @@ import (
 // filterCondition is the condition for a Filter without its search text.
 const filterCondition = "(role = $1 OR $1 = '') AND (status = $2 OR $2 = '')"
 
+// countUsers counts the accounts that f selects, without its search text.
 func countUsers(q db.Querier, f Filter) (n int64, err error) {
 	if err := q.QueryRow("SELECT COUNT(*) FROM users WHERE "+filterCondition, string(f.Role), string(f.Status)).
 		Scan(&n); err != nil {
@@ -19,6 +20,8 @@ func countUsers(q db.Querier, f Filter) (n int64, err error) {
 	return n, nil
 }
 
+// pageOfUsers reads a page of the accounts that f selects, without its search text, sorted by
+// username.
 func pageOfUsers(q db.Querier, f Filter, limit, offset int64) ([]User, error) {
 	return usersOf(q.Query(`
 		SELECT `+userColumns+`
@@ -28,8 +31,9 @@ func pageOfUsers(q db.Querier, f Filter, limit, offset int64) ([]User, error) {
 		LIMIT $3 OFFSET $4`, string(f.Role), string(f.Status), limit, offset))
 }
 
-// searchUsers reads all accounts, since the engines do not fold display names. The number of
-// accounts is small.
+// searchUsers returns the ids of a page of the accounts that f selects, sorted by username, and
+// their total number. It reads all accounts, since the engines do not fold display names. The
+// number of accounts is small.
 func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, total int64, err error) {
 	rows, err := q.Query(`
 		SELECT id, username_fold, email_fold, COALESCE(display_name, '')
@@ -57,6 +61,7 @@ func searchUsers(q db.Querier, f Filter, limit, offset int64) (ids []string, tot
 	return ids, total, rows.Err()
 }
 
+// usersByIDs reads the accounts with those ids, sorted by username.
 func usersByIDs(q db.Querier, ids []string) ([]User, error) {
 	in, args := db.InList(1, ids)
 	return usersOf(q.Query(`
@@ -66,6 +71,7 @@ func usersByIDs(q db.Querier, ids []string) ([]User, error) {
 		ORDER BY username_fold`, args...))
 }
 
+// usersOf reads the rows of a query of userColumns, whose result it takes.
 func usersOf(rows *sql.Rows, err error) ([]User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
@@ -82,6 +88,7 @@ func usersOf(rows *sql.Rows, err error) ([]User, error) {
 	return users, rows.Err()
 }
 
+// otherAdminExists reports whether there is an active administrator besides that user.
 func otherAdminExists(q db.Querier, userID string) (there bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND status = 'active' AND id <> $1)",
 		userID).Scan(&there)
@@ -91,6 +98,7 @@ func otherAdminExists(q db.Querier, userID string) (there bool, err error) {
 	return there, nil
 }
 
+// activeUserExists reports whether there is an active user with that id.
 func activeUserExists(q db.Querier, userID string) (there bool, err error) {
 	err = q.QueryRow("SELECT EXISTS (SELECT 1 FROM users WHERE id = $1 AND status = 'active')", userID).Scan(&there)
 	if err != nil {
@@ -99,10 +107,12 @@ func activeUserExists(q db.Querier, userID string) (there bool, err error) {
 	return there, nil
 }
 
+// updateDefaultPath writes the folder that the UI opens first. Fault: NotFound.
 func updateDefaultPath(tx *db.Tx, userID, path string, now int64) error {
 	return checkUpdated(tx.Exec("UPDATE users SET default_path = $2, updated_at = $3 WHERE id = $1", userID, path, now))
 }
 
+// deleteUser deletes the row of a user. Fault: NotFound.
 func deleteUser(tx *db.Tx, userID string) error {
 	return checkUpdated(tx.Exec("DELETE FROM users WHERE id = $1", userID))
 }

@@ -18,6 +18,7 @@ func lockUser(tx *db.Tx, userID string) (User, error) {
 	return u, err
 }
 
+// updateProfile writes the given fields of the profile. Fault: NotFound.
 func updateProfile(tx *db.Tx, userID string, p Profile, now int64) error {
 	return checkUpdated(tx.Exec(`
 		UPDATE users
@@ -34,8 +35,9 @@ func updateProfile(tx *db.Tx, userID string, p Profile, now int64) error {
 		p.DefaultPath, p.EnableBlur, now))
 }
 
-// replacePassword replaces the password hash that was verified. It reports false when that hash, or
-// the session of u, has ended since.
+// replacePassword replaces the password hash stored, which was verified, by fresh, and raises the
+// session version. It reports false, and changes nothing, when that hash, or the session of u, has
+// ended since.
 func replacePassword(tx *db.Tx, u User, stored, fresh string, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users
@@ -48,12 +50,13 @@ func replacePassword(tx *db.Tx, u User, stored, fresh string, now int64) (bool, 
 	return n == 1, nil
 }
 
+// updateVerified marks the address of a user as verified. Fault: NotFound.
 func updateVerified(tx *db.Tx, userID string, now int64) error {
 	return checkUpdated(tx.Exec("UPDATE users SET email_verified = TRUE, updated_at = $2 WHERE id = $1", userID, now))
 }
 
 // updateEmail sets a verified address. Fault: Invalid when another account has it. When two
-// accounts take it at once, the unique index refuses the second.
+// accounts take it at once, the unique index refuses the second with a db.ErrUnique.
 func updateEmail(tx *db.Tx, userID, email string, now int64) error {
 	err := checkUpdated(tx.Exec(`
 		UPDATE users

@@ -17,7 +17,8 @@ type sessionRow struct {
 	createdAt, lastUsedAt, expiresAt int64
 }
 
-// insertSession lists a session. It reports false when its id is taken.
+// insertSession stores a session, which the list of sessions then shows. It reports false when its
+// id is taken.
 func insertSession(tx *db.Tx, r sessionRow) (bool, error) {
 	n, err := tx.Exec(`
 		INSERT INTO sessions (id, user_id, session_version, role_version, agent, ip, created_at, last_used_at, expires_at)
@@ -48,8 +49,9 @@ type sessionOwner struct {
 	unlistedEnded               bool // sessions without a row have ended
 }
 
-// lockSessions locks the user's row until tx ends: while one transaction changes which sessions of
-// the user last, the others wait. Fault: SessionRevoked when the account is gone.
+// lockSessions locks the user's row until tx ends and returns the values in it that decide which
+// sessions last: while one transaction changes them, the others wait. Fault: SessionRevoked when
+// the account is gone.
 func lockSessions(tx *db.Tx, userID string) (o sessionOwner, err error) {
 	err = tx.QueryRow(`
 		UPDATE users
@@ -74,7 +76,7 @@ const lastingSessionCondition = `user_id = $1 AND ended_at IS NULL AND expires_a
 			FROM users
 			WHERE id = $1 AND session_version = sessions.session_version AND role_version = sessions.role_version)`
 
-// listSessions lists the lasting sessions of a user, the last used first.
+// listSessions reads at most limit sessions of a user that last at now (ms), the last used first.
 func listSessions(q db.Querier, userID string, now int64, limit int) ([]sessionRow, error) {
 	rows, err := q.Query(`
 		SELECT id, agent, ip, created_at, last_used_at, expires_at
@@ -97,7 +99,7 @@ func listSessions(q db.Querier, userID string, now int64, limit int) ([]sessionR
 	return all, rows.Err()
 }
 
-// endSession ends a lasting session of a user. Fault: NotFound.
+// endSession ends one session of a user that lasts at now (ms). Fault: NotFound.
 func endSession(tx *db.Tx, userID, id string, now int64) error {
 	n, err := tx.Exec("UPDATE sessions SET ended_at = $2 WHERE id = $3 AND "+lastingSessionCondition, userID, now, id)
 	if err != nil {
@@ -109,8 +111,9 @@ func endSession(tx *db.Tx, userID, id string, now int64) error {
 	return nil
 }
 
-// endOtherSessions ends the sessions of a user, listed or not, except one. lockSessions must come
-// before, so that no session is added meanwhile that this statement does not see.
+// endOtherSessions ends all sessions of a user at now (ms) except the one with the id kept, also
+// those without a row. lockSessions must come before, so that no session is added meanwhile that
+// this statement does not see.
 func endOtherSessions(tx *db.Tx, userID, kept string, now int64) error {
 	_, err := tx.Exec("UPDATE users SET unlisted_ended_at = $2 WHERE id = $1", userID, now)
 	if err == nil {
@@ -123,8 +126,8 @@ func endOtherSessions(tx *db.Tx, userID, kept string, now int64) error {
 	return nil
 }
 
-// endExcessSessions ends the lasting sessions of a user beyond the limit, those first that were not
-// used for the longest time. It reports whether there were any.
+// endExcessSessions ends the sessions of a user that last at now (ms) beyond the limit, those first
+// that were not used for the longest time. It reports whether there were any.
 func endExcessSessions(tx *db.Tx, userID string, now int64, limit int) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE sessions
@@ -180,7 +183,7 @@ func readLastSeen(q db.Querier, userIDs []string) (map[string]int64, error) {
 	return seen, rows.Err()
 }
 
-// countSessions counts the sessions of a user that have not ended.
+// countSessions counts the sessions of a user that last at now (ms).
 func countSessions(q db.Querier, userID string, now int64) (n int64, err error) {
 	err = q.QueryRow("SELECT COUNT(*) FROM sessions WHERE "+lastingSessionCondition, userID, now).Scan(&n)
 	if err != nil {
@@ -189,8 +192,8 @@ func countSessions(q db.Querier, userID string, now int64) (n int64, err error) 
 	return n, nil
 }
 
-// deleteStaleSessions deletes the rows of sessions that a version of the user has ended, and all
-// rows of a user that is gone.
+// deleteStaleSessions deletes the rows of sessions that a raised version of the user has ended, and
+// all rows of a user that is gone. The user's last use is kept.
 func deleteStaleSessions(tx *db.Tx, userID string) error {
 	_, err := tx.Exec(keepLastSeen+"WHERE id = $1 AND "+seenLater, userID)
 	if err == nil {
@@ -208,7 +211,8 @@ func deleteStaleSessions(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// deleteExpiredSessions deletes the rows of tokens that expired before a time (ms).
+// deleteExpiredSessions deletes the rows of sessions that expired at before (ms) or earlier. The
+// last use of their users is kept.
 func deleteExpiredSessions(tx *db.Tx, before int64) error {
 	_, err := tx.Exec(keepLastSeen+"WHERE id IN (SELECT user_id FROM sessions WHERE expires_at <= $1) AND "+seenLater,
 		before)
@@ -235,7 +239,8 @@ func AfterRotation(tx *db.Tx, now int64) error {
 	return nil
 }
 
-// writeSessionUses sets the times of last use, and never moves one back.
+// writeSessionUses sets the times (ms) of last use of sessions, by session id, and never moves one
+// back. It writes in the order of ids, so that two replicas cannot deadlock.
 func writeSessionUses(tx *db.Tx, uses map[string]int64) error {
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
 		_, err := tx.Exec("UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2", id, uses[id])

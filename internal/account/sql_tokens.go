@@ -26,12 +26,14 @@ type mailedToken struct {
 	expiresAt, createdAt int64  // ms
 }
 
-// tokenHash returns the hash under which a token is stored.
+// tokenHash returns the SHA-256 of a mailed token in hexadecimal, which is all of it that the
+// database holds.
 func tokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
+// insertToken stores a token for a purpose, verifyPurpose or resetPurpose.
 func insertToken(tx *db.Tx, purpose string, t mailedToken) error {
 	_, err := tx.Exec(`
 		INSERT INTO mailed_tokens (hash, user_id, purpose, email_fold, expires_at, created_at)
@@ -46,7 +48,8 @@ func insertToken(tx *db.Tx, purpose string, t mailedToken) error {
 // $4 the latest plausible expiry (see latestExpiry).
 const usableTokenCondition = "hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 AND expires_at <= $4"
 
-// findToken returns a token that can be used. Error: db.ErrNoRows.
+// findToken returns the token with a hash that can be used for a purpose at now (ms); lifetime is
+// that of such tokens. Error: db.ErrNoRows for a token that is unknown, used or expired.
 func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Duration) (mailedToken, error) {
 	t := mailedToken{hash: hash}
 	err := q.QueryRow(`
@@ -60,8 +63,8 @@ func findToken(q db.Querier, purpose, hash string, now int64, lifetime time.Dura
 	return t, err
 }
 
-// spendToken uses a token up and reports whether it could be used. Of parallel calls exactly one
-// succeeds.
+// spendToken uses a token up at now (ms) and reports whether it could be used. Of parallel calls
+// exactly one succeeds.
 func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Duration) (bool, error) {
 	n, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE "+usableTokenCondition, hash, purpose, now,
 		latestExpiry(now, lifetime))
@@ -82,7 +85,8 @@ func voidTokens(tx *db.Tx, userID, purpose string, now int64) error {
 	return nil
 }
 
-// countTokens counts the tokens of a user for a purpose that were mailed after a time (ms).
+// countTokens counts the tokens of a user for a purpose that were mailed after a time (ms). It
+// ignores rows that are far in the future of now (ms), which a clock that was put back has made.
 func countTokens(q db.Querier, userID, purpose string, after, now int64) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT COUNT(*)
@@ -111,6 +115,7 @@ func deleteTokensOf(tx *db.Tx, userID, purpose string) error {
 	return nil
 }
 
+// deleteExpiredTokens deletes the tokens that have expired by now (ms), used ones too.
 func deleteExpiredTokens(tx *db.Tx, now int64) error {
 	if _, err := tx.Exec("DELETE FROM mailed_tokens WHERE expires_at <= $1", now); err != nil {
 		return fmt.Errorf("delete expired mailed tokens: %w", err)
@@ -118,8 +123,8 @@ func deleteExpiredTokens(tx *db.Tx, now int64) error {
 	return nil
 }
 
-// latestExpiry returns the latest plausible expiry (ms) of a value with that lifetime. A value with
-// a later one was made by a clock that has been put back since.
+// latestExpiry returns the latest expiry (ms) that a value with that lifetime can have if it was
+// made by now (ms). A value with a later one was made by a clock that has been put back since.
 func latestExpiry(now int64, lifetime time.Duration) int64 {
 	return now + (lifetime + clockSlack).Milliseconds()
 }

@@ -6,7 +6,8 @@ import (
 	"larder/internal/db"
 )
 
-// uncountVerification excludes a link from the count of mailed links.
+// uncountVerification excludes a verification link whose mail failed from the count of mailed
+// links, but leaves it valid.
 func uncountVerification(tx *db.Tx, hash string) error {
 	if _, err := tx.Exec("UPDATE mailed_tokens SET created_at = 0 WHERE hash = $1 AND purpose = 'verify'",
 		hash); err != nil {
@@ -15,8 +16,8 @@ func uncountVerification(tx *db.Tx, hash string) error {
 	return nil
 }
 
-// readVerification returns the active user whose present address a link verifies. Error:
-// db.ErrNoRows.
+// readVerification returns the active user whose present address the link with a hash verifies at
+// now (ms). latest is latestVerificationExpiry. Error: db.ErrNoRows for a link that does not work.
 func readVerification(q db.Querier, hash string, now, latest int64) (userID string, err error) {
 	err = q.QueryRow(`
 		SELECT u.id
@@ -27,8 +28,9 @@ func readVerification(q db.Querier, hash string, now, latest int64) (userID stri
 	return userID, err
 }
 
-// confirmEmail marks the address that the link was mailed to as verified. It reports false when the
-// address is not the user's, or was verified before.
+// confirmEmail marks the address that the link with a hash was mailed to as verified, at now (ms).
+// latest is latestVerificationExpiry. It reports false when the address is not the user's, or was
+// verified before.
 func confirmEmail(tx *db.Tx, userID, hash string, now, latest int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE users

@@ -18,7 +18,8 @@ type Filter struct {
 	Search string
 }
 
-// List returns a page of the accounts that f selects, sorted by username, and their total number.
+// List returns at most limit of the accounts that f selects, without the first offset ones, sorted
+// by username, and their total number.
 func (s *Service) List(q db.Querier, f Filter, limit, offset int64) (users []User, total int64, err error) {
 	if f.Search == "" {
 		if total, err = countUsers(q, f); err != nil {
@@ -35,8 +36,9 @@ func (s *Service) List(q db.Querier, f Filter, limit, offset int64) (users []Use
 	return users, total, err
 }
 
-// matchesSearch reports whether a folded search text matches an account. Display names are folded
-// here, because the database engines fold ASCII letters only.
+// matchesSearch reports whether a folded search text, "" for all, is part of an account's names.
+// Folding makes the comparison independent of case. Display names are folded here, because the
+// database engines fold ASCII letters only.
 func matchesSearch(search, usernameFold, emailFold, displayName string) bool {
 	return strings.Contains(usernameFold, search) || strings.Contains(emailFold, search) ||
 		strings.Contains(vpath.Fold(displayName), search)
@@ -51,8 +53,9 @@ func (s *Service) Lock(tx *db.Tx, id string) (User, error) {
 	return lockUser(tx, id)
 }
 
-// HasOtherAdmin reports whether there is an active administrator besides that user. The result is
-// exact only while no other transaction can change an administrator.
+// HasOtherAdmin reports whether there is an active administrator besides that user, who may
+// therefore lose the role. The result is exact only while no other transaction can change an
+// administrator.
 func (s *Service) HasOtherAdmin(q db.Querier, userID string) (bool, error) {
 	return otherAdminExists(q, userID)
 }
@@ -71,7 +74,7 @@ func (s *Service) LastSeen(q db.Querier, userIDs []string) (map[string]int64, er
 	return readLastSeen(q, userIDs)
 }
 
-// CountSessions returns the number of sessions of a user that last.
+// CountSessions returns the number of sessions of a user that have not ended.
 func (s *Service) CountSessions(q db.Querier, userID string) (int64, error) {
 	return countSessions(q, userID, s.now().UnixMilli())
 }

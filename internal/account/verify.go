@@ -52,17 +52,21 @@ func (s *Service) ResendVerification(ctx context.Context, settings site.Settings
 	return s.queueMailToAddress(ctx, ResendMailJob, email)
 }
 
+// queueVerification queues a job that mails a verification link, and wakes the job runner after the
+// commit.
 func (s *Service) queueVerification(tx *db.Tx, jobType, payload string) error {
 	tx.AfterCommit(s.wake)
 	return job.Insert(tx, job.Spec{ID: s.ids.UUID(), Type: jobType, Payload: payload, CreatedAt: s.now().UnixMilli()})
 }
 
-// MailVerification mails the user a link that verifies the user's address.
+// MailVerification runs the job that QueueVerification queued: it mails the user a link that
+// verifies the user's address.
 func (s *Service) MailVerification(ctx context.Context, run *job.Run) error {
 	return s.mailVerification(ctx, run.Payload)
 }
 
-// MailVerificationAgain mails another link to the account with that address.
+// MailVerificationAgain runs the job that ResendVerification queued: it mails another link to the
+// account with that address, unless an earlier job for the address waits.
 func (s *Service) MailVerificationAgain(ctx context.Context, run *job.Run) error {
 	if waits, err := job.HasEarlier(s.db.Read(ctx), run); err != nil || waits {
 		return err
@@ -77,8 +81,8 @@ func (s *Service) MailVerificationAgain(ctx context.Context, run *job.Run) error
 	return s.mailVerification(ctx, u.ID)
 }
 
-// mailVerification creates a token and mails it. It mails nothing to a user who is deleted, not
-// active or already verified, and at most three mails within 15 minutes.
+// mailVerification creates a token and mails it to the user. It mails nothing to a user who is
+// deleted, not active or already verified, and at most three mails within 15 minutes.
 func (s *Service) mailVerification(ctx context.Context, userID string) error {
 	token := s.ids.Base62(verificationRunes)
 	u, due, err := s.storeVerificationToken(ctx, userID, tokenHash(token))
@@ -98,8 +102,9 @@ func (s *Service) mailVerification(ctx context.Context, userID string) error {
 	return errors.Join(letter.JobError(err), uncounted)
 }
 
-// storeVerificationToken stores the token of a mail that is about to be sent, and returns the user
-// to mail it to. due is false when no mail is to be sent.
+// storeVerificationToken stores the hash of the token of a mail that is about to be sent, and
+// returns the user to mail it to. due is false when no mail is to be sent: the user is gone, not
+// active or verified, or has reached the limit.
 func (s *Service) storeVerificationToken(ctx context.Context, userID, hash string) (to User, due bool, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		due = false
@@ -150,12 +155,13 @@ func (s *Service) VerifyEmail(ctx context.Context, token string) (User, error) {
 	return u, err
 }
 
-// CheckVerification returns the user whose address a link verifies, and changes nothing. Fault:
-// Invalid.
+// CheckVerification returns the user whose address the token of a link verifies, and changes
+// nothing. Fault: Invalid for a token that is wrong, expired or for a former address.
 func (s *Service) CheckVerification(ctx context.Context, token string) (User, error) {
 	return s.verificationUser(s.db.Read(ctx), token)
 }
 
+// verificationUser is CheckVerification by the given querier.
 func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
 	bad := fault.New(fault.Invalid, "This link is not valid or has expired. Ask for another one.")
 	if len(token) != verificationRunes {
@@ -172,8 +178,8 @@ func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
 	return s.ByID(q, userID)
 }
 
-// latestVerificationExpiry returns the latest plausible expiry (ms) of a link. A link with a later
-// one was made by a clock that has been put back since.
+// latestVerificationExpiry returns the latest expiry (ms) that a link made by now can have. A link
+// with a later one was made by a clock that has been put back since.
 func latestVerificationExpiry(now time.Time) int64 {
 	return now.Add(VerificationLifetime + clockSlack).UnixMilli()
 }
