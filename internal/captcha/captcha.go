@@ -52,7 +52,7 @@ type Verifier struct {
 	timeout time.Duration
 }
 
-// New returns a Verifier.
+// New returns a Verifier, whose requests obey cfg.Egress.
 func New(cfg Config) *Verifier {
 	return &Verifier{address: cfg.Address, secret: cfg.Secret, client: cfg.Egress.Client(),
 		slots: make(chan struct{}, maxParallel), timeout: askTimeout}
@@ -61,9 +61,10 @@ func New(cfg Config) *Verifier {
 // Configured reports whether a verify address is configured.
 func (v *Verifier) Configured() bool { return v.address != "" }
 
-// Check succeeds if the verify address accepts the token. ip is the address of the client, and may
-// be invalid for none. Faults: Invalid for a token that is missing, too long or refused;
-// Unavailable when the verify address gives no usable answer.
+// Check returns nil if the verify address accepts the token, which a bot check in the visitor's
+// browser issued. ip is the address of the client, and may be invalid for none. Faults: Invalid for
+// a token that is missing, too long or refused; Unavailable when the verify address gives no usable
+// answer.
 func (v *Verifier) Check(ctx context.Context, token string, ip netip.Addr) error {
 	switch {
 	case !v.Configured():
@@ -81,16 +82,19 @@ func (v *Verifier) Check(ctx context.Context, token string, ip netip.Addr) error
 	return nil
 }
 
+// refused returns the fault Invalid of a token that proves no person.
 func refused() error {
 	return fault.InvalidField("captchaToken", "The bot check was not passed. Please do it again.")
 }
 
+// unavailable returns the fault Unavailable; the visitor does not learn the cause.
 func unavailable(cause error) error {
 	return fault.New(fault.Unavailable, "The bot check is not available at the moment. Please try again later.").
 		WithCause(fmt.Errorf("captcha: %w", cause))
 }
 
-// ask sends the request and returns the answer of the verify address.
+// ask sends the token to the verify address and returns whether it accepts the token. The error
+// means that it gave no usable answer.
 func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accepted bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
@@ -121,8 +125,8 @@ func (v *Verifier) ask(ctx context.Context, token string, ip netip.Addr) (accept
 	return parseAnswer(response.Body)
 }
 
-// parseAnswer parses an answer. A wrong secret is an error, although the answer has the form of a
-// refusal: another token would not help.
+// parseAnswer returns whether the JSON answer of the verify address accepts the token. A wrong
+// secret is an error, although the answer has the form of a refusal: another token would not help.
 func parseAnswer(body io.Reader) (accepted bool, err error) {
 	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	if err != nil {

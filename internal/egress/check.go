@@ -31,15 +31,15 @@ func ParseEndpoint(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// isPlainHost reports whether a host has only characters of names and addresses. Names in other
-// scripts must be in the form `xn--…`. Addresses that are valid on one interface only
+// isPlainHost reports whether a host has only the ASCII characters of names and IP addresses. Names
+// in other scripts must be in the form `xn--…`. Addresses that are valid on one interface only
 // (`fe80::1%eth0`) are refused.
 func isPlainHost(host string) bool {
 	const plain = "abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + "0123456789" + "-._:"
 	return strings.Trim(host, plain) == ""
 }
 
-// portOf returns the port of an address, 0 for an invalid one.
+// portOf returns the port of an address, by default that of http or https; 0 for an invalid one.
 func portOf(u *url.URL) uint16 {
 	switch {
 	case u.Port() != "":

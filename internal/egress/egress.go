@@ -115,7 +115,8 @@ func (p *Policy) DialContext(ctx context.Context, network, address string) (net.
 	return nil, fmt.Errorf("dial: %w", failed)
 }
 
-// connect connects to one address within limit, so that time remains for the other addresses.
+// connect connects to one numeric address within limit, so that time remains for the other
+// addresses of a name.
 func (p *Policy) connect(ctx context.Context, network string, to netip.AddrPort,
 	limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -126,9 +127,10 @@ func (p *Policy) connect(ctx context.Context, network string, to netip.AddrPort,
 	return new(net.Dialer).DialContext(ctx, network, to.String())
 }
 
-// lookUp returns the addresses of a host name, or the address that host itself is. It does not look
-// up forms that only some programs read as an address (127.1, 0x7f.1, 017700000001), since some
-// resolvers understand them (abuse case C61).
+// lookUp returns the addresses of a host name, or the address that host itself is, without checking
+// whether p allows them. Error: ErrRefused for a name of this service, and for forms that only some
+// programs read as an address (127.1, 0x7f.1, 017700000001), since some resolvers understand them
+// (abuse case C61).
 func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if slices.ContainsFunc(p.OwnHosts, func(own string) bool {
@@ -145,8 +147,9 @@ func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.
 	return p.resolve(ctx, host)
 }
 
-// refuseOwn refuses an address that a name of this service resolves to. Other names may resolve to
-// it: several services can share one proxy.
+// refuseOwn returns ErrRefused for an address and port that a name of this service leads to, so
+// that the service can't be made to call itself, else nil. Other names may resolve to it: several
+// services can share one proxy.
 func (p *Policy) refuseOwn(ctx context.Context, addr netip.Addr, port uint16) error {
 	for _, own := range p.OwnHosts {
 		host, digits, err := net.SplitHostPort(own)
@@ -161,8 +164,8 @@ func (p *Policy) refuseOwn(ctx context.Context, addr netip.Addr, port uint16) er
 	return nil
 }
 
-// looksNumeric reports whether a host is a number-like text that is not a valid address. The last
-// label of a host name is never a number.
+// looksNumeric reports whether a host, which is no valid address, is a number-like text that some
+// resolvers would read as one. The last label of a host name is never a number.
 func looksNumeric(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	digits, hex := strings.CutPrefix(last, "0x")
@@ -172,6 +175,7 @@ func looksNumeric(host string) bool {
 	return strings.Trim(last, "0123456789") == "" || strings.ContainsAny(host, ":%")
 }
 
+// resolve looks a host name up.
 func (p *Policy) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	resolver := p.Resolver
 	if resolver == nil {
@@ -184,8 +188,9 @@ func (p *Policy) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return slices.Clone(addrs), nil
 }
 
-// Allows reports whether a connection to an address may be made. The unspecified address, 0.0.0.0
-// or ::, reaches this machine, so it is refused even if its range is allowed.
+// Allows reports whether a connection to an address and port may be made: the address is public or
+// in Allow, and neither Refuse nor Ports forbids it. The unspecified address, 0.0.0.0 or ::,
+// reaches this machine, so it is refused even if its range is allowed.
 func (p *Policy) Allows(to netip.AddrPort) bool {
 	addr := to.Addr().Unmap()
 	switch {

@@ -50,6 +50,7 @@ var specialRanges = parsePrefixes(
 	"3fff::/20",         // documentation
 )
 
+// parsePrefixes parses constant CIDRs; it panics on a wrong one.
 func parsePrefixes(list ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(list))
 	for i, s := range list {

@@ -74,7 +74,8 @@ type Session struct {
 // Hours returns the requested length of the session in hours.
 func (s Session) Hours() int64 { return (s.ExpiresAt - s.CreatedAt) / time.Hour.Milliseconds() }
 
-// CheckCSRF checks the CSRF token of a write request. Fault: InvalidCSRF.
+// CheckCSRF compares the CSRF token of a write request with the session's, in constant time. Fault:
+// InvalidCSRF.
 func (s Session) CheckCSRF(token string) error {
 	if subtle.ConstantTimeCompare([]byte(token), []byte(s.CSRFToken)) != 1 {
 		return fault.New(fault.InvalidCSRF, "The X-CSRF-Token of this session is missing or wrong.")
@@ -100,7 +101,7 @@ type Service struct {
 	callLimit     *operationLimit // calls of stores other than transfers
 }
 
-// New returns a Service.
+// New returns a Service. The caller closes it.
 func New(cfg Config) *Service {
 	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transferLimit: newTransferLimit(),
 		callLimit: newCallLimit()}
@@ -109,9 +110,10 @@ func New(cfg Config) *Service {
 // Close closes idle connections.
 func (s *Service) Close() { s.buckets.Close() }
 
-// Begin tests a connection and starts a session of 1 to MaxHours hours for a visitor at an address
-// (an IPv4 address or an IPv6 /64). token is the value of the visitor's cookie. Faults: Invalid for
-// a malformed connection or an endpoint that must not be reached, RateLimited, ConnectionRefused.
+// Begin tests a connection to a visitor's bucket and starts a session of 1 to MaxHours hours for a
+// visitor at an address (an IPv4 address or an IPv6 /64). token is the value of the visitor's
+// cookie; only its hash is stored. Faults: Invalid for a malformed connection or an endpoint that
+// must not be reached, RateLimited, ConnectionRefused.
 func (s *Service) Begin(ctx context.Context, conn Connection, hours int64,
 	address string) (session Session, token secret.Text, err error) {
 	if err := s.checkConnection(ctx, &conn); err != nil {
@@ -134,8 +136,9 @@ func (s *Service) Begin(ctx context.Context, conn Connection, hours int64,
 	return session, secret.Text(plain), nil
 }
 
-// checkConnection checks a connection by the rules for providers, normalises it to the stored form,
-// and checks its endpoint against the policy of free mode. Fault: Invalid.
+// checkConnection checks a connection by the rules for providers, fills in its defaults, and checks
+// its endpoint against the egress policy of free mode, which says which addresses may be reached.
+// Fault: Invalid.
 func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	as := provider.Provider{
 		Name: "free mode", Type: conn.Type, Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket,
@@ -161,8 +164,9 @@ func (s *Service) checkConnection(ctx context.Context, conn *Connection) error {
 	return nil
 }
 
-// connect tests a connection. For any endpoint that is not an S3 server, the message and the time
-// are the same, whatever runs there (abuse case C65). Faults: ConnectionRefused, RateLimited.
+// connect tests the connection of a session by a request to its store. For any endpoint that is not
+// an S3 server, the message and the time are the same, whatever runs there (abuse case C65).
+// Faults: ConnectionRefused, RateLimited.
 func (s *Service) connect(ctx context.Context, session Session) error {
 	bucket, leave, err := s.acquireBucket(ctx, session)
 	if err != nil {
@@ -195,6 +199,8 @@ var credentialErrors = map[string]bool{
 	"XAdminUserNotFound": true, // versitygw, for an unknown key
 }
 
+// bucket returns the client of the bucket of a connection, without a call to its store. Fault:
+// Unavailable.
 func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
 	bucket, err := s.buckets.Open(s3.Options{
 		Endpoint: conn.Endpoint, Region: conn.Region, Bucket: conn.Bucket, AccessKey: conn.AccessKeyID.Reveal(),
@@ -207,8 +213,9 @@ func (s *Service) bucket(conn Connection) (*s3.Bucket, error) {
 	return bucket, nil
 }
 
-// acquireBucket opens the session's bucket and waits for a slot to call its store. The caller calls
-// leave after the call. Faults: RateLimited, Unavailable.
+// acquireBucket returns the client of the session's bucket and waits for a slot among the calls of
+// stores that run at a time. The caller calls leave after the call. Faults: RateLimited,
+// Unavailable.
 func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s3.Bucket, leave func(), err error) {
 	if bucket, err = s.bucket(session.Connection); err != nil {
 		return nil, nil, err
@@ -219,7 +226,8 @@ func (s *Service) acquireBucket(ctx context.Context, session Session) (bucket *s
 	return bucket, leave, nil
 }
 
-// Authenticate returns the session that a token belongs to. Fault: Unauthorized.
+// Authenticate returns the session that the token in a cookie belongs to. Fault: Unauthorized when
+// there is none or its time is over.
 func (s *Service) Authenticate(ctx context.Context, token string) (Session, error) {
 	now := s.Now()
 	session, sealed, err := find(s.DB.Read(ctx), hash(token), now.UnixMilli(),
@@ -236,11 +244,12 @@ func (s *Service) Authenticate(ctx context.Context, token string) (Session, erro
 	return session, nil
 }
 
-// End ends a session.
+// End ends a session and deletes the visitor's credentials with its row.
 func (s *Service) End(ctx context.Context, session Session) error {
 	return s.deleteSession(ctx, session.hash)
 }
 
+// hash returns the SHA-256 of a token in hexadecimal, under which its session is stored.
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -250,12 +259,14 @@ func hash(token string) string {
 // the row of its own session.
 const sealPurpose = "free-mode"
 
-// seal encrypts a connection. None of its fields contains a line feed.
+// seal encrypts a connection for the row of the session with that hash; no other row can hold it.
+// None of its fields contains a line feed, which separates them.
 func (s *Service) seal(hash string, p Connection) (string, error) {
 	lines := []string{p.Type, p.Endpoint, p.Region, p.Bucket, p.AccessKeyID.Reveal(), p.SecretKey.Reveal()}
 	return s.Secrets.Seal(sealPurpose, hash, []byte(strings.Join(lines, "\n")))
 }
 
+// unseal decrypts a connection that seal made for the session with that hash.
 func (s *Service) unseal(hash, text string) (Connection, error) {
 	plain, err := s.Secrets.Open(sealPurpose, hash, text)
 	if err != nil {

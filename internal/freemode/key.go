@@ -15,8 +15,9 @@ const maxKey = 1024
 // normalised nor decoded.
 type Key string
 
-// ParseKey reads a key. The key of an object that marks a folder ends in a slash. Faults: Invalid,
-// Forbidden for a key that begins with a slash.
+// ParseKey checks the key of an object in a visitor's bucket. The key of an object that marks a
+// folder ends in a slash. Faults: Invalid for a key that is empty, too long or has characters or
+// segments that are unsafe as a path; Forbidden for one that begins with a slash.
 func ParseKey(text string) (Key, error) {
 	if err := checkKey(text); err != nil {
 		return "", err
@@ -24,6 +25,7 @@ func ParseKey(text string) (Key, error) {
 	return Key(text), nil
 }
 
+// checkKey is ParseKey without the result.
 func checkKey(text string) error {
 	switch {
 	case text == "":
@@ -47,7 +49,7 @@ func checkKey(text string) error {
 	return nil
 }
 
-// Name returns the last segment of the key.
+// Name returns the last segment of the key, without the slash of a folder.
 func (k Key) Name() string {
 	plain := strings.TrimSuffix(string(k), "/")
 	return plain[strings.LastIndexByte(plain, '/')+1:]
@@ -89,5 +91,6 @@ func ParseDir(text string) (Dir, error) {
 	return Dir(dir), nil
 }
 
-// Child returns the key of a file in the folder. Fault: Invalid.
+// Child returns the key of a file in the folder. Fault: Invalid when the key would be too long or
+// is unsafe.
 func (d Dir) Child(name vpath.Name) (Key, error) { return ParseKey(string(d) + string(name)) }

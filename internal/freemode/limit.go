@@ -29,15 +29,18 @@ type operationLimit struct {
 	perSession, perAddress int
 }
 
+// newTransferLimit returns the limit of uploads and downloads.
 func newTransferLimit() *operationLimit {
 	return &operationLimit{concurrency.NewLimit(maxTransfers), transfersPerSession, transfersPerAddress}
 }
 
+// newCallLimit returns the limit of the other calls of stores.
 func newCallLimit() *operationLimit {
 	return &operationLimit{concurrency.NewLimit(maxCalls), callsPerSession, callsPerAddress}
 }
 
-// tryAcquire takes a slot, which leave releases. Fault: RateLimited.
+// tryAcquire takes a slot for an operation of a session (its hash) that an address began, without
+// waiting. leave releases the slot. Fault: RateLimited.
 func (l *operationLimit) tryAcquire(session, address string) (leave func(), err error) {
 	leave, err = l.limit.TryAcquire(l.sources(session, address)...)
 	return leave, limitFault(err, session, address)
@@ -56,7 +59,8 @@ func (l *operationLimit) sources(session, address string) []concurrency.Source {
 		{Name: "address:" + address, Max: l.perAddress}}
 }
 
-// limitFault turns a concurrency.LimitError into RateLimited.
+// limitFault turns a concurrency.LimitError into RateLimited, with a sentence that names the limit:
+// of the session, of the address or of all. It returns other errors unchanged.
 func limitFault(err error, session, address string) error {
 	var full *concurrency.LimitError
 	if !errors.As(err, &full) {

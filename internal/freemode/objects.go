@@ -35,7 +35,8 @@ type Page struct {
 	Cursor  string // of the next page, "" after the last one
 }
 
-// List lists a folder, one level deep. A folder that does not exist is empty, since stores have no
+// List lists one page of a folder of the visitor's bucket, one level deep. cursor is that of the
+// page before, "" for the first. A folder that does not exist is empty, since stores have no
 // folders. Faults: Forbidden when the store denies it, Unavailable, RateLimited.
 func (s *Service) List(ctx context.Context, session Session, dir Dir, cursor string) (Page, error) {
 	bucket, leave, err := s.acquireBucket(ctx, session)
@@ -115,7 +116,8 @@ func (s *Service) Transfer(ctx context.Context,
 	return transferCtx, func() { cancel(); release() }, nil
 }
 
-// untilExpiry returns ctx with the end of the session as its timeout.
+// untilExpiry returns ctx with the end of the session as its timeout, so that no transfer outlasts
+// the session.
 func (s *Service) untilExpiry(ctx context.Context, session Session) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.UnixMilli(session.ExpiresAt).Sub(s.Now()))
 }
@@ -131,7 +133,8 @@ func (s *Service) Delete(ctx context.Context, session Session, key Key) error {
 	return visitorFault(bucket.Delete(ctx, string(key)))
 }
 
-// visitorFault turns an error of the visitor's store into the fault that the visitor sees.
+// visitorFault turns an error of the visitor's store into the fault that the visitor sees, without
+// any text of the store; nil stays nil.
 func visitorFault(err error) error {
 	var size blob.ErrSize
 	var reader blob.ErrReader

@@ -1,9 +1,9 @@
 package freemode
 
-// PortAllowed reports whether visitors may connect to a port. Some servers can be made to read part
-// of an HTTP request as commands of their own protocol. So the refused ports are those that
-// browsers refuse (WHATWG Fetch: Port blocking), mail and shells among them, and those of
-// databases, caches and the like.
+// PortAllowed reports whether visitors may connect to a port of a store that they name. Some
+// servers can be made to read part of an HTTP request as commands of their own protocol. So the
+// refused ports are those that browsers refuse (WHATWG Fetch: Port blocking), mail and shells among
+// them, and those of databases, caches and the like.
 func PortAllowed(port uint16) bool { return !refusedPorts[port] }
 
 var refusedPorts = ports(
@@ -22,6 +22,7 @@ var refusedPorts = ports(
 	2375, 2376, 2377, 4243, 6443, 8500, 10250, 10255,
 )
 
+// ports returns a list of ports as a set.
 func ports(list ...uint16) map[uint16]bool {
 	set := make(map[uint16]bool, len(list))
 	for _, port := range list {

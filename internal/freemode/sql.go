@@ -11,8 +11,9 @@ import (
 	"larder/internal/secret"
 )
 
-// reserve inserts the row of a session whose connection is being tested, so that limits count tests
-// too. No token opens such a row yet. Fault: RateLimited.
+// reserve inserts the row of a session whose connection is being tested, so that the limits of open
+// sessions count tests too. address is the visitor's. No token opens such a row yet. Fault:
+// RateLimited when the address, its network or all together have too many sessions.
 func (s *Service) reserve(ctx context.Context, session Session, address string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.LockFreeSessions(); err != nil {
@@ -52,8 +53,9 @@ func (s *Service) reserve(ctx context.Context, session Session, address string) 
 	})
 }
 
-// checkNetworkLimit limits the sessions of an IPv6 address's /48. One customer may own a whole /48
-// and could fill free mode from its addresses. Fault: RateLimited.
+// checkNetworkLimit allows sessionsPerNetwork sessions of the /48 of an IPv6 address (given as its
+// /64). One customer may own a whole /48 and could fill free mode from its addresses. It passes
+// other addresses. Fault: RateLimited.
 func checkNetworkLimit(tx *db.Tx, address string, now time.Time) error {
 	network, ok := networkOf(address)
 	if !ok {
@@ -100,8 +102,8 @@ func networkOf(address string) (netip.Prefix, bool) {
 	return network, err == nil
 }
 
-// countOpen counts the open sessions of an address, or all for "", and returns when (ms) the first
-// of them ends.
+// countOpen counts the sessions of an address, or all for "", that are open at now (ms), and
+// returns when (ms) the first of them ends.
 func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err error) {
 	err = tx.QueryRow(`
 		SELECT COUNT(*), COALESCE(MIN(expires_at), 0)
@@ -136,7 +138,7 @@ func (s *Service) activate(ctx context.Context, session Session) error {
 }
 
 // find returns the session with that hash that has begun, ends after now and not later than latest
-// (ms). Error: db.ErrNoRows.
+// (ms), and its connection as sealed text. Error: db.ErrNoRows.
 func find(q db.Querier, hash string, now, latest int64) (session Session, sealed string, err error) {
 	session.hash = hash
 	err = q.QueryRow(`
@@ -147,6 +149,7 @@ func find(q db.Querier, hash string, now, latest int64) (session Session, sealed
 	return session, sealed, err
 }
 
+// deleteSession deletes the row of a session by its hash; a missing row is no error.
 func (s *Service) deleteSession(ctx context.Context, hash string) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM free_sessions WHERE hash = $1`, hash); err != nil {
@@ -156,7 +159,7 @@ func (s *Service) deleteSession(ctx context.Context, hash string) error {
 	})
 }
 
-// Sweep deletes the sessions whose time is over.
+// Sweep deletes the sessions whose time is over. The application calls it regularly.
 func (s *Service) Sweep(ctx context.Context) error {
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM free_sessions WHERE expires_at <= $1`, s.Now().UnixMilli()); err != nil {
@@ -166,7 +169,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	})
 }
 
-// Reseal seals the connections of all sessions with the new key of a rotation.
+// Reseal decrypts the connections of all sessions with the old master key and encrypts them with
+// the new one, in the transaction of a key rotation.
 func Reseal(tx *db.Tx, rotation *secret.Rotation) error {
 	type sealed struct{ hash, place string }
 	rows, err := tx.Query("SELECT hash, place FROM free_sessions WHERE place <> '' ORDER BY hash")

@@ -7,7 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// Enabled reports whether mail is configured and switched on. Otherwise sending fails.
+// Enabled reports whether the site settings name a mail server and mail is switched on. Otherwise
+// sending fails with MailFailed.
 func (s *Service) Enabled(ctx context.Context) (bool, error) {
 	version, err := db.ConfigVersion(s.DB.Read(ctx))
 	if err != nil {

@@ -56,18 +56,19 @@ type Service struct{ Config }
 // New returns a Service.
 func New(cfg Config) *Service { return &Service{cfg} }
 
-// Verification mails the link that verifies an address. Fault: MailFailed.
+// Verification mails the link that verifies the recipient's address by a token. Fault: MailFailed.
 func (s *Service) Verification(ctx context.Context, to Recipient, token string) error {
 	return s.send(ctx, to, verificationLetter,
 		letterData{Link: s.BaseURL() + "/api/auth/verify-email?token=" + url.QueryEscape(token)})
 }
 
-// Reset mails the link to set a new password. Fault: MailFailed.
+// Reset mails the link to set a new password by a token. Fault: MailFailed.
 func (s *Service) Reset(ctx context.Context, to Recipient, token string) error {
 	return s.send(ctx, to, resetLetter, letterData{Link: s.BaseURL() + "/app/reset?token=" + url.QueryEscape(token)})
 }
 
-// Code mails the code that confirms a new address. Fault: MailFailed.
+// Code mails the digits of the code that confirms a new address, to that address. Fault:
+// MailFailed.
 func (s *Service) Code(ctx context.Context, to Recipient, digits string) error {
 	return s.send(ctx, to, codeLetter, letterData{Code: digits})
 }
@@ -103,7 +104,8 @@ func JobError(err error) error {
 	return err
 }
 
-// send sends a letter to a user. The fault does not show the server's reply, which is in its cause.
+// send composes a letter of a kind with the data f and sends it to a user. Fault: MailFailed, also
+// while mail is off; it does not show the server's reply, which is in its cause.
 func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -121,6 +123,7 @@ func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) 
 	return err
 }
 
+// settings returns the site settings as they are now.
 func (s *Service) settings(ctx context.Context) (site.Settings, error) {
 	version, err := db.ConfigVersion(s.DB.Read(ctx))
 	if err != nil {
@@ -129,7 +132,8 @@ func (s *Service) settings(ctx context.Context) (site.Settings, error) {
 	return s.Site.Current(ctx, version)
 }
 
-// deliver composes a letter and sends it. Error: *mail.Error.
+// deliver composes a letter and sends it by the server in the settings; it adds the site's and the
+// recipient's names to f. It does not check whether mail is switched on. Error: *mail.Error.
 func (s *Service) deliver(ctx context.Context, settings site.Settings, to Recipient, k kind, f letterData) error {
 	f.Site, f.Base, f.Name = singleLine(settings.SiteTitle), s.BaseURL(), singleLine(to.Name)
 	if f.Site == "" {
@@ -158,8 +162,8 @@ func (s *Service) deliver(ctx context.Context, settings site.Settings, to Recipi
 	})
 }
 
-// singleLine turns a name into a single line, since former versions may have stored other
-// characters (abuse case C73).
+// singleLine turns a name into a single line of visible characters for the subject or the sender of
+// a mail, since former versions may have stored other characters (abuse case C73).
 func singleLine(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""),
 		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")

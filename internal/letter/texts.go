@@ -156,7 +156,8 @@ type filledLetter struct {
 	Goodbye string
 }
 
-// fill fills the data into the texts of a language.
+// fill fills the data into the texts of a letter of a kind, in the language of a locale; an unknown
+// locale gets English.
 func fill(locale string, k kind, f letterData) (filledLetter, error) {
 	if letters[locale] == nil {
 		locale = defaultLocale

@@ -34,8 +34,8 @@ type delivery struct {
 	secure bool
 }
 
-// runStep runs a step within its limit; 0 means that only the limit of the whole delivery applies.
-// Every error is an *Error.
+// runStep runs one step of the delivery (at) within its limit; 0 means that only the limit of the
+// whole delivery applies. Every error is an *Error, which names the step.
 func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
@@ -56,7 +56,8 @@ func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Con
 	return stepError(at, d.server, err)
 }
 
-// connect connects, greets, and signs in.
+// connect connects to the server, greets it with name, starts TLS if the server offers it, and
+// signs in if a user is configured.
 func (d *delivery) connect(name string) error {
 	address := net.JoinHostPort(asciiHost(d.server.Host), strconv.Itoa(d.server.Port))
 	if err := d.runStep(stepConnect, d.step, func(ctx context.Context) error {
@@ -80,6 +81,7 @@ func (d *delivery) connect(name string) error {
 	return d.runStep(stepSignIn, d.step, func(context.Context) error { return d.signIn() })
 }
 
+// dial opens the connection to host:port, which may send at most maxServerBytes.
 func (d *delivery) dial(ctx context.Context, address string) error {
 	dial := d.sender.Dial
 	if dial == nil {
@@ -111,6 +113,7 @@ func (d *delivery) greet(ctx context.Context, name string) error {
 	return d.client.Hello(name)
 }
 
+// tls returns the settings of TLS: the server's certificate must be valid for its host name.
 func (d *delivery) tls() *tls.Config {
 	return &tls.Config{ServerName: asciiHost(d.server.Host), RootCAs: d.sender.Roots, MinVersion: tls.VersionTLS12}
 }
@@ -137,14 +140,16 @@ func (d *delivery) signIn() error {
 	return d.client.Auth(auth)
 }
 
-// loopback reports whether the connection itself, not only the host name, ends on this machine.
+// loopback reports whether the connection itself, not only the host name, ends on this machine, so
+// that no other machine can listen.
 func (d *delivery) loopback() bool {
 	host, _, err := net.SplitHostPort(d.conn.RemoteAddr().String())
 	ip := net.ParseIP(host)
 	return err == nil && ip != nil && ip.IsLoopback()
 }
 
-// auth chooses a mechanism among those that the server offers, nil for none.
+// auth chooses the strongest sign-in mechanism among the names that the server offers, nil for none
+// that this service supports.
 func (d *delivery) auth(ways []string) smtp.Auth {
 	user, password := d.server.User, d.server.Password.Reveal()
 	state, bound := d.client.TLSConnectionState()
@@ -190,7 +195,8 @@ func (s boundedSCRAM) Next(said []byte, more bool) ([]byte, error) {
 	return s.Auth.Next(said, more)
 }
 
-// submit hands the message to the server.
+// submit hands the message to the server: the addresses of m, and raw, the text of the whole mail.
+// It returns nil once the server has taken the message.
 func (d *delivery) submit(m Message, raw []byte) error {
 	from, to := withASCIIHost(m.From), withASCIIHost(m.To)
 	nonASCII := !isASCII(from) || !isASCII(to)
@@ -212,6 +218,7 @@ func (d *delivery) submit(m Message, raw []byte) error {
 	return err
 }
 
+// write sends the text of the mail and waits for the server's acknowledgement.
 func (d *delivery) write(raw []byte) error {
 	w, err := d.client.Data()
 	if err != nil {
@@ -223,6 +230,7 @@ func (d *delivery) write(raw []byte) error {
 	return w.Close()
 }
 
+// close closes the connection, if there is one.
 func (d *delivery) close() {
 	if d.conn != nil {
 		_ = d.conn.Close() // nothing is lost: the message was either acknowledged or not

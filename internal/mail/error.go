@@ -53,7 +53,8 @@ const (
 	stepContent   step = "the message"
 )
 
-// stepError returns the Error for the failure of a step.
+// stepError returns the Error for the failure err of a step: it chooses the sentence for the
+// administrator, and whether another try may succeed.
 func stepError(at step, server Server, err error) *Error {
 	var existing *Error
 	var reply *textproto.Error
@@ -109,8 +110,9 @@ func permanentError(sentence string) *Error { return &Error{Sentence: sentence} 
 // base64Pattern matches text that may be a credential in base64, complete or truncated.
 var base64Pattern = regexp.MustCompile(`[A-Za-z0-9+/]{24,}=*`)
 
-// redact returns a server's reply in a form that may be quoted: one line of visible characters, of
-// limited length, without credentials that the server may have echoed.
+// redact returns a server's reply in a form that may be quoted to an administrator: one line of
+// visible characters, of limited length, without the user and password of server, which it may have
+// echoed.
 func redact(said string, server Server) string {
 	if user, password := server.User, server.Password.Reveal(); user != "" {
 		for _, secret := range []string{"\x00" + user + "\x00" + password, password, user} {
@@ -136,7 +138,7 @@ func redact(said string, server Server) string {
 	return said
 }
 
-// secretPattern returns a pattern that matches a secret, in plain text or in base64.
+// secretPattern returns a pattern that matches a secret, in plain text in any case or in base64.
 func secretPattern(secret string) *regexp.Regexp {
 	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(base64.StdEncoding.EncodeToString([]byte(secret))) + "|" +
 		regexp.QuoteMeta(strings.ToValidUTF8(secret, "?")))

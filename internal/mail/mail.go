@@ -88,7 +88,8 @@ func (s *Sender) Send(ctx context.Context, server Server, m Message) error {
 	return d.submit(m, raw)
 }
 
-// compose returns the message in the form in which it is sent.
+// compose checks the addresses and single lines of a message and returns the text of the mail as it
+// is sent. Error: a permanent *Error.
 func (s *Sender) compose(m Message) ([]byte, error) {
 	for _, field := range []string{m.FromName, m.Subject} {
 		if !utf8.ValidString(field) || strings.ContainsFunc(field, unicode.IsControl) {

@@ -101,9 +101,9 @@ func Insert(tx *db.Tx, e Event) error {
 	return deleteBeyond(tx, e.UserID, maxKept)
 }
 
-// merge adds a completed job to an unread notification of another one with the same target, and
-// reports whether there was one: the move of a hundred selected files is a hundred jobs. A job ends
-// once, so it is counted once.
+// merge adds the completed job of e to an unread notification of another one with the same type and
+// target, at most mergeWithin old, and reports whether there was one: the move of a hundred
+// selected files is a hundred jobs. A job ends once, so it is counted once.
 func merge(tx *db.Tx, e Event) (bool, error) {
 	if e.Kind != Job || e.Params.Failed {
 		return false, nil
@@ -175,6 +175,8 @@ func (s *Service) MarkAllRead(ctx context.Context, userID string) (unread int64,
 	return s.mark(ctx, userID, func(tx *db.Tx) error { return markAllRead(tx, userID, s.nowMs()) })
 }
 
+// mark runs a change of the account's notifications in a transaction, and returns how many are
+// unread then.
 func (s *Service) mark(ctx context.Context, userID string, mark func(tx *db.Tx) error) (unread int64, err error) {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := mark(tx); err != nil {
@@ -189,8 +191,8 @@ func (s *Service) mark(ctx context.Context, userID string, mark func(tx *db.Tx) 
 	return unread, nil
 }
 
-// Sweep tells accounts whose quota is nearly used up, and deletes old notifications. Most calls do
-// nothing.
+// Sweep notifies accounts whose quota is nearly used up, every quotaInterval, and deletes old
+// notifications, every sweepInterval. The application calls it more often; most calls do nothing.
 func (s *Service) Sweep(ctx context.Context) error {
 	if s.isDue(&s.quotasAt, quotaInterval) {
 		if err := s.warnOfQuotas(ctx); err != nil {
@@ -213,7 +215,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// isDue reports whether the interval has passed since *last, and begins another one then.
+// isDue reports whether the interval has passed since *last, and sets *last to the present time
+// then. A clock that was put back counts as passed.
 func (s *Service) isDue(last *time.Time, interval time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +229,8 @@ func (s *Service) isDue(last *time.Time, interval time.Duration) bool {
 	return true
 }
 
-// warnOfQuotas tells each account whose quota is nearly used up once, and again only after it was
-// not nearly used up any more. One conditional update decides which replica tells.
+// warnOfQuotas notifies each account whose quota is nearly used up once, and again only after the
+// account was below that mark in between. One conditional update decides which replica does it.
 func (s *Service) warnOfQuotas(ctx context.Context) error {
 	changed, err := quota.FindWarnings(s.DB.Read(ctx))
 	if err != nil {
@@ -250,4 +253,5 @@ func (s *Service) warnOfQuotas(ctx context.Context) error {
 	return nil
 }
 
+// nowMs returns the present time in ms.
 func (s *Service) nowMs() int64 { return s.Now().UnixMilli() }

@@ -28,7 +28,8 @@ func insert(tx *db.Tx, e Event) (bool, error) {
 	return n == 1, nil
 }
 
-// deleteBeyond deletes the oldest notifications of an account beyond a number.
+// deleteBeyond deletes the oldest notifications of an account beyond a number, at most 1,000 in a
+// call.
 func deleteBeyond(tx *db.Tx, userID string, number int) error {
 	const piece = 1000
 	_, err := tx.Exec(`
@@ -45,8 +46,8 @@ func deleteBeyond(tx *db.Tx, userID string, number int) error {
 	return nil
 }
 
-// list returns notifications of an account, newest first: those older than the one with the id
-// before, unless that is "".
+// list returns at most limit notifications of an account, newest first: those older than the one
+// with the id before, unless that is "".
 func list(q db.Querier, userID, before string, limit int64) ([]Notification, error) {
 	rows, err := q.Query("SELECT "+columns+`
 		FROM notifications
@@ -59,7 +60,8 @@ func list(q db.Querier, userID, before string, limit int64) ([]Notification, err
 	return scanAll(rows, err)
 }
 
-// listUnreadJobs returns the newest unread notifications of jobs of an account since a time (ms).
+// listUnreadJobs returns the newest unread notifications of jobs of an account since a time (ms),
+// at most limit.
 func listUnreadJobs(q db.Querier, userID string, since int64, limit int) ([]Notification, error) {
 	rows, err := q.Query("SELECT "+columns+`
 		FROM notifications
@@ -71,7 +73,7 @@ func listUnreadJobs(q db.Querier, userID string, since int64, limit int) ([]Noti
 
 const columns = "id, kind, params, created_at, read_at IS NOT NULL"
 
-// scanAll reads the rows of a query for columns.
+// scanAll reads the rows of a query for columns, whose result it takes.
 func scanAll(rows *sql.Rows, err error) ([]Notification, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list notifications: %w", err)
@@ -92,7 +94,8 @@ func scanAll(rows *sql.Rows, err error) ([]Notification, error) {
 	return all, rows.Err()
 }
 
-// updateParams replaces the parameters of a notification, which is made anew at a time (ms).
+// updateParams replaces the parameters of a notification and its creation time, at (ms), so that it
+// becomes the newest.
 func updateParams(tx *db.Tx, id string, p Params, at int64) error {
 	params, err := json.Marshal(p)
 	if err != nil {
@@ -105,6 +108,7 @@ func updateParams(tx *db.Tx, id string, p Params, at int64) error {
 	return nil
 }
 
+// countUnread counts the unread notifications of an account.
 func countUnread(q db.Querier, userID string) (n int64, err error) {
 	err = q.QueryRow("SELECT COUNT(*) FROM notifications WHERE user_id = $1 AND read_at IS NULL", userID).Scan(&n)
 	if err != nil {
@@ -113,6 +117,7 @@ func countUnread(q db.Querier, userID string) (n int64, err error) {
 	return n, nil
 }
 
+// markRead marks those notifications of an account as read at now (ms) that have one of the ids.
 func markRead(tx *db.Tx, userID string, ids []string, now int64) error {
 	return db.EachChunk(ids, func(args []any) error {
 		_, err := tx.Exec(`
@@ -123,11 +128,13 @@ func markRead(tx *db.Tx, userID string, ids []string, now int64) error {
 	}, userID, now)
 }
 
+// markAllRead marks all notifications of an account as read at now (ms).
 func markAllRead(tx *db.Tx, userID string, now int64) error {
 	_, err := tx.Exec("UPDATE notifications SET read_at = $2 WHERE user_id = $1 AND read_at IS NULL", userID, now)
 	return err
 }
 
+// deleteOfUser deletes all notifications of an account.
 func deleteOfUser(tx *db.Tx, userID string) error {
 	if _, err := tx.Exec("DELETE FROM notifications WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete the notifications of an account: %w", err)
@@ -135,8 +142,8 @@ func deleteOfUser(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// deleteOld deletes a piece of the notifications that were made before a time, and reports whether
-// there may be more.
+// deleteOld deletes up to 1,000 of the notifications that were made before a time (ms), and reports
+// whether there may be more.
 func deleteOld(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
 	n, err := tx.Exec(`
