@@ -19,8 +19,9 @@ type Body struct {
 	err       error // the error that ended the body; every later Read returns it again
 }
 
-// NewBody wraps r with opts. Error: ErrTooLarge when the announced size exceeds the limit already;
-// NewBody has not read from r then.
+// NewBody returns a Body that reads r under the limits of opts; its Read fails when ctx ends.
+// Error: ErrTooLarge when the announced size exceeds opts.Max already; NewBody has not read from r
+// then.
 func NewBody(ctx context.Context, r io.Reader, opts PutOptions) (*Body, error) {
 	b := &Body{ctx: ctx, r: r, announced: opts.Size, limit: opts.Max}
 	switch {
@@ -68,8 +69,9 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// ReadFull reads until p is full, and then returns nil, or until r fails or ends, and then returns
-// r's error, including io.EOF.
+// ReadFull reads until p is full and returns nil, or until r fails or ends and returns r's error
+// unwrapped, io.EOF included, with the n bytes read before. After 100 reads without a byte it
+// returns ErrReader around io.ErrNoProgress.
 func ReadFull(r io.Reader, p []byte) (n int, err error) {
 	idle := 0
 	for n < len(p) {

@@ -24,7 +24,7 @@ type Presigner interface {
 
 // GetOptions describe the response to a pre-signed GET.
 type GetOptions struct {
-	TTL         time.Duration // at most 7 days
+	TTL         time.Duration // how long the address works, at most 7 days
 	ContentType string        // the Content-Type of the response, "" for the stored type
 	Disposition string        // its Content-Disposition, "" for none
 }

@@ -55,14 +55,15 @@ func (e ErrReader) Error() string { return "read body: " + e.Err.Error() }
 // Unwrap returns the body's own error.
 func (e ErrReader) Unwrap() error { return e.Err }
 
-// Unavailable returns a fault.Unavailable around ErrUnavailable and cause. doing names the failed
-// step, such as "sync object".
+// Unavailable returns a fault.Unavailable, which tells a person that the storage is not available,
+// around ErrUnavailable and cause. doing names the failed step for the log, such as "sync object".
 func Unavailable(doing string, cause error) error {
 	return fault.New(fault.Unavailable, "The storage is not available at the moment.").
 		WithCause(fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, cause))
 }
 
-// NoSpace returns a fault.Unavailable around ErrNoSpace and cause. doing names the failed step.
+// NoSpace returns a fault.Unavailable, which tells a person that the storage is nearly full, around
+// ErrNoSpace and cause. doing names the failed step for the log.
 func NoSpace(doing string, cause error) error {
 	return fault.New(fault.Unavailable, "The storage is nearly full and refuses new files.").
 		WithCause(fmt.Errorf("%s: %w: %w", doing, ErrNoSpace, cause))

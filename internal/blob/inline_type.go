@@ -13,10 +13,11 @@ var rasterTypes = map[string]bool{
 	"image/jxl": true,
 }
 
-// InlineType decides whether a browser may display user content of a type: raster images, audio,
-// video, PDF and plain text. Any other type could run scripts as a page of the serving site, and
-// must be sent as an attachment (abuse case C67). media is the type to send; an invalid type
-// becomes application/octet-stream (C69).
+// InlineType decides whether a browser may display user content of a MIME type: raster images,
+// audio, video, PDF and plain text. Any other type could run scripts as a page of the serving site,
+// and must be sent as an attachment (shown is false; abuse case C67). media is the type to send:
+// without parameters other than a charset of plain text, application/octet-stream for an invalid
+// type (C69).
 func InlineType(mimeType string) (media string, shown bool) {
 	if rasterTypes[mimeType] {
 		return mimeType, true

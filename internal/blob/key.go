@@ -23,9 +23,9 @@ const (
 // 256 shard directories and not part of those bits.
 type Key string
 
-// NewKey draws a key in the current directory of shard, or in a random directory when shard is nil.
-// ext is the file name's extension, with or without its dot. NewKey keeps it in lower case when it
-// has 1 to 16 characters of [a-z0-9], and drops it otherwise.
+// NewKey draws the random key of a new object. Its directory is the current one of shard, or a
+// random one when shard is nil. ext is the file name's extension, with or without its dot. NewKey
+// keeps it in lower case when it has 1 to 16 characters of [a-z0-9], and drops it otherwise.
 func NewKey(ids *ident.Source, shard *Shard, ext string) Key {
 	key := shard.directory(ids) + "/" + ids.Hex(16)
 	ext = strings.ToLower(strings.TrimPrefix(ext, "."))
@@ -60,6 +60,7 @@ func (k Key) Split() (dir, name string) {
 	return string(k[:max(i, 0)]), string(k[i+1:])
 }
 
+// invalidKey returns ErrKey with the first 80 characters of the refused key.
 func invalidKey(s string) error { return fmt.Errorf("%w %.80q", ErrKey, s) }
 
 // Shard gives consecutive keys of one process the same directory (for 256 keys or one second), so
@@ -92,6 +93,8 @@ func NewShard(prefix string, now func() time.Time) (*Shard, error) {
 	return &Shard{prefix: prefix + "/", now: now}, nil
 }
 
+// directory returns the directory of the next key, prefix included: the same one for shardKeys keys
+// or shardMaxAge. A nil Shard draws a new one each time, without a prefix.
 func (s *Shard) directory(ids *ident.Source) string {
 	if s == nil {
 		return ids.Hex(1)
@@ -106,7 +109,8 @@ func (s *Shard) directory(ids *ident.Source) string {
 	return s.dir
 }
 
-// isPrefixSegment reports whether segment is allowed as segment number i of a prefix.
+// isPrefixSegment reports whether segment may stand at position i, from 0, of a prefix: 1 to 64
+// characters of [A-Za-z0-9._-], the first one a letter or digit. The first segment is not `tmp`.
 func isPrefixSegment(i int, segment string) bool {
 	if i == 0 && segment == "tmp" || strings.ContainsAny(segment[:min(1, len(segment))], "._-") {
 		return false
@@ -128,6 +132,7 @@ func isPlainName(s string, limit int, extra string) bool {
 	return true
 }
 
+// isLowerHex reports whether s is length hexadecimal digits in lower case.
 func isLowerHex(s string, length int) bool {
 	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -18,7 +18,8 @@ type Upload struct {
 // MaxParts is the largest number of parts of an object, as on S3.
 const MaxParts = 10_000
 
-// Check returns ErrKey or ErrPart for an upload that Begin cannot have returned.
+// Check returns ErrKey for an invalid key, and ErrPart for sizes below 1 or more than MaxParts
+// parts: Begin cannot have returned such an upload.
 func (u Upload) Check() error {
 	if _, err := ParseKey(string(u.Key)); err != nil {
 		return err
@@ -29,7 +30,8 @@ func (u Upload) Check() error {
 	return nil
 }
 
-// Parts returns the number of parts of the object.
+// Parts returns the number of parts of the object, the last, shorter one included. Size and
+// PartSize must be at least 1.
 func (u Upload) Parts() int { return int((u.Size-1)/u.PartSize + 1) }
 
 // PartLength returns the length of a part in bytes, 0 for a number out of range.
@@ -44,7 +46,7 @@ func (u Upload) PartLength(number int) int64 {
 }
 
 // CheckParts returns ErrPart unless wanted lists all parts of u in order with their lengths, and
-// equals listed.
+// equals listed. wanted is what a caller wants to assemble, listed what the store has.
 func (u Upload) CheckParts(wanted, listed []Part) error {
 	for i, p := range wanted {
 		if p.Number != i+1 || p.Size != u.PartLength(p.Number) {
@@ -62,9 +64,9 @@ func (u Upload) CheckParts(wanted, listed []Part) error {
 
 // Part is a part that is durable in the store.
 type Part struct {
-	Number int   // from 1
-	Size   int64 // bytes
-	ETag   string
+	Number int    // from 1
+	Size   int64  // bytes
+	ETag   string // the store's own tag of the part's bytes; opaque
 }
 
 // PartStore accepts objects in parts, in any order, in parallel, and repeatedly. These rules hold

@@ -21,10 +21,11 @@ import (
 // ids draws keys that differ between test runs, since a bucket may outlive a run.
 var ids = ident.New(rand.Reader)
 
-// NewKey returns a fresh key in a random directory.
+// NewKey returns a random key of an object that does not exist yet, with the extension bin.
 func NewKey() blob.Key { return blob.NewKey(ids, nil, "bin") }
 
-// Run tests the stores that open returns, a new one for every test. open registers its own cleanup.
+// Run tests that a store keeps the contract of blob.Store, in one subtest per rule, in parallel.
+// open returns an empty store for each subtest and registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	tests := map[string]func(*testing.T, blob.Store){
 		"put_then_read_gives_the_same_bytes":            roundTrip,
@@ -61,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 // unknownSize is the options for a body without announced size or limit.
 var unknownSize = blob.PutOptions{Size: -1, Max: -1}
 
+// put stores body under a fresh key, which it returns, and ends the test on an error.
 func put(t *testing.T, s blob.Store, body []byte) blob.Key {
 	t.Helper()
 	key := NewKey()
@@ -70,7 +72,8 @@ func put(t *testing.T, s blob.Store, body []byte) blob.Key {
 	return key
 }
 
-// Content reads an object to its end.
+// Content returns all bytes of an object. It ends the test when the object cannot be read, and
+// fails it when Size differs from the number of bytes read.
 func Content(t *testing.T, s blob.Store, key blob.Key) []byte {
 	t.Helper()
 	o, err := s.Open(t.Context(), key)
@@ -88,7 +91,8 @@ func Content(t *testing.T, s blob.Store, key blob.Key) []byte {
 	return got
 }
 
-// WantAbsent fails the test unless the store returns ErrNotFound for key.
+// WantAbsent fails the test unless Stat and Open of key return ErrNotFound. It also works after the
+// test's context has ended.
 func WantAbsent(t *testing.T, s blob.Store, key blob.Key) {
 	t.Helper()
 	if _, err := s.Stat(context.WithoutCancel(t.Context()), key); !errors.Is(err, blob.ErrNotFound) {
@@ -103,7 +107,8 @@ func WantAbsent(t *testing.T, s blob.Store, key blob.Key) {
 	}
 }
 
-// pattern returns n bytes in which no two buffers of a store are equal.
+// pattern returns n test bytes in which no two blocks of the size of a store's buffer are equal, so
+// that lost, repeated or swapped buffers show.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -112,6 +117,8 @@ func pattern(n int) []byte {
 	return b
 }
 
+// roundTrip checks that bodies of lengths around the buffer sizes, with and without announced size,
+// are read back unchanged.
 func roundTrip(t *testing.T, s blob.Store) {
 	for _, size := range []int{0, 1, 20_000, 32<<10 - 1, 32 << 10, 32<<10 + 1, 256<<10 - 1, 256 << 10, 256<<10 + 1,
 		512 << 10, 1_000_003} {
@@ -142,6 +149,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 	}
 }
 
+// knownHashes checks the size and the SHA-256 that Put returns against published examples.
 func knownHashes(t *testing.T, s blob.Store) {
 	for _, c := range []struct {
 		body, sha256 string // from the examples of FIPS 180-2
@@ -160,6 +168,7 @@ func knownHashes(t *testing.T, s blob.Store) {
 	}
 }
 
+// neverOverwrites checks that a second Put to a key returns ErrExists and keeps the first content.
 func neverOverwrites(t *testing.T, s blob.Store) {
 	key := put(t, s, []byte("first"))
 	for _, body := range []string{"other", "", "first"} {
@@ -172,6 +181,8 @@ func neverOverwrites(t *testing.T, s blob.Store) {
 	}
 }
 
+// absentObject checks that a missing object is ErrNotFound and that deleting it succeeds, whether
+// or not its shard directory exists.
 func absentObject(t *testing.T, s blob.Store) {
 	key := NewKey()
 	WantAbsent(t, s, key)
@@ -188,6 +199,8 @@ func absentObject(t *testing.T, s blob.Store) {
 	}
 }
 
+// deletedObject checks that a deleted object is gone, that a second Delete succeeds, and that
+// another object stays.
 func deletedObject(t *testing.T, s blob.Store) {
 	key, other := put(t, s, []byte("gone")), put(t, s, []byte("stays"))
 	for range 2 {
@@ -201,6 +214,7 @@ func deletedObject(t *testing.T, s blob.Store) {
 	}
 }
 
+// seekedReads checks reads after Seek from the start, the current offset and the end.
 func seekedReads(t *testing.T, s blob.Store) {
 	o, err := s.Open(t.Context(), put(t, s, []byte("0123456789")))
 	if err != nil {
@@ -230,6 +244,8 @@ func seekedReads(t *testing.T, s blob.Store) {
 	}
 }
 
+// badKeys checks that Put, Open, Stat and Delete return ErrKey for keys that NewKey cannot build,
+// such as paths out of the store.
 func badKeys(t *testing.T, s blob.Store) {
 	const hex32 = "0123456789abcdef0123456789abcdef"
 	for _, key := range []blob.Key{
@@ -253,6 +269,7 @@ func badKeys(t *testing.T, s blob.Store) {
 	}
 }
 
+// healthyCheck checks that Check succeeds on a working store.
 func healthyCheck(t *testing.T, s blob.Store) {
 	if err := s.Check(t.Context()); err != nil {
 		t.Errorf("Check = %v", err)

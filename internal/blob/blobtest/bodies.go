@@ -17,6 +17,8 @@ import (
 // sizes are lengths on both sides of the sizes at which the stores change their method.
 var sizes = []int{1, 20_000, 256 << 10, 600_000}
 
+// wrongSize checks that Put returns ErrSize with the right counts, and leaves nothing, when a body
+// is shorter or longer than announced.
 func wrongSize(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		for _, want := range []int64{0, 1, int64(size) - 1, int64(size) + 1, 2 * int64(size)} {
@@ -37,6 +39,8 @@ func wrongSize(t *testing.T, s blob.Store) {
 	}
 }
 
+// tooLarge checks that Put returns ErrTooLarge, and leaves nothing, for a body longer than
+// PutOptions.Max, and accepts one of exactly Max bytes.
 func tooLarge(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		for _, opts := range []blob.PutOptions{{Size: -1, Max: int64(size) - 1}, {Size: -1},
@@ -59,7 +63,7 @@ func tooLarge(t *testing.T, s blob.Store) {
 	}
 }
 
-// endlessBody counts the bytes read from it.
+// endlessBody is a body without an end; count is the number of bytes read from it.
 type endlessBody struct{ count int64 }
 
 func (e *endlessBody) Read(p []byte) (int, error) {
@@ -67,6 +71,7 @@ func (e *endlessBody) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// readLimit checks that Put reads exactly one byte beyond the announced size or the maximum.
 func readLimit(t *testing.T, s blob.Store) {
 	for _, bound := range []int64{0, 1, 20_000, 700_000} {
 		for _, opts := range []blob.PutOptions{{Size: bound}, {Size: -1, Max: bound}} {
@@ -83,6 +88,8 @@ func readLimit(t *testing.T, s blob.Store) {
 
 var errBody = errors.New("the body fails")
 
+// failingReader checks that Put returns ErrReader around the body's own error, not ErrUnavailable,
+// and leaves nothing.
 func failingReader(t *testing.T, s blob.Store) {
 	for _, size := range append([]int{0}, sizes...) {
 		for _, opts := range []blob.PutOptions{unknownSize, {Size: int64(size)}, {Size: int64(size) + 1}} {
@@ -100,6 +107,8 @@ func failingReader(t *testing.T, s blob.Store) {
 	}
 }
 
+// wrappedEOF checks that a body which ends with a wrapped io.EOF or with io.ErrUnexpectedEOF counts
+// as failed: only a plain io.EOF ends a body.
 func wrappedEOF(t *testing.T, s blob.Store) {
 	for _, end := range []error{fmt.Errorf("cut: %w", io.EOF), io.ErrUnexpectedEOF} {
 		key := NewKey()
@@ -111,10 +120,12 @@ func wrappedEOF(t *testing.T, s blob.Store) {
 	}
 }
 
+// stuckBody is a body whose Read returns no bytes and no error.
 type stuckBody struct{}
 
 func (stuckBody) Read([]byte) (int, error) { return 0, nil }
 
+// noProgress checks that Put returns io.ErrNoProgress for a stuckBody instead of reading for ever.
 func noProgress(t *testing.T, s blob.Store) {
 	key := NewKey()
 	if _, err := s.Put(t.Context(), key, stuckBody{}, unknownSize); !errors.Is(err, io.ErrNoProgress) {
@@ -123,11 +134,13 @@ func noProgress(t *testing.T, s blob.Store) {
 	WantAbsent(t, s, key)
 }
 
-// bodyWithHook returns a body that calls then once, after its first n bytes.
+// bodyWithHook returns a reader of body that calls then once, after the first n bytes were read and
+// before the next.
 func bodyWithHook(body []byte, n int, then func()) io.Reader {
 	return io.MultiReader(bytes.NewReader(body[:n]), &hookReader{hook: then}, bytes.NewReader(body[n:]))
 }
 
+// hookReader is an empty reader that calls hook when it is read.
 type hookReader struct{ hook func() }
 
 func (r *hookReader) Read([]byte) (int, error) {
@@ -135,6 +148,8 @@ func (r *hookReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
+// cancelledPut checks that Put returns the context's error and leaves nothing when the context ends
+// before, during or at the end of the body.
 func cancelledPut(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		for _, at := range []int{0, size / 2, size} {
@@ -157,6 +172,7 @@ func cancelledPut(t *testing.T, s blob.Store) {
 	WantAbsent(t, s, key)
 }
 
+// invisibleUntilComplete checks that the key is absent while Put still reads the body.
 func invisibleUntilComplete(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		for _, at := range []int{0, size / 2, size} {
@@ -175,6 +191,7 @@ func invisibleUntilComplete(t *testing.T, s blob.Store) {
 	}
 }
 
+// panickingBody checks that a panic of the body reaches the caller of Put and that nothing is left.
 func panickingBody(t *testing.T, s blob.Store) {
 	for _, size := range sizes {
 		key := NewKey()
@@ -190,6 +207,7 @@ func panickingBody(t *testing.T, s blob.Store) {
 	}
 }
 
+// repeatedPut checks that a key can be used again after failed Puts.
 func repeatedPut(t *testing.T, s blob.Store) {
 	key := NewKey()
 	for range 3 {
@@ -205,6 +223,8 @@ func repeatedPut(t *testing.T, s blob.Store) {
 	}
 }
 
+// parallelSameKey checks that one of eight parallel Puts to a key succeeds, that the others return
+// ErrExists, and that the object has the winner's bytes.
 func parallelSameKey(t *testing.T, s blob.Store) {
 	key := NewKey()
 	bodies := [8][]byte{}
@@ -234,6 +254,7 @@ func parallelSameKey(t *testing.T, s blob.Store) {
 	}
 }
 
+// parallelKeys checks that parallel Puts into one shard directory do not mix their bytes.
 func parallelKeys(t *testing.T, s blob.Store) {
 	shard, err := blob.NewShard("", fixedClock)
 	if err != nil {

@@ -54,21 +54,21 @@ type FaultyStore struct {
 
 var _ blob.Store = (*FaultyStore)(nil)
 
-// NewFaultyStore wraps inner.
+// NewFaultyStore returns a FaultyStore around inner, without faults.
 func NewFaultyStore(inner blob.Store) *FaultyStore {
 	return &FaultyStore{inner: inner, faults: map[Op][]Fault{}, calls: map[Op]int{}}
 }
 
-// QueueFaults injects the faults into the next calls of op, one per call, after the faults queued
-// before.
+// QueueFaults adds faults to the queue of op. Each call of op uses up the oldest fault of its
+// queue; a call without one works normally.
 func (f *FaultyStore) QueueFaults(op Op, faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults[op] = append(f.faults[op], faults...)
 }
 
-// SetDown makes every call without a queued fault fail with blob.ErrUnavailable and that cause.
-// SetDown(nil) ends it.
+// SetDown makes every call without a queued fault fail with blob.ErrUnavailable around cause, as a
+// store that cannot be reached. SetDown(nil) ends it.
 func (f *FaultyStore) SetDown(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,10 @@ func (f *FaultyStore) Calls(op Op) int {
 	return f.calls[op]
 }
 
-// takeFault removes the fault of one call from the queue and waits for Fault.WaitFor.
+// takeFault counts a call of op, removes its fault from the queue and waits for Fault.WaitFor. It
+// returns an error when the call must fail at once: the fault's Err, or the context's error. With a
+// nil error the caller still applies Fault.Err, after part of a body (FailAfter) or after the inner
+// operation (AnswerLost).
 func (f *FaultyStore) takeFault(ctx context.Context, op Op) (Fault, error) {
 	f.mu.Lock()
 	f.calls[op]++
@@ -185,7 +188,8 @@ func (f *FaultyStore) Check(ctx context.Context) error {
 	return err
 }
 
-// truncatedObject fails after a number of bytes, at whatever offsets they were read.
+// truncatedObject is an object whose Read returns err after left bytes, counted over all reads and
+// whatever their offsets.
 type truncatedObject struct {
 	blob.Object
 	left int64
@@ -201,7 +205,7 @@ func (o *truncatedObject) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ClearFaults removes the queued faults.
+// ClearFaults empties the queues of all operations. It does not end SetDown.
 func (f *FaultyStore) ClearFaults() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,6 +14,8 @@ import (
 	"larder/internal/blob"
 )
 
+// parallelBodiesOfOnePart checks that of ten parallel bodies for one part exactly one becomes the
+// part, as a whole, and that Parts lists its ETag.
 func parallelBodiesOfOnePart(t *testing.T, s blob.Store) { // abuse case C100
 	u := beginUpload(t, s, 1, lastSize)
 	_, last := mustPutPart(t, s, u, 2, 100)
@@ -48,6 +50,8 @@ type wrongBody struct {
 	want func(error) bool
 }
 
+// wrongBodies returns the bodies that PutPart must refuse for a part of length bytes: too short,
+// failing, cancelled, or one byte too long.
 func wrongBodies(length int) (all []wrongBody) {
 	short := func(err error) bool { return errors.As(err, new(blob.ErrSize)) }
 	broken := func(err error) bool { return errors.As(err, new(blob.ErrReader)) && errors.Is(err, errBody) }
@@ -65,6 +69,8 @@ func wrongBodies(length int) (all []wrongBody) {
 	return append(all, wrongBody{"one_byte_more", func(func()) io.Reader { return bytes.NewReader(body) }, short})
 }
 
+// partsWrongBodies checks that a refused body leaves the part as it was or missing, never partly
+// written.
 func partsWrongBodies(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	p1, b1 := mustPutPart(t, s, u, 1, 1)
@@ -96,6 +102,8 @@ func partsWrongBodies(t *testing.T, s blob.Store) {
 	mustFinish(t, s, u, slices.Concat(b1, body2))
 }
 
+// partsPanic checks that a panic of the body reaches the caller of PutPart, and that the part can
+// be put afterwards.
 func partsPanic(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 0, lastSize)
 	for _, n := range []int{0, lastSize / 2, lastSize} {
@@ -113,7 +121,8 @@ func partsPanic(t *testing.T, s blob.Store) {
 	mustFinish(t, s, u, body)
 }
 
-// putPartWithHook puts a part and calls then after half of its body was read.
+// putPartWithHook puts a part, calls then after half of its body was read, and returns PutPart's
+// error. It ends the test when PutPart did not read that far.
 func putPartWithHook(t *testing.T, s blob.Store, u blob.Upload, number int, body []byte, then func()) error {
 	t.Helper()
 	called := false
@@ -124,6 +133,8 @@ func putPartWithHook(t *testing.T, s blob.Store, u blob.Upload, number int, body
 	return err
 }
 
+// partsDuringFinish calls Finish while a part is being replaced: either Finish takes the earlier
+// part and the late one is refused, or Finish returns ErrBusy.
 func partsDuringFinish(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	p1, b1 := mustPutPart(t, s, u, 1, 1)
@@ -145,6 +156,8 @@ func partsDuringFinish(t *testing.T, s blob.Store) {
 	wantNoUpload(t, s, u)
 }
 
+// partsDuringAbort checks that a part in progress during Abort fails with ErrNotFound and leaves
+// nothing.
 func partsDuringAbort(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 0, partSize)
 	late := putPartWithHook(t, s, u, 1, seededContent(partSize, 1), func() {

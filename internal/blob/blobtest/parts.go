@@ -46,7 +46,7 @@ var partTests = map[string]func(*testing.T, blob.Store){
 	"object_put_at_the_key_meanwhile_is_never_replaced":    partsNeverReplace,
 }
 
-// seededContent returns n bytes that differ at every offset from those of any other seed.
+// seededContent returns n test bytes that differ at every offset from those of any other seed.
 func seededContent(n int, seed byte) []byte {
 	b := pattern(n)
 	for i := range b {
@@ -55,7 +55,8 @@ func seededContent(n int, seed byte) []byte {
 	return b
 }
 
-// beginUpload begins an upload of whole full parts and a last part of last bytes.
+// beginUpload begins an upload under a fresh key: whole parts of partSize bytes, then a last part
+// of last bytes.
 func beginUpload(t *testing.T, s blob.Store, whole int, last int64) blob.Upload {
 	t.Helper()
 	u, err := s.Begin(t.Context(), NewKey(), int64(whole)*partSize+last, partSize, "")
@@ -65,7 +66,8 @@ func beginUpload(t *testing.T, s blob.Store, whole int, last int64) blob.Upload 
 	return u
 }
 
-// mustPutPart puts a part of the right length, filled from seed.
+// mustPutPart puts a part of the required length, filled from seed, and returns the part and its
+// bytes. It ends the test on an error.
 func mustPutPart(t *testing.T, s blob.Store, u blob.Upload, number int, seed byte) (blob.Part, []byte) {
 	t.Helper()
 	body := seededContent(int(u.PartLength(number)), seed)
@@ -88,7 +90,8 @@ func wantParts(t *testing.T, s blob.Store, u blob.Upload, want ...blob.Part) {
 	}
 }
 
-// FinishListed finishes an upload with the parts that the store lists.
+// FinishListed finishes an upload with the parts that the store lists, none if the store does not
+// know the upload. It returns what Finish returns.
 func FinishListed(ctx context.Context, s blob.PartStore, u blob.Upload) (blob.Info, error) {
 	parts, err := s.Parts(ctx, u)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
@@ -97,7 +100,7 @@ func FinishListed(ctx context.Context, s blob.PartStore, u blob.Upload) (blob.In
 	return s.Finish(ctx, u, parts)
 }
 
-// mustFinish finishes the upload and compares the object with want.
+// mustFinish finishes the upload and fails the test unless the object has the bytes want.
 func mustFinish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
 	t.Helper()
 	info, err := FinishListed(t.Context(), s, u)
@@ -107,6 +110,7 @@ func mustFinish(t *testing.T, s blob.Store, u blob.Upload, want []byte) {
 	wantContent(t, s, u.Key, want)
 }
 
+// wantContent fails the test unless the object at key has exactly the bytes want.
 func wantContent(t *testing.T, s blob.Store, key blob.Key, want []byte) {
 	t.Helper()
 	if got := Content(t, s, key); !bytes.Equal(got, want) {
@@ -114,6 +118,7 @@ func wantContent(t *testing.T, s blob.Store, key blob.Key, want []byte) {
 	}
 }
 
+// commonPrefix returns the number of equal bytes at the start of a and b.
 func commonPrefix(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -123,7 +128,7 @@ func commonPrefix(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// wantNoUpload fails the test unless the store returns ErrNotFound for the upload.
+// wantNoUpload fails the test unless Parts and PutPart return ErrNotFound for the upload.
 func wantNoUpload(t *testing.T, s blob.Store, u blob.Upload) {
 	t.Helper()
 	if parts, err := s.Parts(t.Context(), u); !errors.Is(err, blob.ErrNotFound) {
@@ -135,6 +140,8 @@ func wantNoUpload(t *testing.T, s blob.Store, u blob.Upload) {
 	}
 }
 
+// partsInAnyOrder checks that parts put as 3, 1, 2 are listed by number and assembled in order, and
+// that the object is absent before Finish.
 func partsInAnyOrder(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 2, lastSize)
 	wantParts(t, s, u)
@@ -151,6 +158,7 @@ func partsInAnyOrder(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsInParallel checks that parts put in parallel are all kept.
 func partsInParallel(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 3, lastSize)
 	var wg sync.WaitGroup
@@ -185,6 +193,7 @@ func singlePart(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsReplaced checks that a second body for a part replaces the first and changes the ETag.
 func partsReplaced(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	first, _ := mustPutPart(t, s, u, 1, 1)
@@ -199,6 +208,8 @@ func partsReplaced(t *testing.T, s blob.Store) {
 	mustFinish(t, s, u, slices.Concat(body, b2))
 }
 
+// partsReplacedSinceListed checks that Finish returns ErrPart unless its list equals the stored
+// parts in number, order, length and ETag.
 func partsReplacedSinceListed(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	first, _ := mustPutPart(t, s, u, 1, 1)
@@ -230,6 +241,8 @@ func partsReplacedSinceListed(t *testing.T, s blob.Store) {
 	wantContent(t, s, u.Key, slices.Concat(body, b2))
 }
 
+// partsOutOfRange checks that PutPart refuses part numbers below 1 or beyond the last with ErrPart,
+// and reads nothing of the body.
 func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
 	u := beginUpload(t, s, 1, lastSize)
 	for _, number := range []int{0, -1, 3, 10_001, -1 << 62, 1 << 62} {
@@ -244,6 +257,8 @@ func partsOutOfRange(t *testing.T, s blob.Store) { // abuse case C100
 	}
 }
 
+// partsBadBegin checks that Begin refuses impossible sizes, an invalid key and a key that has an
+// object.
 func partsBadBegin(t *testing.T, s blob.Store) {
 	for _, sizes := range [][2]int64{{0, partSize}, {-1, partSize}, {1, 0}, {1, -1}, {1 << 62, 1},
 		{blob.MaxParts*partSize + 1, partSize}} {
@@ -259,6 +274,7 @@ func partsBadBegin(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsMissing checks that Finish returns ErrPart until every part is stored.
 func partsMissing(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 2, lastSize)
 	var bodies [3][]byte
@@ -272,6 +288,8 @@ func partsMissing(t *testing.T, s blob.Store) {
 	mustFinish(t, s, u, slices.Concat(bodies[:]...))
 }
 
+// partsAfterFinish checks that Finish can be repeated, that a finished upload refuses parts, Put
+// and Begin, and that it is unknown once its object is deleted.
 func partsAfterFinish(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	_, b1 := mustPutPart(t, s, u, 1, 1)
@@ -297,6 +315,7 @@ func partsAfterFinish(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsAborted checks that Abort can be repeated and leaves neither upload nor object.
 func partsAborted(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	mustPutPart(t, s, u, 1, 1)
@@ -312,6 +331,7 @@ func partsAborted(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsAbortFinished checks that Abort of a finished upload succeeds and keeps the object.
 func partsAbortFinished(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 0, lastSize)
 	_, body := mustPutPart(t, s, u, 1, 1)
@@ -324,6 +344,8 @@ func partsAbortFinished(t *testing.T, s blob.Store) {
 	}
 }
 
+// unknownUpload checks that an upload which was never begun is ErrNotFound, and that aborting it
+// succeeds without harm to another upload.
 func unknownUpload(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 0, lastSize)
 	stranger := u
@@ -344,6 +366,7 @@ func unknownUpload(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsDeleted checks that Delete of a key removes its unfinished upload.
 func partsDeleted(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 1, lastSize)
 	mustPutPart(t, s, u, 2, 1)
@@ -356,6 +379,8 @@ func partsDeleted(t *testing.T, s blob.Store) {
 	}
 }
 
+// partsBegunAgain checks that a second Begin for a key, with another size, starts without the parts
+// of the first.
 func partsBegunAgain(t *testing.T, s blob.Store) {
 	first := beginUpload(t, s, 1, lastSize)
 	mustPutPart(t, s, first, 1, 1)
@@ -372,6 +397,7 @@ func partsBegunAgain(t *testing.T, s blob.Store) {
 	wantContent(t, s, u.Key, body)
 }
 
+// partsOfTwoKeys checks that uploads of two keys do not share parts.
 func partsOfTwoKeys(t *testing.T, s blob.Store) {
 	one, two := beginUpload(t, s, 0, lastSize), beginUpload(t, s, 0, lastSize)
 	p1, b1 := mustPutPart(t, s, one, 1, 1)
@@ -385,6 +411,8 @@ func partsOfTwoKeys(t *testing.T, s blob.Store) {
 	wantContent(t, s, one.Key, b1)
 }
 
+// partsCancelled checks that every operation on uploads returns the context's error when the
+// context has ended, and changes nothing.
 func partsCancelled(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 0, lastSize)
 	p, body := mustPutPart(t, s, u, 1, 1)
@@ -408,6 +436,8 @@ func partsCancelled(t *testing.T, s blob.Store) {
 	mustFinish(t, s, u, body)
 }
 
+// partsNeverReplace checks that Finish fails, and keeps the object, when a Put has stored another
+// object at the key meanwhile.
 func partsNeverReplace(t *testing.T, s blob.Store) {
 	u := beginUpload(t, s, 0, lastSize)
 	mustPutPart(t, s, u, 1, 1)
@@ -427,8 +457,8 @@ func partsNeverReplace(t *testing.T, s blob.Store) {
 	wantContent(t, s, u.Key, []byte("first"))
 }
 
-// RunResumedUpload tests that again, the same store opened a second time, continues an upload that
-// s began.
+// RunResumedUpload tests that an upload survives a restart of the process: s begins it, and again,
+// the same store opened a second time, lists its parts, adds one and finishes it.
 func RunResumedUpload(t *testing.T, s, again blob.Store) {
 	u := beginUpload(t, s, 2, lastSize)
 	p2, b2 := mustPutPart(t, s, u, 2, 2)

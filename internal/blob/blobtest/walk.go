@@ -10,7 +10,8 @@ import (
 	"larder/internal/blob"
 )
 
-// walkedObjects tests blob.Walker. It passes for a store that cannot list its objects.
+// walkedObjects checks that Walk reports every object with size and time, but no deleted object,
+// unfinished upload or file of Check. It passes for a store without blob.Walker.
 func walkedObjects(t *testing.T, s blob.Store) {
 	walker, ok := s.(blob.Walker)
 	if !ok {

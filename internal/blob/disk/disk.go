@@ -54,8 +54,9 @@ var (
 	_ blob.Walker = (*Store)(nil)
 )
 
-// Open returns the store with that id in dir. It does not access the disk: a store that is missing
-// now works as soon as its disk is mounted.
+// Open returns the store with that id in dir. id must equal the one in the directory's marker file,
+// which every operation checks. Open does not access the disk: a store that is missing now works as
+// soon as its disk is mounted.
 func Open(dir, id string, opts Options) (*Store, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// acquireFor returns the verified volume, which the caller releases, and the directory and name of
-// key.
+// acquireFor returns the verified volume, which the caller releases, and the directory (relative to
+// the store's root) and the file name of key. Errors: blob.ErrKey, blob.ErrUnavailable.
 func (s *Store) acquireFor(key blob.Key) (v *volume, dir, name string, err error) {
 	if _, err := blob.ParseKey(string(key)); err != nil {
 		return nil, "", "", err
@@ -127,6 +128,8 @@ func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	return blob.Info{Size: size}, nil
 }
 
+// open opens the file of an object, which the caller closes, and returns its size in bytes. Errors:
+// blob.ErrNotFound, blob.ErrKey, blob.ErrUnavailable, the context's.
 func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, fmt.Errorf("open object: %w", err)
@@ -173,7 +176,8 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	return nil
 }
 
-// Verify implements blob.Verifier by the marker.
+// Verify returns blob.ErrUnavailable unless the marker of this store is in its directory. It costs
+// one lstat while nothing has changed.
 func (s *Store) Verify() error {
 	v, err := s.acquire()
 	if err == nil {
@@ -205,8 +209,9 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// storeError maps an error of the operating system to blob.ErrNoSpace or blob.ErrUnavailable, never
-// to blob.ErrNotFound.
+// storeError maps an error of the operating system to blob.ErrNoSpace for a full disk or an
+// exceeded disk quota, and to blob.ErrUnavailable otherwise, never to blob.ErrNotFound. doing names
+// the failed step, such as "sync object".
 func storeError(doing string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return blob.NoSpace(doing, err)

@@ -24,13 +24,16 @@ type freeSpace struct {
 	queriedAt time.Time
 }
 
-// reserve subtracts n bytes that are about to be written below dir. It returns blob.ErrNoSpace when
-// less than the minimum would remain.
+// reserve subtracts n bytes that are about to be written from the free space. It returns
+// blob.ErrNoSpace when less than the minimum would remain. dir is any directory on the disk.
 func (s *freeSpace) reserve(dir *os.File, n int64) error { return s.checkFree(dir, n, true) }
 
-// check is reserve without subtracting, for a body of n bytes that is only announced.
+// check returns blob.ErrNoSpace when less than the minimum would remain after n more bytes. It
+// subtracts nothing: it refuses an announced body before its first byte arrives.
 func (s *freeSpace) check(dir *os.File, n int64) error { return s.checkFree(dir, n, false) }
 
+// checkFree does the work of reserve (count is true) and of check (count is false). It measures the
+// free space again when the last measurement is older than freeSpaceMaxAge.
 func (s *freeSpace) checkFree(dir *os.File, n int64, count bool) error {
 	if s.minFree <= 0 {
 		return nil

@@ -20,9 +20,10 @@ var (
 	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallBuffer); return &b }}
 )
 
-// hashAndWrite passes body to write, one buffer at a time, and returns its SHA-256. announced is
-// the size in bytes, negative when unknown. A body that fits into one buffer is hashed in the
-// calling goroutine, a longer one in a goroutine of its own, in parallel to the writing.
+// hashAndWrite passes body to write, one buffer at a time and in order, and returns its SHA-256.
+// announced is the size in bytes, negative when unknown. A body that fits into one buffer is hashed
+// in the calling goroutine, a longer one in a goroutine of its own, in parallel to the writing.
+// Errors: those of body and write, unchanged.
 func hashAndWrite(body io.Reader, announced int64, write func([]byte) error) ([]byte, error) {
 	pool := &largeBuffers
 	if announced >= 0 && announced < smallBuffer {
@@ -41,8 +42,8 @@ func hashAndWrite(body io.Reader, announced int64, write func([]byte) error) ([]
 	return hashInParallel(body, pool, buf, write)
 }
 
-// hashInParallel continues after a full first buffer. It holds at most hashQueueLength+2 buffers:
-// one is being filled, one is being hashed, and the others wait.
+// hashInParallel is hashAndWrite for a body whose first buffer is full already. It holds at most
+// hashQueueLength+2 buffers of pool: one is being filled, one is being hashed, and the others wait.
 func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([]byte) error) (sum []byte, err error) {
 	type chunk struct {
 		buf *[]byte
@@ -95,7 +96,8 @@ func hashInParallel(body io.Reader, pool *sync.Pool, first *[]byte, write func([
 	}
 }
 
-// write appends p to the file, unless less than the minimum of free space would remain.
+// write appends p to the file. Errors: blob.ErrNoSpace when less than the store's minimum of free
+// space would remain, blob.ErrUnavailable.
 func (v *volume) write(file *os.File, p []byte) error {
 	if err := v.space.reserve(v.root, int64(len(p))); err != nil {
 		return err

@@ -21,26 +21,31 @@ const (
 	lineLength   = 85  // bytes: `0000000007 <64 hex> <8 hex>` and a newline
 )
 
-// withChecksum pads text and appends its checksum and a newline, length bytes in all.
+// withChecksum pads text with spaces and appends its CRC-32 and a newline, so that the line has
+// length bytes in all.
 func withChecksum(text string, length int) []byte {
 	text = fmt.Sprintf("%-*s", length-len(" 01234567\n"), text)
 	return fmt.Appendf(nil, "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text)))
 }
 
+// headerLine returns the first line of the journal of u: the format version, key, size and part
+// size. checkHeader compares it to see that a journal belongs to u.
 func headerLine(u blob.Upload) []byte {
 	return withChecksum(fmt.Sprintf("larder parts 1 %s %d %d", u.Key, u.Size, u.PartSize), headerLength)
 }
 
-// partLine returns the line of a part with that SHA-256 in hexadecimal. An empty sum records that
-// the part is missing.
+// partLine returns the journal line of a part with that SHA-256 in hexadecimal. An empty sum
+// records that the part is missing.
 func partLine(number int, sum string) []byte {
 	return withChecksum(fmt.Sprintf("%010d %s", number, sum), lineLength)
 }
 
+// lineOffset returns the offset in the journal, in bytes, of the line of a part; number begins at
+// 1.
 func lineOffset(number int) int64 { return headerLength + int64(number-1)*lineLength }
 
-// parseLine returns the hexadecimal SHA-256 that line records for part number, "" when the line is
-// invalid or records none.
+// parseLine returns the hexadecimal SHA-256 that line records for part number, "" when the part is
+// missing: no sum is recorded, the checksum is wrong, or the line is another part's.
 func parseLine(line []byte, number int) string {
 	if len(line) != lineLength {
 		return ""
@@ -52,7 +57,8 @@ func parseLine(line []byte, number int) string {
 	return sum
 }
 
-// checkHeader checks that journal belongs to u. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+// checkHeader returns blob.ErrNotFound unless the journal's header names the key and the sizes of
+// u: the upload that the caller knows does not exist then. Other error: blob.ErrUnavailable.
 func checkHeader(journal io.ReaderAt, u blob.Upload) error {
 	head := make([]byte, headerLength)
 	if _, err := journal.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -64,8 +70,9 @@ func checkHeader(journal io.ReaderAt, u blob.Upload) error {
 	return nil
 }
 
-// readParts returns, by number, the parts of u that its journal records and that a data file of
-// size bytes can hold.
+// readParts returns the stored parts of u by number: those that the journal records and whose bytes
+// lie within the first size bytes, the length of the data file. The ETag is the SHA-256 in
+// hexadecimal. Error: blob.ErrUnavailable.
 func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
 	lines, err := io.ReadAll(io.NewSectionReader(journal, headerLength, int64(u.Parts())*lineLength))
 	if err != nil {
@@ -81,8 +88,8 @@ func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Par
 	return parts, nil
 }
 
-// isUnwritten reports whether the line of a part contains only zero bytes or lies beyond the end of
-// the file.
+// isUnwritten reports whether no line was ever written for a part: its line contains only zero
+// bytes or lies beyond the end of the journal. Error: blob.ErrUnavailable.
 func isUnwritten(journal *os.File, number int) (bool, error) {
 	line := make([]byte, lineLength)
 	n, err := journal.ReadAt(line, lineOffset(number))
@@ -92,7 +99,8 @@ func isUnwritten(journal *os.File, number int) (bool, error) {
 	return len(bytes.Trim(line[:n], "\x00")) == 0, nil
 }
 
-// writeLine writes a line of the journal and syncs the file.
+// writeLine writes a line at that offset of the journal and syncs the file. Error:
+// blob.ErrUnavailable or blob.ErrNoSpace.
 func writeLine(journal *os.File, line []byte, offset int64) error {
 	if _, err := journal.WriteAt(line, offset); err != nil {
 		return storeError("write line "+strconv.FormatInt(offset, 10)+" of journal of upload", err)

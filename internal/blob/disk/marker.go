@@ -70,8 +70,8 @@ func Create(dir, id string) error {
 	return syncPath(filepath.Dir(dir))
 }
 
-// MakeDir creates a directory and its missing parents, mode 0700, and returns when their names are
-// durable. An existing directory keeps its mode.
+// MakeDir creates a directory and its missing parents with mode 0700, and returns when their names
+// are durable. An existing directory keeps its mode. Error: that of os.Mkdir or of the sync.
 func MakeDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
@@ -91,7 +91,8 @@ func MakeDir(dir string) error {
 	return syncPath(filepath.Dir(dir))
 }
 
-// writeMarker creates the marker atomically.
+// writeMarker creates the marker file with id in root, durably. It writes another file and renames
+// it, so that a crash never leaves half a marker. Error: EEXIST when root has a marker.
 func writeMarker(root *os.File, id string) error {
 	f, err := openAt(root, markerNewName, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o600)
 	if err != nil {
@@ -107,6 +108,7 @@ func writeMarker(root *os.File, id string) error {
 	return root.Sync()
 }
 
+// syncPath syncs a directory, so that the names in it are durable.
 func syncPath(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -118,7 +120,8 @@ func syncPath(dir string) error {
 	return nil
 }
 
-// checkID refuses ids that do not fit on the one line of a marker.
+// checkID refuses ids that do not fit on the one line of a marker: empty, longer than maxID bytes,
+// or with spaces or control characters.
 func checkID(id string) error {
 	if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("invalid store id %.80q", id)
@@ -133,11 +136,14 @@ type markerStat struct {
 	modified syscall.Timespec
 }
 
+// markerStatOf returns the fields of st by which acquire sees that the marker is the same file as
+// before.
 func markerStatOf(st *syscall.Stat_t) markerStat {
 	return markerStat{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, modified: st.Mtim}
 }
 
-// readMarker checks that root holds the marker of store id.
+// readMarker checks that root holds the marker of store id, and returns the marker's markerStat.
+// Errors: ErrForeign for the marker of another store, ENOENT for none.
 func readMarker(root *os.File, id string) (markerStat, error) {
 	f, st, err := openRegular(root, markerName)
 	if err != nil {
@@ -154,9 +160,10 @@ func readMarker(root *os.File, id string) (markerStat, error) {
 	return markerStatOf(st), nil
 }
 
-// acquire returns the volume, which the caller releases, after checking the marker by its path.
-// While nothing has changed this costs one lstat. When another disk was mounted or the marker was
-// rewritten, acquire opens the directory again.
+// acquire checks the marker by its path and returns the open directory of the store as a volume,
+// which the caller releases. While nothing has changed this costs one lstat. When another disk was
+// mounted or the marker was rewritten, acquire opens the directory again. Error:
+// blob.ErrUnavailable.
 func (s *Store) acquire() (*volume, error) {
 	var st syscall.Stat_t
 	missing := syscall.Lstat(s.marker, &st)

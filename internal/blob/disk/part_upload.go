@@ -29,9 +29,9 @@ type partUpload struct {
 	data, journal *os.File // journal is nil when the file does not exist
 }
 
-// openPartUpload opens the files with that name in dir. Closing the partUpload closes dir as well.
-// flags are added to those of the data file. Error: syscall.ENOENT for a missing data file. A
-// missing journal is no error.
+// openPartUpload opens the data file with that name in dir, which is tmp/parts, and its journal.
+// Closing the partUpload closes dir as well. flags, such as O_CREAT, are added to those of the data
+// file. Error: syscall.ENOENT for a missing data file. A missing journal is no error.
 func openPartUpload(dir *os.File, name string, flags int) (*partUpload, error) {
 	data, _, err := openRegularFlags(dir, name, syscall.O_RDWR|flags)
 	if err != nil {
@@ -55,8 +55,8 @@ func (p *partUpload) openJournal() error {
 	return nil
 }
 
-// openUpload opens the files of u, which the caller closes. Errors: blob.ErrNotFound,
-// blob.ErrUnavailable.
+// openUpload opens the files of u, which the caller closes. Errors: blob.ErrNotFound when there are
+// none or they belong to an upload with other sizes, blob.ErrUnavailable.
 func (v *volume) openUpload(u blob.Upload) (*partUpload, error) {
 	dir, err := v.openDir(partsPath)
 	if err != nil {
@@ -75,7 +75,8 @@ func (v *volume) openUpload(u blob.Upload) (*partUpload, error) {
 	return p, nil
 }
 
-// close releases the locks and closes the files. Stored parts were synced before.
+// close releases the locks and closes the files. It loses nothing, since stored parts are synced
+// before.
 func (p *partUpload) close() {
 	unlock(p.data)
 	for _, f := range []*os.File{p.data, p.journal, p.dir} {
@@ -85,8 +86,8 @@ func (p *partUpload) close() {
 	}
 }
 
-// checkJournal checks that the open files belong to u. Errors: blob.ErrNotFound,
-// blob.ErrUnavailable.
+// checkJournal returns blob.ErrNotFound unless the journal exists and is that of u, with the same
+// key and sizes. Other error: blob.ErrUnavailable.
 func (p *partUpload) checkJournal(u blob.Upload) error {
 	if p.journal == nil {
 		return fmt.Errorf("read journal of upload: %w", blob.ErrNotFound)
@@ -119,8 +120,8 @@ func (p *partUpload) size() (int64, error) {
 	return st.Size(), nil
 }
 
-// lock waits for an exclusive lock on length bytes of the data file from start. Errors: the
-// context's, blob.ErrUnavailable.
+// lock waits for an exclusive lock on length bytes of the data file from start, asking again every
+// 1 to 64 milliseconds. close releases it. Errors: the context's, blob.ErrUnavailable.
 func (p *partUpload) lock(ctx context.Context, start, length int64) error {
 	for wait := pollMin; ; wait = min(2*wait, pollMax) {
 		got, err := tryLock(p.data, start, length)
@@ -153,8 +154,8 @@ func (p *partUpload) isCurrent() (bool, error) {
 	return here, err
 }
 
-// isNamed reports whether name in tmp/parts still refers to the open file f, and returns the number
-// of f's links.
+// isNamed reports whether name in tmp/parts still refers to the open file f rather than to no file
+// or to another one, and returns the number of f's hard links.
 func (p *partUpload) isNamed(f *os.File, name string) (here bool, links uint64, err error) {
 	var open syscall.Stat_t
 	if err := syscall.Fstat(int(f.Fd()), &open); err != nil {
@@ -171,8 +172,9 @@ func (p *partUpload) isNamed(f *os.File, name string) (here bool, links uint64, 
 	return named.Dev == open.Dev && named.Ino == open.Ino, uint64(named.Nlink), nil
 }
 
-// removeUpload removes the files of an upload, of which either may be absent, and syncs the
-// directory: a crash must not bring them back, since nothing would remove them again.
+// removeUpload removes the data file with that name and its journal, of which either may be absent,
+// and syncs the directory: a crash must not bring them back, since nothing would remove them again.
+// Error: blob.ErrUnavailable.
 func removeUpload(dir *os.File, name string) error {
 	removed, err := removeNames(dir, name)
 	if err != nil || !removed {
@@ -181,8 +183,8 @@ func removeUpload(dir *os.File, name string) error {
 	return syncDirectory(dir)
 }
 
-// removeNames is removeUpload without the sync. It removes the data file first, since the upload
-// exists as long as that file does.
+// removeNames is removeUpload without the sync; removed reports whether there was a file to remove.
+// The data file goes first, since the upload exists as long as that file does.
 func removeNames(dir *os.File, name string) (removed bool, err error) {
 	for _, name := range []string{name, name + journalSuffix} {
 		err := removeAt(dir, name)

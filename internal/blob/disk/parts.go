@@ -52,6 +52,7 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, _
 }
 
 // acquireForUpload returns the verified volume, which the caller releases, for an operation on u.
+// Errors: blob.ErrKey, blob.ErrPart, blob.ErrUnavailable, the context's.
 func (s *Store) acquireForUpload(ctx context.Context, u blob.Upload) (*volume, error) {
 	if err := u.Check(); err != nil {
 		return nil, err
@@ -197,6 +198,8 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	return part, p.requireCurrent() // Abort does not wait for parts
 }
 
+// requireCurrent returns blob.ErrNotFound when the upload was finished or aborted since its files
+// were opened.
 func (p *partUpload) requireCurrent() error {
 	here, err := p.isCurrent()
 	if err == nil && !here {
@@ -205,8 +208,9 @@ func (p *partUpload) requireCurrent() error {
 	return err
 }
 
-// writePart writes the body of a part at its offset and returns its SHA-256. It clears the part's
-// line before it writes the first byte.
+// writePart writes the body of a part, length bytes, at its offset in the data file and returns its
+// SHA-256. Before the first byte it records in the journal that the part is missing. The caller
+// records the new part.
 func (p *partUpload) writePart(v *volume, number int, offset int64, body io.Reader, length int64) ([]byte, error) {
 	dropped := false
 	return hashAndWrite(body, length, func(b []byte) error {
@@ -289,8 +293,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 	return blob.Info{Size: u.Size}, removeUpload(p.dir, p.name)
 }
 
-// verifyComplete checks that parts are all parts of u, and that they are stored and durable.
-// Errors: blob.ErrPart, blob.ErrUnavailable.
+// verifyComplete checks that parts lists all parts of u as they are stored, and makes their bytes
+// durable. Errors: blob.ErrPart when a part is missing or differs, blob.ErrUnavailable.
 func (p *partUpload) verifyComplete(u blob.Upload, parts []blob.Part) error {
 	listed, err := p.parts(u)
 	if err != nil {
@@ -355,7 +359,8 @@ func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	return v.abort(ctx, u.Key)
 }
 
-// abort removes the files of the upload for key. It waits for a Finish in progress.
+// abort removes the files of the upload for key, if there are any. It waits for a Finish in
+// progress. Errors: the context's, blob.ErrUnavailable.
 func (v *volume) abort(ctx context.Context, key blob.Key) error {
 	_, name := key.Split()
 	for range tempTries {
@@ -382,8 +387,8 @@ func (v *volume) abort(ctx context.Context, key blob.Key) error {
 	return blob.Unavailable("abort upload", errors.New("other calls keep beginning it"))
 }
 
-// abort is volume.abort for opened files, which it closes. It returns false when other files have
-// replaced them.
+// abort is volume.abort for opened files, which it closes. done is false when other files have
+// taken their names meanwhile: the caller opens those and tries again.
 func (p *partUpload) abort(ctx context.Context) (done bool, err error) {
 	defer p.close()
 	if err := p.lock(ctx, nameLockOffset, 1); err != nil {

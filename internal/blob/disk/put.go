@@ -57,8 +57,9 @@ type tempFile struct {
 	name   string // in tmp/, "" after the file was renamed
 }
 
-// newTempFile creates an empty file named after the object. The number at its end allows another
-// replica to store the same key at the same time.
+// newTempFile creates an empty file in tmp/, named after the object with a number at its end, so
+// that two replicas can store the same key at the same time. Error: blob.ErrUnavailable, also after
+// tempTries numbers, or blob.ErrNoSpace.
 func newTempFile(v *volume, object string) (*tempFile, error) {
 	for i := range tempTries {
 		name := object + "-" + strconv.Itoa(i)
@@ -83,8 +84,8 @@ func (t *tempFile) discard() {
 	}
 }
 
-// publish renames the file, whose content is durable, to its name in a directory, and returns when
-// the name is durable.
+// publish makes the file, whose content is durable, the object with that name in dirPath, and
+// returns when the name is durable. Errors: blob.ErrExists, blob.ErrUnavailable.
 func (t *tempFile) publish(dirPath, name string) error {
 	err := t.volume.publish(t.volume.tmp, t.name, dirPath, name, func(dir *os.File) {
 		t.name = ""
@@ -96,8 +97,9 @@ func (t *tempFile) publish(dirPath, name string) error {
 	return err
 }
 
-// publish renames a file, whose content is durable, to a free name below root, and returns when the
-// name is durable. When the rename succeeded and the sync failed, undo removes the name again.
+// publish renames the file oldName in from, whose content is durable, to a free name in the
+// directory dirPath below root, and returns when the name is durable. undo takes the name back when
+// the rename succeeded and the sync failed. Errors: blob.ErrExists, blob.ErrUnavailable.
 func (v *volume) publish(from *os.File, oldName, dirPath, name string, undo func(dir *os.File)) error {
 	dir, err := v.enterDir(dirPath)
 	if err != nil {

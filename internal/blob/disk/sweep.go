@@ -49,7 +49,7 @@ func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 	return removed, err
 }
 
-// Walk implements blob.Walker.
+// Walk implements blob.Walker. The time of an object is that of its last write.
 func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, written time.Time) error) error {
 	v, err := s.acquire()
 	if err != nil {
@@ -59,6 +59,8 @@ func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, writ
 	return walk(ctx, v.root, "", fn)
 }
 
+// walk calls fn for the objects in dir and in the directories below it. below is the path of dir
+// relative to the root, "" for the root. It skips tmp, lost+found and names that are no keys.
 func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int64, time.Time) error) error {
 	return eachName(ctx, dir, func(dir *os.File, entry os.DirEntry) error {
 		name := path.Join(below, entry.Name())
@@ -86,8 +88,8 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 	})
 }
 
-// eachName calls fn for every entry of dir. It reads namesPerRead names at a time through a
-// descriptor of its own.
+// eachName calls fn for every entry of dir, in no particular order, until fn fails or ctx ends. It
+// reads namesPerRead names at a time through a descriptor of its own, so that fn may use dir.
 func eachName(ctx context.Context, dir *os.File, fn func(dir *os.File, entry os.DirEntry) error) error {
 	list, err := openAt(dir, ".", openDirectory, 0)
 	if err != nil {

@@ -19,6 +19,7 @@ type round struct {
 	err  error
 }
 
+// newGroupSync returns a groupSync whose syncs call do, the Sync of a directory.
 func newGroupSync(do func() error) *groupSync {
 	return &groupSync{do: do, running: make(chan struct{}, 1)}
 }
@@ -44,6 +45,8 @@ func (g *groupSync) wait() error {
 	return r.err
 }
 
+// run performs the sync of the round that is next and returns its error, or the error of an earlier
+// sync that failed. The caller holds running.
 func (g *groupSync) run() error {
 	g.mu.Lock()
 	g.next = nil // later callers wait for the next round

@@ -17,7 +17,8 @@ import (
 
 const openDirectory = syscall.O_RDONLY | syscall.O_DIRECTORY
 
-// openAt opens name in dir, with O_NOFOLLOW and O_CLOEXEC added to flags.
+// openAt opens name in dir. It adds O_NOFOLLOW and O_CLOEXEC to flags, so that a symbolic link is
+// refused; mode is for a file that it creates.
 func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)
 	for {
@@ -32,7 +33,8 @@ func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error)
 	}
 }
 
-// openRegular opens name in dir for reading. It refuses anything but a regular file.
+// openRegular opens the file name in dir for reading, and returns its properties as fstat reports
+// them. It refuses anything but a regular file.
 func openRegular(dir *os.File, name string) (*os.File, *syscall.Stat_t, error) {
 	return openRegularFlags(dir, name, syscall.O_RDONLY)
 }
@@ -54,6 +56,7 @@ func openRegularFlags(dir *os.File, name string, flags int) (*os.File, *syscall.
 	return f, &st, nil
 }
 
+// mkdirAt creates the directory name in dir with mode 0700. Error: EEXIST when the name exists.
 func mkdirAt(dir *os.File, name string) error {
 	if err := syscall.Mkdirat(int(dir.Fd()), name, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdirat", Path: filepath.Join(dir.Name(), name), Err: err}
@@ -61,6 +64,7 @@ func mkdirAt(dir *os.File, name string) error {
 	return nil
 }
 
+// removeAt removes the file name from dir. Error: ENOENT when there is none.
 func removeAt(dir *os.File, name string) error {
 	if err := syscall.Unlinkat(int(dir.Fd()), name); err != nil {
 		return &fs.PathError{Op: "unlinkat", Path: filepath.Join(dir.Name(), name), Err: err}
@@ -94,8 +98,8 @@ func renameNoReplace(from *os.File, name string, to *os.File, newName string) er
 	return nil
 }
 
-// directoryPairCall makes a system call whose arguments are two directories with a name in each,
-// and flags.
+// directoryPairCall makes the system call of that number whose arguments are two directories with a
+// name in each, and flags. It repeats a call that a signal interrupted and returns the plain errno.
 func directoryPairCall(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
 	oldPath, err := syscall.BytePtrFromString(name)
 	if err != nil {
@@ -150,6 +154,8 @@ func tryLock(f *os.File, start, length int64) (bool, error) {
 // is just being started may share it for a moment.
 func unlock(f *os.File) { _ = setLock(f, syscall.F_UNLCK, 0, 0) }
 
+// setLock sets (F_WRLCK) or releases (F_UNLCK) a lock of this open file on length bytes from start,
+// 0 for all bytes after start. It does not wait. Error: EAGAIN when another open file has the lock.
 func setLock(f *os.File, kind int16, start, length int64) error {
 	const openFileSetLock = 37 // F_OFD_SETLK, the same on all architectures; package syscall does not define it
 	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}

@@ -24,6 +24,9 @@ type volume struct {
 	durable map[string]bool
 }
 
+// openVolume opens dir and its tmp/ after it has checked that the marker names store id. The caller
+// holds the first reference and calls release. Errors: those of readMarker and of the operating
+// system.
 func openVolume(dir, id string) (*volume, error) {
 	root, err := os.Open(dir)
 	if err != nil {
@@ -41,6 +44,7 @@ func openVolume(dir, id string) (*volume, error) {
 	return v, nil
 }
 
+// release gives one reference back and closes the directories with the last one.
 func (v *volume) release() {
 	if v.refs.Add(-1) == 0 {
 		v.root.Close() // directories, opened for reading
@@ -48,15 +52,16 @@ func (v *volume) release() {
 	}
 }
 
-// openDir opens an existing directory below root. The caller closes it.
+// openDir opens an existing directory by its path relative to root. The caller closes it. Error:
+// ENOENT.
 func (v *volume) openDir(path string) (*os.File, error) {
 	return v.descend(path, func(parent *os.File, name, _ string) (*os.File, error) {
 		return openAt(parent, name, openDirectory, 0)
 	})
 }
 
-// makeDir opens a directory below root, creating the missing ones on its path, and returns when
-// their names are durable. The caller closes it.
+// makeDir opens a directory by its path relative to root, creating the missing ones on the way, and
+// returns when their names are durable. The caller closes it.
 func (v *volume) makeDir(path string) (*os.File, error) {
 	return v.descend(path, func(parent *os.File, name, path string) (*os.File, error) {
 		dir, err := openOrMakeDir(parent, name)
@@ -71,8 +76,9 @@ func (v *volume) makeDir(path string) (*os.File, error) {
 	})
 }
 
-// descend opens the directories along path with step, starting at root. step receives the open
-// parent, the name in it and the path so far.
+// descend opens one directory after the other along path, starting at root, and returns the last
+// one, which the caller closes. step opens one of them: it receives the open parent, the name in it
+// and the path so far.
 func (v *volume) descend(path string, step func(parent *os.File, name,
 	path string) (*os.File, error)) (*os.File, error) {
 	at, end := v.root, 0
@@ -119,6 +125,8 @@ func (v *volume) makeDurable(parent *os.File, path string) error {
 	return nil
 }
 
+// openOrMakeDir opens the directory name in parent and creates it if it is missing. It does not
+// sync parent.
 func openOrMakeDir(parent *os.File, name string) (*os.File, error) {
 	dir, err := openAt(parent, name, openDirectory, 0)
 	if !errors.Is(err, syscall.ENOENT) {
@@ -140,9 +148,9 @@ type shardDir struct {
 	users int   // guarded by volume.mu
 }
 
-// enterDir returns the shared directory at path, which is relative to the root, and creates it
-// durably if it is missing. Unless enterDir fails, the caller leaves it with leaveDir, and calls
-// abandonDir before that if a sync of the directory has failed.
+// enterDir returns the open directory at path, which is relative to root and shared by all Puts
+// into it, and creates it durably if it is missing. Unless enterDir fails, the caller leaves it
+// with leaveDir, and calls abandonDir before that if a sync of the directory has failed.
 func (v *volume) enterDir(path string) (*shardDir, error) {
 	v.mu.Lock()
 	d := v.dirs[path]
@@ -164,6 +172,7 @@ func (v *volume) enterDir(path string) (*shardDir, error) {
 	return d, nil
 }
 
+// leaveDir ends the caller's use of d. The last user closes the directory.
 func (v *volume) leaveDir(d *shardDir) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -24,9 +24,10 @@ const (
 	maxAttempts = 3       // attempts at a call that may be repeated
 )
 
-// readWholeAnswer reads the body of an answer. It turns a success whose body is an error document
-// into status 500: a server whose call takes long sends its 200 before it knows the outcome. It
-// does the same when a web page or plain text answers a DELETE.
+// readWholeAnswer reads the body of an answer into memory, at most maxAnswer bytes, and puts it
+// back for the SDK. It turns a success whose body is an error document into status 500: a server
+// whose call takes long sends its 200 before it knows the outcome. It does the same when a web page
+// or plain text answers a DELETE.
 func readWholeAnswer(resp *http.Response) error {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	resp.Body.Close()
@@ -65,9 +66,10 @@ func rootElement(document []byte) string {
 	}
 }
 
-// retryOption makes a call retryable. It is for calls that change nothing, or nothing more when
-// repeated. A call that creates something is never repeated after a lost answer; the caller finds
-// out what it did.
+// retryOption returns an option for a call of the SDK that repeats it, up to maxAttempts attempts
+// with a pause of RetryPause that doubles. It is for calls that change nothing, or nothing more
+// when repeated. A call that creates something is never repeated after a lost answer; the caller
+// finds out what it did.
 func retryOption(limits Limits) func(*sdk.Options) {
 	retryable := retry.IsErrorRetryables{
 		retry.IsErrorRetryableFunc(func(err error) aws.Ternary {

@@ -50,7 +50,9 @@ const (
 // except for the last one.
 const bucketPartSize = minPart
 
-// OpenBucket returns the bucket. It sends no request. Prefix and UploadDomain are ignored.
+// OpenBucket returns the bucket that opts names. It sends no request. Prefix and UploadDomain are
+// ignored. Without opts.Client the bucket has connections of its own. Error: a required option is
+// missing or invalid.
 func OpenBucket(opts Options) (*Bucket, error) {
 	if opts.Egress == nil {
 		return nil, errors.New("open bucket: a policy is required")
@@ -77,6 +79,8 @@ func OpenBucket(opts Options) (*Bucket, error) {
 		partSize: bucketPartSize}, nil
 }
 
+// noRedirect is an http.Client.CheckRedirect that hands a redirect to the caller instead of
+// following it, since that would send the credentials to another host.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Buckets opens buckets for a short time each; they share its connections.
@@ -130,7 +134,8 @@ var deniedCodes = map[string]bool{
 	"NotSignedUp": true,
 }
 
-// refusalOf returns what an error of a call discloses: a Refusal or errNoAnswer.
+// refusalOf replaces the error of a call by one that discloses no text of the server: a Refusal
+// with the HTTP status and the error code, or errNoAnswer when there was no answer.
 func refusalOf(err error) error {
 	if status(err) == 0 {
 		return errNoAnswer
@@ -147,7 +152,8 @@ var invalidKeyCodes = map[string]bool{"KeyTooLongError": true, "KeyTooLong": tru
 	"InvalidURI": true, "InvalidArgument": true, "InvalidRequest": true}
 
 // bucketError maps an error of a call to ErrDenied, blob.ErrKey for a key that the server refuses,
-// context.Canceled when the caller cancelled, or blob.ErrUnavailable.
+// context.Canceled when the caller cancelled, or blob.ErrUnavailable. doing names the failed step.
+// The result holds no text of the server.
 func bucketError(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); errors.Is(ended, context.Canceled) {
 		return fmt.Errorf("%s: %w", doing, ended)
@@ -197,9 +203,10 @@ type Listing struct {
 	Cursor string // of the next page, "" on the last page
 }
 
-// List lists one level: the keys that begin with prefix, which is "" or ends in a slash, up to the
-// next slash. It omits an object whose key equals prefix and keys that do not begin with it. An
-// answer with more than limit items is an error. Errors: ErrDenied, blob.ErrUnavailable.
+// List returns up to limit items of one level: the keys that begin with prefix, which is "" or ends
+// in a slash, up to the next slash. cursor is that of the page before, "" for the first. List omits
+// an object whose key equals prefix and keys that do not begin with it. Errors: ErrDenied,
+// blob.ErrUnavailable, also for an answer with more than limit items.
 func (b *Bucket) List(ctx context.Context, prefix, cursor string, limit int) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -20,12 +20,14 @@ type cappedTransport struct {
 	limit int64 // bytes of a successful answer, -1 for one that is streamed
 }
 
-// CloseIdleConnections is called by http.Client.
+// CloseIdleConnections passes the call of the same name by http.Client to the inner transport.
 func (c cappedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: c.inner}).CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip sends r by the inner transport. A body of the answer beyond its limit (maxErrorBytes
+// for an error) fails with errTooLong, and so does a listing with more items than withItemLimit
+// allows.
 func (c cappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.inner.RoundTrip(r)
 	if err != nil {
@@ -48,7 +50,8 @@ func (c cappedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// withClient makes a call with another HTTP client.
+// withClient returns an option that makes one call of the SDK with another HTTP client, whose
+// answers have other limits.
 func withClient(client *http.Client) func(*sdk.Options) {
 	return func(o *sdk.Options) { o.HTTPClient = client }
 }
@@ -77,8 +80,8 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 
 type itemLimitKey struct{}
 
-// withItemLimit ends the answer to a listing when it has more items than that: the decoded items
-// take many times more memory than the answer.
+// withItemLimit returns a context whose listing fails with errTooLong at the first item beyond
+// items: the decoded items take many times more memory than the answer.
 func withItemLimit(ctx context.Context, items int) context.Context {
 	return context.WithValue(ctx, itemLimitKey{}, items)
 }

@@ -37,8 +37,8 @@ type ForeignObject struct {
 
 var _ blob.Object = (*ForeignObject)(nil)
 
-// Open finds an object. Its reads use ctx. Errors: blob.ErrNotFound, blob.ErrKey, ErrDenied,
-// blob.ErrUnavailable.
+// Open asks for the properties of an object; its content is requested by the first Read. The reads
+// use ctx. Errors: blob.ErrNotFound, blob.ErrKey, ErrDenied, blob.ErrUnavailable.
 func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	asked, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -59,8 +59,9 @@ func (b *Bucket) Open(ctx context.Context, key string) (*ForeignObject, error) {
 	}, nil
 }
 
-// explainMissing finds out by a GET whether the object or the bucket is missing, or the server
-// refuses the key.
+// explainMissing returns the error for an object whose HEAD was answered with 404 or 400. A GET,
+// whose answer has an error document, tells whether the object is missing (blob.ErrNotFound), the
+// server refuses the key (blob.ErrKey), or the bucket is missing (blob.ErrUnavailable).
 func (b *Bucket) explainMissing(ctx context.Context, key string) error {
 	got, err := b.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &b.name, Key: &key}, withClient(b.contents))
 	switch {
@@ -120,7 +121,8 @@ func (o *ForeignObject) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// reopen begins a GET from the current offset on.
+// reopen begins a GET from the current offset on, for the ETag that Open saw. Errors:
+// blob.ErrNotFound, ErrDenied, blob.ErrUnavailable, also when the server sends other bytes.
 func (o *ForeignObject) reopen() error {
 	o.Close()
 	ctx, stop := context.WithCancel(o.ctx)

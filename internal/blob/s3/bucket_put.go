@@ -41,8 +41,9 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.Reader, opts blob.
 	return counted.Count(), err
 }
 
-// readFirstPart reads the first part of a body of size bytes, -1 when unknown. It returns io.EOF
-// when that is the whole body. A short body uses a small buffer.
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown. part is the buffer,
+// of which the first n bytes are filled. It returns io.EOF when that is the whole body, nil when
+// part is full and more may follow. A short body uses a small buffer.
 func (b *Bucket) readFirstPart(body io.Reader, size int64) (part []byte, n int, err error) {
 	length := min(b.partSize, firstBuffer)
 	if size >= 0 && size < b.partSize {
@@ -58,6 +59,8 @@ func (b *Bucket) readFirstPart(body io.Reader, size int64) (part []byte, n int, 
 	return part, n + m, err
 }
 
+// putShort creates or replaces an object by one call with a body from memory. mimeType is nil for
+// none. Errors: those of bucketError.
 func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType *string) error {
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
@@ -71,13 +74,16 @@ func (b *Bucket) putShort(ctx context.Context, key string, body []byte, mimeType
 	return nil
 }
 
-// contentMD5 returns the Content-MD5 of body, by which the server checks what it received.
+// contentMD5 returns the Content-MD5 header of body, the MD5 in base64, by which the server checks
+// what it received.
 func contentMD5(body []byte) *string {
 	sum := md5.Sum(body)
 	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// putLong uploads part and then rest in parts as long as part, whose memory it uses as its buffer.
+// putLong creates or replaces an object by an upload in parts: part first, then rest in parts as
+// long as part, whose memory it uses as its buffer. After a failure it aborts the upload. Errors:
+// those of bucketError and of rest, blob.ErrTooLarge beyond blob.MaxParts parts.
 func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part []byte, mimeType *string) error {
 	created, err := b.client.CreateMultipartUpload(ctx,
 		&sdk.CreateMultipartUploadInput{Bucket: &b.name, Key: &key, ContentType: mimeType})
@@ -111,6 +117,9 @@ func (b *Bucket) putLong(ctx context.Context, key string, rest *blob.Body, part 
 	return nil // credentials that may write need not be allowed to read
 }
 
+// putParts sends buffer as part 1 of the upload id, and then rest in parts of the same length, read
+// into the same memory. It returns the parts with their ETags, as the call that completes the
+// upload needs them.
 func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.Reader,
 	buffer []byte) ([]types.CompletedPart, error) {
 	var parts []types.CompletedPart
@@ -137,6 +146,8 @@ func (b *Bucket) putParts(ctx context.Context, key string, id *string, rest io.R
 	return parts, nil
 }
 
+// putPart sends a part from memory under its number, from 1, to the upload id, and returns the
+// server's ETag.
 func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int32,
 	part []byte) (etag *string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
@@ -151,8 +162,8 @@ func (b *Bucket) putPart(ctx context.Context, key string, id *string, number int
 	return up.ETag, nil
 }
 
-// abort aborts an upload in parts. When that fails, the parts stay for the bucket's owner to
-// remove, without a message.
+// abort aborts the upload in parts id for key, also after ctx has ended. When that fails, the parts
+// stay for the bucket's owner to remove, and no error is reported.
 func (b *Bucket) abort(ctx context.Context, key string, id *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

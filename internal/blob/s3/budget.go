@@ -21,12 +21,13 @@ type memoryBudget struct {
 }
 
 type waiter struct {
-	bytes   int64
+	bytes   int64         // asked for
 	granted chan struct{} // closed when the memory is granted
 }
 
-// acquire waits until bytes are available or ctx ends. A request for more than the whole budget is
-// granted when there is no other holder.
+// acquire waits until bytes are available and no earlier request waits, or ctx ends; the caller
+// then has them until release. A request for more than the whole budget is granted when there is no
+// other holder. Error: the context's.
 func (b *memoryBudget) acquire(ctx context.Context, bytes int64) error {
 	w := &waiter{bytes, make(chan struct{})}
 	b.mu.Lock()
@@ -49,7 +50,7 @@ func (b *memoryBudget) acquire(ctx context.Context, bytes int64) error {
 	return ctx.Err()
 }
 
-// release returns bytes that were acquired.
+// release returns bytes, the number that one acquire was granted.
 func (b *memoryBudget) release(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +58,8 @@ func (b *memoryBudget) release(bytes int64) {
 	b.grantWaiting()
 }
 
-// grantWaiting grants the memory to waiters in their order. The caller holds b.mu.
+// grantWaiting grants the available memory to waiters in the order in which they came. The caller
+// holds b.mu.
 func (b *memoryBudget) grantWaiting() {
 	for len(b.queue) > 0 && (b.queue[0].bytes <= b.available || b.holders == 0) {
 		b.available, b.holders = b.available-b.queue[0].bytes, b.holders+1
@@ -80,7 +82,8 @@ type partBuffer struct {
 	reserved int64
 }
 
-// reserve acquires length bytes for the buffer, which must hold none.
+// reserve acquires length bytes of the budget for the buffer, which must hold none. It allocates
+// nothing. Error: the context's.
 func (b *partBuffer) reserve(ctx context.Context, length int64) error {
 	if err := b.budget.acquire(ctx, length); err != nil {
 		return err
@@ -89,8 +92,9 @@ func (b *partBuffer) reserve(ctx context.Context, length int64) error {
 	return nil
 }
 
-// yield lets waiting bodies use the memory first, for as long as they need it. The content of the
-// buffer is lost.
+// yield releases the buffer's memory to the bodies that wait for it and acquires as much again
+// after them. Without waiting bodies it does nothing; otherwise the content of the buffer is lost.
+// Error: the context's.
 func (b *partBuffer) yield(ctx context.Context) error {
 	if b.reserved == 0 || !b.budget.hasWaiters() {
 		return nil
@@ -104,7 +108,7 @@ func (b *partBuffer) yield(ctx context.Context) error {
 	return nil
 }
 
-// release returns the memory of the buffer.
+// release drops the buffer and returns its bytes to the budget.
 func (b *partBuffer) release() {
 	b.bytes = nil
 	if b.reserved > 0 {

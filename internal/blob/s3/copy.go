@@ -79,7 +79,8 @@ func (s *Store) CopyFrom(ctx context.Context, key blob.Key, from blob.Store, sou
 	return made, nil
 }
 
-// checkUnchanged returns blob.ErrChanged when the source differs from its state before the copy.
+// checkUnchanged returns blob.ErrChanged when the source's ETag or size differs from those before
+// the copy, and the error of Stat when it cannot tell.
 func (s copySource) checkUnchanged(ctx context.Context) error {
 	now, _, err := s.store.statName(ctx, s.name)
 	if err == nil && (!sameETag(now.ETag, s.ETag) || now.Size != s.Size) {
@@ -88,7 +89,8 @@ func (s copySource) checkUnchanged(ctx context.Context) error {
 	return err
 }
 
-// copySingle copies the object with one call.
+// copySingle copies src to name with one call of the server. mark identifies the new object in its
+// metadata (markName). Errors: those of CopyFrom.
 func (s *Store) copySingle(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	input := &sdk.CopyObjectInput{
 		Bucket: &s.bucket, Key: &name, CopySource: src.path, CopySourceIfMatch: &src.ETag,
@@ -145,7 +147,8 @@ func (s copySource) mapCopyError(err error) error {
 	return err
 }
 
-// copyLong copies the object in parts, copiesAtOnce of them in parallel.
+// copyLong copies src to name in parts, copiesAtOnce of them in parallel; it is for objects larger
+// than copyMax. mark identifies the new object in its metadata. Errors: those of CopyFrom.
 func (s *Store) copyLong(ctx context.Context, name string, src copySource, mimeType, mark string) (blob.Info, error) {
 	part := max(s.copyPart, (src.Size-1)/blob.MaxParts+1)
 	return s.makeMultipart(ctx, name, mimeType, mark, func(id *string) ([]types.CompletedPart, int64, error) {
@@ -177,7 +180,8 @@ func (s *Store) copyLong(ctx context.Context, name string, src copySource, mimeT
 	})
 }
 
-// copyRange copies one part. It may be retried, since no other call writes this part.
+// copyRange makes the server copy length bytes of src from offset at as one part of the upload id,
+// and returns the part's ETag. It may be retried, since no other call writes this part.
 func (s *Store) copyRange(ctx context.Context, name string, id *string, number int32, src copySource, at,
 	length int64) (string, error) {
 	input := &sdk.UploadPartCopyInput{

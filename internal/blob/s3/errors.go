@@ -12,7 +12,8 @@ import (
 	"larder/internal/blob"
 )
 
-// code returns the error code of the server's error document, "" when there was none.
+// code returns the error code in the error document of a failed call, such as NoSuchKey, "" when
+// there was none.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -21,7 +22,8 @@ func code(err error) string {
 	return ""
 }
 
-// status returns the HTTP status of an error, 0 when there was no answer.
+// status returns the HTTP status of a failed call's answer, 0 for a nil error and when there was no
+// answer.
 func status(err error) int {
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) && response.Response != nil {
@@ -30,8 +32,9 @@ func status(err error) int {
 	return 0
 }
 
-// storeError maps an error of a call to blob.ErrNoSpace, blob.ErrUnavailable or the context's
-// error, never to blob.ErrNotFound.
+// storeError maps an error of a call to blob.ErrNoSpace when the server is full, to the context's
+// error when ctx has ended, or to blob.ErrUnavailable, never to blob.ErrNotFound. doing names the
+// failed step.
 func storeError(ctx context.Context, doing string, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%s: %w", doing, ended)

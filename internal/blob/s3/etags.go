@@ -24,9 +24,10 @@ func unquotedETag(etag string) string { return strings.Trim(etag, `"`) }
 // sameETag reports whether two ETags of one server are equal. An empty ETag equals no other.
 func sameETag(a, b string) bool { return unquotedETag(a) == unquotedETag(b) && unquotedETag(a) != "" }
 
-// etagFits reports whether an ETag can belong to bytes with the MD5 sum. An ETag in another form
-// than an MD5 can (multipart uploads, encrypted objects). One in the form of an MD5 must equal sum,
-// unless the server has shown that its ETags are not MD5s. An empty ETag never fits.
+// etagFits reports whether an object with that ETag can have content with the MD5 sum; false means
+// other bytes arrived. An ETag in the form of an MD5 must equal sum, unless the server has shown
+// that its ETags are not MD5s. An ETag in another form (multipart uploads, encrypted objects)
+// always fits, an empty one never.
 func (s *Store) etagFits(etag string, sum []byte) bool {
 	plain := strings.ToLower(unquotedETag(etag))
 	if raw, err := hex.DecodeString(plain); err != nil || len(raw) != md5.Size {
@@ -35,7 +36,8 @@ func (s *Store) etagFits(etag string, sum []byte) bool {
 	return plain == hex.EncodeToString(sum) || s.opaqueETags.Load()
 }
 
-// listedPart returns a part as the server lists it.
+// listedPart returns one part of the upload id as the server lists it. Errors: blob.ErrNotFound for
+// an unknown upload, blob.ErrUnavailable, also when the server does not list the part.
 func (s *Store) listedPart(ctx context.Context, name string, id *string, number int32) (blob.Part, error) {
 	list, err := s.client.ListParts(ctx, &sdk.ListPartsInput{
 		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumberMarker: aws.String(strconv.Itoa(int(number) - 1)),
@@ -55,9 +57,10 @@ func (s *Store) listedPart(ctx context.Context, name string, id *string, number 
 	return blob.Part{}, blob.Unavailable("list parts", fmt.Errorf("the server does not list part %d", number))
 }
 
-// verifyPartETag returns the ETag of a streamed part. answered is the ETag in the server's answer.
-// When it looks like the MD5 of other bytes, either the bytes were corrupted in transit or the
-// server's ETags are not MD5s; a test part with known content tells which.
+// verifyPartETag returns the ETag of a streamed part. answered is the ETag in the server's answer,
+// sum the MD5 of the bytes sent. When answered looks like the MD5 of other bytes, either the bytes
+// were corrupted in transit or the server's ETags are not MD5s; a test part with known content
+// tells which. Error: blob.ErrUnavailable for corrupted bytes.
 func (s *Store) verifyPartETag(ctx context.Context, u blob.Upload, number int, answered string,
 	sum []byte) (string, error) {
 	if s.etagFits(answered, sum) {
@@ -82,7 +85,7 @@ func (s *Store) verifyPartETag(ctx context.Context, u blob.Upload, number int, a
 }
 
 // probeETags uploads a test part with known content, to find out whether the server's ETags are
-// MD5s.
+// MD5s. If they are not, it sets s.opaqueETags. It leaves nothing in the bucket.
 func (s *Store) probeETags(ctx context.Context) error {
 	name, body := s.prefix+checkName+s.ids.Hex(16), []byte("larder")
 	id, err := s.begin(ctx, &sdk.CreateMultipartUploadInput{Bucket: &s.bucket, Key: &name})

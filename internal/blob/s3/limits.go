@@ -34,6 +34,7 @@ type Limits struct {
 	RetryPause time.Duration
 }
 
+// withDefaults returns l with the defaults in place of its zero fields.
 func (l Limits) withDefaults() Limits {
 	l.Stall = cmp.Or(l.Stall, 30*time.Second)
 	l.MinRate = cmp.Or(l.MinRate, 1<<10)
@@ -53,13 +54,13 @@ type limitedTransport struct {
 	limits Limits
 }
 
-// CloseIdleConnections is called by http.Client.
+// CloseIdleConnections passes the call of the same name by http.Client to the inner transport.
 func (l *limitedTransport) CloseIdleConnections() {
 	(&http.Client{Transport: l.inner}).CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper. Answers to methods other than GET and HEAD are small, and
-// it reads them whole.
+// RoundTrip sends r under the limits, whose violation ends the call with errTooSlow. Answers to
+// methods other than GET and HEAD are small, and RoundTrip reads them whole.
 func (l *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	w := newWatch(l.limits, answerLimit(l.limits, r), cancel)
@@ -85,7 +86,8 @@ func (l *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answerLimit returns how long the answer to r may take.
+// answerLimit returns how long the answer to r may take: Limits.Assembly for a copy or the
+// completion of an upload in parts, Limits.Answer otherwise.
 func answerLimit(limits Limits, r *http.Request) time.Duration {
 	if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Header.Get("X-Amz-Copy-Source") != "" {
 		return limits.Assembly
@@ -119,6 +121,8 @@ const (
 // checksPerStall is the number of checks within Limits.Stall.
 const checksPerStall = 30
 
+// newWatch starts the watchdog of a call, which begins by sending. answer is the limit of its
+// answer; cancel ends the call with the cause errTooSlow.
 func newWatch(limits Limits, answer time.Duration, cancel context.CancelCauseFunc) *watchdog {
 	w := &watchdog{limits: limits, answerLimit: answer, cancel: cancel, waiting: true}
 	w.mu.Lock()
@@ -127,10 +131,13 @@ func newWatch(limits Limits, answer time.Duration, cancel context.CancelCauseFun
 	return w
 }
 
+// interval returns the time between two checks.
 func (w *watchdog) interval() time.Duration {
 	return max(w.limits.Stall/checksPerStall, time.Millisecond)
 }
 
+// check runs at each interval: it adds the interval to the waited time if the call waits for the
+// server, and cancels the call beyond the limit of its phase.
 func (w *watchdog) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,13 +165,16 @@ func (w *watchdog) setWaiting(waiting bool) {
 	w.waiting = waiting
 }
 
-// moved records that n bytes were sent or received.
+// moved records that n bytes were sent or received, and forgives the waited time that they are
+// worth at Limits.MinRate.
 func (w *watchdog) moved(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.debt = max(0, w.debt-time.Duration(n)*time.Second/time.Duration(w.limits.MinRate))
 }
 
+// enterPhase begins the next phase with no time waited; waiting is whether the call waits for the
+// server from the start. It does nothing when the call is in that phase or a later one.
 func (w *watchdog) enterPhase(next phase, waiting bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +189,8 @@ func (w *watchdog) sent() { w.enterPhase(awaitingAnswer, true) }
 // answered records that the answer has begun.
 func (w *watchdog) answered() { w.enterPhase(receiving, false) }
 
-// stop ends the watchdog and cancels what remains of the call.
+// stop ends the watchdog and cancels what remains of the call. The body of an answer calls it when
+// it is closed.
 func (w *watchdog) stop() {
 	w.enterPhase(ended, false)
 	w.timer.Stop()

@@ -29,8 +29,8 @@ func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, writ
 	})
 }
 
-// list calls fn for every object whose name begins with prefix. An error of fn ends the listing and
-// is returned unchanged.
+// list calls fn for every object whose name is prefix followed by more, page by page. An error of
+// fn ends the listing and is returned unchanged. Other errors: blob.ErrUnavailable, the context's.
 func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o types.Object) error) error {
 	input := &sdk.ListObjectsV2Input{
 		// XML cannot represent every name
@@ -67,7 +67,8 @@ func (s *Store) list(ctx context.Context, prefix string, fn func(name string, o 
 	}
 }
 
-// listedName decodes a name of a listing. The answer states whether its names are encoded.
+// listedName decodes a name of a listing, which is URL-encoded if the listing says so in encoding.
+// ok is false for a missing name or one that cannot be decoded.
 func listedName(name *string, encoding types.EncodingType) (string, bool) {
 	if encoding != types.EncodingTypeUrl {
 		return aws.ToString(name), name != nil
@@ -76,8 +77,8 @@ func listedName(name *string, encoding types.EncodingType) (string, bool) {
 	return plain, err == nil && name != nil
 }
 
-// hasProperPrefix reports whether name begins with prefix and is longer. A bucket's prefix is no
-// path, and a server may ignore it.
+// hasProperPrefix reports whether name begins with prefix and is longer. list checks this because a
+// server may ignore the prefix that was asked for.
 func hasProperPrefix(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && rest != ""

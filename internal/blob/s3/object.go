@@ -57,7 +57,7 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 		bodyEnd: info.Size}, nil
 }
 
-// OpenRange implements blob.RangeOpener.
+// OpenRange implements blob.RangeOpener by a GET of just that range.
 func (s *Store) OpenRange(ctx context.Context, key blob.Key, size, first, length int64) (blob.Object, error) {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
@@ -130,7 +130,8 @@ func (o *object) Read(p []byte) (int, error) {
 }
 
 // reopen begins a GET of the same object from the current offset on, to the end of the announced
-// range or of the object.
+// range or of the object. Errors: blob.ErrNotFound; blob.ErrUnavailable, also when ETag, range or
+// length of the answer differ from what the object had before.
 func (o *object) reopen() error {
 	o.Close()
 	end := o.size

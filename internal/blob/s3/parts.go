@@ -51,7 +51,8 @@ func (s *Store) Begin(ctx context.Context, key blob.Key, size, partSize int64, m
 	return u, nil
 }
 
-// begin begins an upload on the server and returns its id.
+// begin begins an upload in parts on the server and returns its id. Error: blob.ErrUnavailable or
+// blob.ErrNoSpace.
 func (s *Store) begin(ctx context.Context, input *sdk.CreateMultipartUploadInput) (id *string, err error) {
 	created, err := s.client.CreateMultipartUpload(ctx, input)
 	if err != nil {
@@ -63,7 +64,8 @@ func (s *Store) begin(ctx context.Context, input *sdk.CreateMultipartUploadInput
 	return created.UploadId, nil
 }
 
-// upload checks an upload and returns its key in the form of the SDK.
+// upload checks u and ctx and returns the key of u in the form of the SDK. Errors: blob.ErrKey,
+// blob.ErrPart, the context's.
 func (s *Store) upload(ctx context.Context, u blob.Upload) (*string, error) {
 	if err := u.Check(); err != nil {
 		return nil, err
@@ -122,7 +124,8 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	return blob.Part{}, storeError(ctx, "put part", err)
 }
 
-// isEnded reports whether the server says that the upload is finished or aborted.
+// isEnded reports whether the server says that the upload is finished or aborted; false also when
+// it gives no answer.
 func (s *Store) isEnded(ctx context.Context, u blob.Upload) bool {
 	_, err := s.Parts(ctx, u)
 	return errors.Is(err, blob.ErrNotFound)
@@ -209,7 +212,8 @@ func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (b
 }
 
 // finishedInfo answers Finish for an upload that no longer exists on the server. An object of the
-// upload's size is the result of an earlier Finish.
+// upload's size is the result of an earlier Finish. Error: blob.ErrNotFound when there is none or
+// it has another size.
 func (s *Store) finishedInfo(ctx context.Context, u blob.Upload) (blob.Info, error) {
 	info, err := s.Stat(ctx, u.Key)
 	if err == nil && info.Size != u.Size {
@@ -221,7 +225,7 @@ func (s *Store) finishedInfo(ctx context.Context, u blob.Upload) (blob.Info, err
 	return info, nil
 }
 
-// Abort implements blob.PartStore.
+// Abort implements blob.PartStore. Finished or unknown uploads are no error.
 func (s *Store) Abort(ctx context.Context, u blob.Upload) error {
 	if _, err := s.upload(ctx, u); err != nil {
 		return err
@@ -254,8 +258,8 @@ func (s *Store) abort(ctx context.Context, key blob.Key, id string) error {
 	return blob.Unavailable("abort upload", fmt.Errorf("the server still lists its parts after %d times", abortTries))
 }
 
-// abortAll aborts all uploads for a key; there are few. A server that cannot list uploads is
-// assumed to have none.
+// abortAll aborts all uploads in parts for a key; there are few. A server that cannot list uploads
+// is assumed to have none.
 func (s *Store) abortAll(ctx context.Context, key blob.Key) error {
 	dropped := map[string]bool{}
 	for {

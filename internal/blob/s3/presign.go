@@ -19,13 +19,15 @@ var _ blob.Presigner = (*Store)(nil)
 // fixedEndpoint resolves every call to one address, which is that of the bucket.
 type fixedEndpoint url.URL
 
+// ResolveEndpoint implements the SDK's resolver: it returns e for every bucket and region.
 func (e fixedEndpoint) ResolveEndpoint(context.Context, sdk.EndpointParameters) (transport.Endpoint, error) {
 	return transport.Endpoint{URI: url.URL(e)}, nil
 }
 
-// presigner returns the signer of addresses for clients. uploadDomain is the domain by which
-// clients reach the bucket. It replaces the endpoint with path-style addresses, and the bucket's
-// own host otherwise.
+// presigner returns the signer of addresses that clients use. base are the settings of the store's
+// own client. uploadDomain is the host or http(s) address by which clients reach the bucket, "" for
+// the endpoint. It replaces the endpoint with path-style addresses, and the bucket's own host
+// otherwise. Error: uploadDomain is no address.
 func presigner(base sdk.Options, uploadDomain string) (*sdk.PresignClient, error) {
 	if uploadDomain != "" {
 		if !strings.Contains(uploadDomain, "://") {

@@ -57,9 +57,10 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	return info, nil
 }
 
-// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into part. The
-// buffer gets the length of a full part, or ends with the body, which io.EOF reports. It grows with
-// the bytes that arrive, so that an announced size alone allocates nothing.
+// readFirstPart reads the first part of a body of size bytes, -1 when unknown, into part, and
+// returns the number of bytes read. The error is nil when the buffer is a full part, and io.EOF
+// when the body has ended before. The buffer grows with the bytes that arrive, so that an announced
+// size alone allocates nothing; beyond firstBuffer it waits for the memory budget.
 func (s *Store) readFirstPart(ctx context.Context, body io.Reader, size int64, part *partBuffer) (n int, err error) {
 	length := max(s.partSize, (size-1)/blob.MaxParts+1)
 	if size >= 0 && size < length {
@@ -83,7 +84,9 @@ func (s *Store) readFirstPart(ctx context.Context, body io.Reader, size int64, p
 	return n, err
 }
 
-// putSingle creates an object with one call and returns when the server has it.
+// putSingle creates an object with one call and returns when the server has it. mark identifies the
+// object in its metadata (markName), so that putSingle knows its own object again when the answer
+// was lost. Errors: blob.ErrExists, blob.ErrNoSpace, blob.ErrUnavailable, the context's.
 func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeType, mark string) (blob.Info, error) {
 	condition, err := s.ifNoneMatch(ctx, name)
 	if err != nil {
@@ -116,9 +119,10 @@ func (s *Store) putSingle(ctx context.Context, name string, body []byte, mimeTyp
 	return s.verifyStored(context.WithoutCancel(ctx), name, info)
 }
 
-// verifyStored handles an object of this store whose ETag is not the MD5 of its content. The server
-// may have kept a body that was cut, even one of the right length. Unless the server's ETags are
-// not MD5s, verifyStored removes the object and returns blob.ErrUnavailable.
+// verifyStored decides whether the new object name may stay although its ETag is not the MD5 of the
+// content that was sent. The server may have kept a body that was cut, even one of the right
+// length. Unless the server's ETags are not MD5s, verifyStored removes the object and returns
+// blob.ErrUnavailable.
 func (s *Store) verifyStored(ctx context.Context, name string, info blob.Info) (blob.Info, error) {
 	err := s.probeETags(ctx)
 	if err == nil && s.opaqueETags.Load() {
@@ -130,7 +134,8 @@ func (s *Store) verifyStored(ctx context.Context, name string, info blob.Info) (
 	return blob.Info{}, errors.Join(err, s.deleteName(ctx, &name))
 }
 
-// contentType returns the type to store, in the form of the SDK.
+// contentType returns the type to record for content of mimeType, in the form of the SDK, nil for
+// none. It is blob.StoredType.
 func contentType(mimeType string) *string {
 	if mimeType = blob.StoredType(mimeType); mimeType == "" {
 		return nil
@@ -138,8 +143,9 @@ func contentType(mimeType string) *string {
 	return &mimeType
 }
 
-// ifNoneMatch returns the header that prevents overwriting. For a server that does not support it,
-// ifNoneMatch checks itself that name is free and returns nil.
+// ifNoneMatch returns the If-None-Match header that prevents overwriting name. For a server that
+// does not support the header, ifNoneMatch checks itself that name is free and returns nil. Errors:
+// blob.ErrExists, blob.ErrUnavailable.
 func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
 	if !s.noIfNoneMatch.Load() {
 		return aws.String("*"), nil
@@ -153,8 +159,10 @@ func (s *Store) ifNoneMatch(ctx context.Context, name string) (*string, error) {
 	return nil, nil
 }
 
-// resolveOutcome finds out whether a failed call has created the object of size bytes with that
-// mark.
+// resolveOutcome finds out, after a call failed with cause, whether it has created the object name
+// after all: an object of size bytes with that mark. Its Info is returned then. Errors:
+// blob.ErrExists when the object of another call is there, otherwise that of storeError for cause
+// and the step doing.
 func (s *Store) resolveOutcome(ctx context.Context, name, mark string, size int64, doing string,
 	cause error) (blob.Info, error) {
 	info, found, err := s.statName(context.WithoutCancel(ctx), &name)

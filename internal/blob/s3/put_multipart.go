@@ -16,8 +16,10 @@ import (
 	"larder/internal/blob"
 )
 
-// putLong uploads first and then rest in parts as long as first, whose memory it uses as its
-// buffer. Between two parts waiting bodies may use that memory.
+// putLong creates an object by a multipart upload: first, then rest in parts as long as first,
+// whose memory it uses as its buffer. counted is the Body below rest, which knows the total length.
+// Between two parts waiting bodies may use that memory. mark identifies the object. Errors: those
+// of blob.Store.Put.
 func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, rest io.Reader, first *partBuffer,
 	mimeType,
 	mark string) (blob.Info, error) {
@@ -52,8 +54,9 @@ func (s *Store) putLong(ctx context.Context, name string, counted *blob.Body, re
 		})
 }
 
-// makeMultipart creates an object by a multipart upload. fill uploads the parts and returns them
-// with their total length in bytes. After a failure nothing is left.
+// makeMultipart creates the object name by a multipart upload. fill uploads the parts to the upload
+// id and returns them with their total length in bytes. mark identifies the object in its metadata.
+// After a failure it aborts the upload. Errors: fill's, blob.ErrExists, blob.ErrUnavailable.
 func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	fill func(id *string) ([]types.CompletedPart, int64, error)) (info blob.Info, err error) {
 	if _, err := s.ifNoneMatch(ctx, name); err != nil { // before the bytes are sent
@@ -92,8 +95,9 @@ func (s *Store) makeMultipart(ctx context.Context, name, mimeType, mark string,
 	return info, err
 }
 
-// complete makes the server assemble the object. Nothing is overwritten, see ifNoneMatch. Errors:
-// blob.ErrExists, or the server's.
+// complete makes the server assemble the object name from the parts of the upload id. Nothing is
+// overwritten, see ifNoneMatch. Errors: blob.ErrExists, errNoAnswer, or the SDK's, which the caller
+// interprets: the object may exist after all.
 func (s *Store) complete(ctx context.Context, name, id *string, parts []types.CompletedPart) error {
 	condition, err := s.ifNoneMatch(ctx, *name)
 	if err != nil {
@@ -113,8 +117,9 @@ func (s *Store) complete(ctx context.Context, name, id *string, parts []types.Co
 	return err
 }
 
-// putPart sends a part from memory and returns its ETag. It may be retried, since no other call
-// writes this part.
+// putPart sends a part from memory to the upload id and returns its ETag. The server checks the
+// bytes by their MD5. putPart may be retried, since no other call writes this part. Error:
+// blob.ErrUnavailable or blob.ErrNoSpace.
 func (s *Store) putPart(ctx context.Context, name string, id *string, number int32, part []byte) (string, error) {
 	sum := md5.Sum(part)
 	up, err := s.client.UploadPart(ctx, &sdk.UploadPartInput{

@@ -78,7 +78,8 @@ type Options struct {
 // TransportWrapper returns a transport that sends requests by next.
 type TransportWrapper func(next http.RoundTripper) http.RoundTripper
 
-// server identifies a server; it can copy between two of its buckets.
+// server identifies an S3 server with an account. Between two buckets with equal values the server
+// can copy.
 type server struct{ endpoint, accessKey, secretKey string }
 
 // Store is a blob.Store in a bucket. It is safe for concurrent use, also by several processes.
@@ -167,7 +168,8 @@ func Open(opts Options) (*Store, error) {
 // Close closes idle connections. Calls in progress continue, and later calls connect again.
 func (s *Store) Close() { s.http.CloseIdleConnections() }
 
-// checkKey checks a key and returns it in the form of the SDK.
+// checkKey checks key and ctx and returns key in the form of the SDK. Errors: blob.ErrKey, the
+// context's.
 func (s *Store) checkKey(ctx context.Context, key blob.Key) (*string, error) {
 	if _, err := blob.ParseKey(string(key)); err != nil {
 		return nil, err
@@ -185,7 +187,8 @@ func (s *Store) Stat(ctx context.Context, key blob.Key) (blob.Info, error) {
 	return info, err
 }
 
-// statKey describes the object at key and returns its mark.
+// statKey returns size and ETag of the object at key, and its mark (markName), "" for none. Errors:
+// those of Stat.
 func (s *Store) statKey(ctx context.Context, key blob.Key) (info blob.Info, mark string, err error) {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
@@ -212,8 +215,9 @@ func (s *Store) statName(ctx context.Context, name *string) (info blob.Info, mar
 	return objectInfo(got.ContentLength, got.ETag, got.Metadata)
 }
 
-// objectInfo converts the answer about an object. Every server returns an ETag: an answer without
-// one is not about an object, but for example an error with status 200.
+// objectInfo converts the fields of an answer about an object to a blob.Info and the object's mark.
+// Every server returns an ETag: an answer without one is not about an object, but for example an
+// error with status 200, and gives blob.ErrUnavailable.
 func objectInfo(size *int64, etag *string, metadata map[string]string) (blob.Info, string, error) {
 	if size == nil || *size < 0 || aws.ToString(etag) == "" {
 		return blob.Info{}, "", blob.Unavailable("ask for object",
@@ -235,7 +239,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	return s.deleteName(ctx, name)
 }
 
-// deleteName deletes an object of any name.
+// deleteName deletes the object with that name, which need not be a key. An absent one is no error.
 func (s *Store) deleteName(ctx context.Context, name *string) error {
 	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err != nil && code(err) != "NoSuchKey" {

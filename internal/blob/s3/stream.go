@@ -20,10 +20,10 @@ var (
 )
 
 // stream passes body to send, which runs in a goroutine of its own, and returns the ETag that send
-// returned. Only the caller's goroutine reads body, and never after stream has returned. The last
-// bytes are held back until body has ended correctly, so that the server never receives the whole
-// of a body that fails or is too long. sent reports whether err is an error of send rather than of
-// body.
+// returned. It lets the SDK, which reads from another goroutine, send a body that only the caller's
+// goroutine may read, and never after stream has returned. The last bytes are held back until body
+// has ended correctly, so that the server never receives the whole of a body that fails or is too
+// long. sent reports whether err is an error of send rather than of body.
 func stream(ctx context.Context, body io.Reader,
 	send func(context.Context, io.Reader) (string, error)) (etag string, sent bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -56,8 +56,9 @@ func stream(ctx context.Context, body io.Reader,
 	return answer, true, sendErr
 }
 
-// feedBody copies body to w, one buffer behind its reading, and reports whether w was closed before
-// the end. Error: that of body.
+// feedBody copies body to w. Each buffer is written only when the next one was read, so that the
+// last bytes are written only after body has ended correctly. early reports that w was closed
+// before the end; this is no error. Error: that of body.
 func feedBody(w io.Writer, body io.Reader) (early bool, err error) {
 	held, next := streamBuffers.Get().(*[]byte), streamBuffers.Get().(*[]byte)
 	defer func() {

@@ -13,11 +13,11 @@ import (
 	"larder/internal/blob"
 )
 
-// Sweep removes what crashes have left: unfinished uploads that began before olderThan, and objects
-// of Check from before it. It returns their number. olderThan must be further in the past than the
-// longest upload. Sweep touches only names of this package directly below the store's prefix, since
-// the bucket may also hold objects of others, such as another installation. Error:
-// blob.ErrUnavailable.
+// Sweep removes the rest of crashed processes: unfinished uploads in parts that began before
+// olderThan, and objects of Check from before it. It returns their number. olderThan must be
+// further in the past than the longest upload. Sweep touches only names of this package directly
+// below the store's prefix, since the bucket may also hold objects of others, such as another
+// installation. Error: blob.ErrUnavailable.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, err error) {
 	n, err := s.sweepUploads(ctx, olderThan)
 	if err != nil {
@@ -33,7 +33,8 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Time) (dropped int, er
 	return n, err
 }
 
-// sweepUploads aborts old uploads. A server that cannot list uploads is assumed to have none.
+// sweepUploads aborts the uploads in parts of Puts and Checks of this store that began before
+// olderThan, and returns their number. A server that cannot list uploads is assumed to have none.
 func (s *Store) sweepUploads(ctx context.Context, olderThan time.Time) (dropped int, err error) {
 	err = s.eachUpload(ctx, s.prefix, func(name string, up types.MultipartUpload) error {
 		if !s.isKey(name) && !s.isCheck(name) || up.Initiated == nil || !up.Initiated.Before(olderThan) {
@@ -90,12 +91,14 @@ func (s *Store) eachUpload(ctx context.Context, prefix string,
 	}
 }
 
-// isUploadListing is isListing for a list of uploads.
+// isUploadListing reports whether an answer is a list of uploads: the SDK decodes any other XML
+// document as an empty one.
 func isUploadListing(page *sdk.ListMultipartUploadsOutput) bool {
 	return page.Bucket != nil || page.IsTruncated != nil || page.MaxUploads != nil
 }
 
-// isKey reports whether a name is a key of this store, directly below its prefix.
+// isKey reports whether a name in the bucket is a key that this store builds, directly below its
+// prefix.
 func (s *Store) isKey(name string) bool {
 	rest, ok := strings.CutPrefix(name, s.prefix)
 	if _, err := blob.ParseKey(rest); !ok || err != nil {
@@ -104,7 +107,7 @@ func (s *Store) isKey(name string) bool {
 	return strings.Count(rest, "/") == 1
 }
 
-// isCheck reports whether a name belongs to an object of Check.
+// isCheck reports whether a name in the bucket is one of the test objects that Check creates.
 func (s *Store) isCheck(name string) bool {
 	random, ok := strings.CutPrefix(name, s.prefix+checkName)
 	return ok && len(random) == 32 && strings.Trim(random, "0123456789abcdef") == ""

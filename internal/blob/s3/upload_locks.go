@@ -24,6 +24,7 @@ type uploadLock struct {
 	changed   chan struct{} // closed when a holder releases the lock
 }
 
+// uploadLockName returns the name of an upload's lock in uploadLocks.uploads.
 func uploadLockName(key blob.Key, id string) string { return string(key) + "\n" + id }
 
 // enter adds a user to the lock of u and returns the lock with its name. The caller holds l.mu.
@@ -41,7 +42,8 @@ func (l *uploadLocks) enter(u blob.Upload) (*uploadLock, string) {
 	return at, name
 }
 
-// leave applies the change, removes a user from the lock and wakes the waiters.
+// leave calls let, which gives back what the caller has locked, removes the caller from the users
+// of at, and wakes the waiters. The last user removes the lock with that name.
 func (l *uploadLocks) leave(at *uploadLock, name string, let func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +55,8 @@ func (l *uploadLocks) leave(at *uploadLock, name string, let func()) {
 	}
 }
 
-// lockPart waits until no other call writes that part or finishes the upload. The caller has the
-// part until it calls leave.
+// lockPart waits until no other call of this process writes that part or finishes the upload. The
+// caller has the part until it calls leave. Error: the context's.
 func (l *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +77,8 @@ func (l *uploadLocks) lockPart(ctx context.Context, u blob.Upload, number int) (
 	return func() { l.leave(at, name, func() { delete(at.parts, number) }) }, nil
 }
 
-// tryLockAll locks all parts of an upload. It returns false when another call has one.
+// tryLockAll locks all parts of an upload for Finish, until the caller calls leave. It returns
+// false at once when another call of this process writes a part or finishes the upload.
 func (l *uploadLocks) tryLockAll(u blob.Upload) (leave func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +102,8 @@ func (l *uploadLocks) markAborted(key blob.Key, id string) {
 	}
 }
 
-// isAborted reports whether markAborted was called while the lock was in use.
+// isAborted reports whether markAborted was called for u while the caller, which holds a lock of u,
+// used it.
 func (l *uploadLocks) isAborted(u blob.Upload) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

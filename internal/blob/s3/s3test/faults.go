@@ -109,7 +109,7 @@ type pendingFault struct {
 	times int // remaining calls, negative for all
 }
 
-// NewProxy starts a proxy for the server of a bucket. It ends with the test.
+// NewProxy starts a proxy for the server of b, at a free port of 127.0.0.1. It ends with the test.
 func NewProxy(t testing.TB, b Bucket) *Proxy {
 	t.Helper()
 	backend, err := url.Parse(b.Endpoint)
@@ -135,7 +135,7 @@ func NewProxy(t testing.TB, b Bucket) *Proxy {
 	return p
 }
 
-// Bucket returns the bucket with the proxy's address.
+// Bucket returns the bucket of NewProxy with the proxy's address as its endpoint.
 func (p *Proxy) Bucket() Bucket {
 	b := p.bucket
 	b.Endpoint = p.Endpoint
@@ -150,7 +150,7 @@ func (p *Proxy) InjectFault(fault Fault, op Operation, times int) {
 	p.pending = append(p.pending, pendingFault{fault, op, times})
 }
 
-// Down refuses connections and closes the existing ones until Restore.
+// Down closes all connections and refuses new ones until Restore, as a server that has stopped.
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,20 +232,21 @@ func (p *Proxy) Sent() int64 {
 	return p.sent
 }
 
-// releaseHeldCalls ends the waiting of the calls in progress. The caller holds p.mu.
+// releaseHeldCalls ends the waiting of the calls that a fault withholds or slows down. The caller
+// holds p.mu.
 func (p *Proxy) releaseHeldCalls() {
 	close(p.released)
 	p.released = make(chan struct{})
 }
 
-// serve begins to accept calls.
+// serve begins to accept calls from listener, until Down.
 func (p *Proxy) serve(listener net.Listener) {
 	p.listener, p.server = listener, &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go p.server.Serve(listener) // until Down
 }
 
-// takeFault counts a call with a body of size bytes, negative if unknown, and returns its fault, ""
-// for none.
+// takeFault counts a call with a body of size bytes, negative if unknown, and returns the fault to
+// apply to it, "" for none. released is closed when a withheld or slow call must end.
 func (p *Proxy) takeFault(op Operation, size int64) (fault Fault, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,7 +264,8 @@ func (p *Proxy) takeFault(op Operation, size int64) (fault Fault, released <-cha
 	return fault, p.released
 }
 
-// operation returns the kind of a call, for path-style and virtual-host addresses.
+// operation returns the kind of a call by its method, query and headers, for path-style and
+// virtual-host addresses alike.
 func operation(r *http.Request) Operation {
 	q := r.URL.Query()
 	copies := r.Header.Get("X-Amz-Copy-Source") != ""

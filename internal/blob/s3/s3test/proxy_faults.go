@@ -60,7 +60,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// spoilAnswer applies a fault to the answer of a call that the server has carried out.
+// spoilAnswer answers r with got, the answer of the server that has carried out the call, changed
+// as the fault says: withheld, replaced by 404, cut, or with other ETags.
 func (p *Proxy) spoilAnswer(w http.ResponseWriter, r *http.Request, fault Fault, got answer, released <-chan struct{}) {
 	switch fault {
 	case TimedOut:
@@ -94,7 +95,8 @@ const wrongETag = `"0123456789abcdef0123456789abcdef"`
 
 var etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
 
-// cutOffset returns the offset of half of an answer, at which Truncated and Reset cut it.
+// cutOffset returns the offset, in bytes from the status line, at which Truncated and Reset cut an
+// answer: half of its body, or half of its head when no body is sent.
 func cutOffset(r *http.Request, head, body []byte) int {
 	if len(body) == 0 || r.Method == http.MethodHead {
 		return len(head) / 2
@@ -129,7 +131,8 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outgoingRequest returns the request to the server for r.
+// outgoingRequest returns the request to the server that forwards r with body. It keeps the Host
+// header, which the signature covers.
 func (p *Proxy) outgoingRequest(r *http.Request, body io.Reader) *http.Request {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close = "", false
@@ -142,7 +145,7 @@ func (p *Proxy) outgoingRequest(r *http.Request, body io.Reader) *http.Request {
 	return out
 }
 
-// fetchAnswer forwards a call with body and returns the complete answer.
+// fetchAnswer forwards a call with body and returns the complete answer, with a Content-Length.
 func (p *Proxy) fetchAnswer(r *http.Request, body io.Reader) (answer, error) {
 	resp, err := p.transport.RoundTrip(p.outgoingRequest(r, body))
 	if err != nil {
@@ -182,7 +185,8 @@ type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errors.New("the connection was reset") }
 
-// slow forwards one byte every p.ByteInterval.
+// slow forwards one byte of the request's body every p.ByteInterval, or of the answer when the
+// request has no body. released ends it.
 func (p *Proxy) slow(w http.ResponseWriter, r *http.Request, released <-chan struct{}) {
 	wait := func() error {
 		select {
@@ -269,7 +273,8 @@ func (a answer) head() []byte {
 	return b.Bytes()
 }
 
-// hijack takes the connection over from the server.
+// hijack takes the connection of an answer over from the HTTP server, so that the caller can write
+// bytes of its own and reset it.
 func hijack(w http.ResponseWriter) *net.TCPConn {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -278,10 +283,11 @@ func hijack(w http.ResponseWriter) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// closeConnection ends a connection with a reset or cleanly.
+// closeConnection ends the connection of an answer, by a TCP reset or cleanly.
 func closeConnection(w http.ResponseWriter, reset bool) { writeAndClose(w, reset, nil) }
 
-// writeAndClose writes content unchanged and ends the connection.
+// writeAndClose writes content to the connection of an answer as it is, and then ends the
+// connection, by a TCP reset or cleanly.
 func writeAndClose(w http.ResponseWriter, reset bool, content []byte) {
 	conn := hijack(w)
 	defer conn.Close()

@@ -50,14 +50,16 @@ func (Resolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }
 
-// Virtual returns the bucket with virtual-host addressing (store_c).
+// Virtual returns the bucket with virtual-host addressing: its endpoint is VirtualDomain, before
+// which the name of the bucket is put (store_c).
 func (b Bucket) Virtual() Bucket {
 	_, port, _ := strings.Cut(strings.TrimPrefix(b.Endpoint, "http://"), ":")
 	b.Endpoint = "http://" + VirtualDomain + ":" + port
 	return b
 }
 
-// New creates an empty bucket for one test.
+// New creates an empty bucket with a random name on the server that LARDER_TEST_S3 names. It is not
+// removed. A short test is skipped; without the variable the test fails.
 func New(t testing.TB) Bucket {
 	t.Helper()
 	if testing.Short() {
