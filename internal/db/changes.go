@@ -21,12 +21,13 @@ const changeCounters = 1 << 13
 // columns that are read: its key, a text that never changes, and for entries the parent.
 var trackedTables = map[string]int{"entries": 2, "objects": 1, "links": 1, "versions": 1}
 
-// TrackedRow stands for a row of a tracked table.
+// TrackedRow stands for a row of a tracked table: the number of its counter in Changes.
 type TrackedRow uint16
 
 var rowSeed = maphash.MakeSeed()
 
-// RowOf returns the TrackedRow of a table and a key.
+// RowOf returns the TrackedRow of the row of table with that key. table is one of trackedTables, or
+// "members" with the id of a parent.
 func RowOf(table, key string) TrackedRow {
 	return TrackedRow(maphash.Comparable(rowSeed, [2]string{table, key}) % changeCounters)
 }
@@ -34,11 +35,12 @@ func RowOf(table, key string) TrackedRow {
 // ConfigRow is the row that BumpConfig changes.
 var ConfigRow = RowOf("versions", "config")
 
-// MembersOf returns the TrackedRow that stands for the rows of all entries with a parent. It
-// changes with each of them, and with each row that is added or removed.
+// MembersOf returns the TrackedRow that stands for the list of entries directly below parent, the
+// id of a folder. It changes with each of these entries, and when one is added or removed.
 func MembersOf(parent string) TrackedRow { return RowOf("members", parent) }
 
-// Moment is a point in the sequence of commits.
+// Moment is a point in the sequence of commits: the number of the last commit that Changes had
+// recorded.
 type Moment uint64
 
 // Changes tells without a query whether rows of the tracked tables have changed since a moment, so
@@ -74,12 +76,13 @@ type rowChanges struct {
 // was set.
 func (d *DB) Changes() *Changes { return d.changes }
 
-// Now returns the present moment. A query that begins afterwards sees the commits up to it.
+// Now returns the present moment, for a later Unchanged. A query that begins afterwards sees all
+// commits up to it.
 func (c *Changes) Now() Moment { return Moment(c.last.Load()) }
 
-// Unchanged reports whether none of the rows has changed since a moment. It notices each commit
-// from which Write has returned, and each finished commit of another process. It can report false
-// although nothing has changed.
+// Unchanged reports whether none of the rows has changed since a moment, so that an answer read
+// after that moment still holds. It notices each commit from which Write has returned, and each
+// finished commit of another process. It can report false although nothing has changed.
 func (c *Changes) Unchanged(since Moment, rows []TrackedRow) bool {
 	if commits, ok := c.index.Load().commits(); !ok || commits != c.expected.Load() {
 		c.recordOthers()
@@ -96,7 +99,8 @@ func (c *Changes) Unchanged(since Moment, rows []TrackedRow) bool {
 	return true
 }
 
-// recordOthers records the commits of other processes, unless the writer is about to do so.
+// recordOthers records that any row may have changed if another process has committed, unless the
+// writer is about to do so.
 func (c *Changes) recordOthers() {
 	if !c.mu.TryLock() {
 		return
@@ -107,14 +111,15 @@ func (c *Changes) recordOthers() {
 	}
 }
 
-// recordAll records that any row may have changed in the commits that the index counts. The caller
-// holds mu.
+// recordAll records that any row may have changed, and that commits, the count of the WAL index, is
+// recorded. The caller holds mu.
 func (c *Changes) recordAll(commits uint32) {
 	c.all.Store(c.last.Add(1))
 	c.expected.Store(commits)
 }
 
-// begin is called when the writer has the lock of the database, so that no other process commits.
+// begin starts to collect the changes of a transaction. The writer calls it when it has the lock of
+// the database, so that no other process commits.
 func (c *Changes) begin() {
 	c.transaction = rowChanges{}
 	c.writtenPages() // forgets those of the transaction before
@@ -131,7 +136,8 @@ func (c *Changes) writtenPages() int {
 	return n
 }
 
-// commit runs the COMMIT of the writer's transaction and records its changes.
+// commit runs the COMMIT of the writer's transaction and records its changes before the writer
+// answers its callers. It returns the error of COMMIT; after one, any row counts as changed.
 func (c *Changes) commit(commit func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +184,7 @@ func (c *Changes) note(change sqlitedriver.SQLitePreUpdateData) {
 	}
 }
 
-// mark marks the row of a key as changed.
+// mark marks the row of table with that key as changed; a key that is no text marks all rows.
 func (t *rowChanges) mark(table string, key any) {
 	text, ok := key.(string)
 	if !ok {
@@ -189,15 +195,17 @@ func (t *rowChanges) mark(table string, key any) {
 	t.rows[row/64] |= 1 << (row % 64)
 }
 
-// markParent marks the members of the parent of an entry as changed. Roots have no parent.
+// markParent marks the members of an entry's parent as changed. values are the first columns of its
+// row: id and parent. Roots, and rows of other tables, have no parent.
 func (t *rowChanges) markParent(values []any) {
 	if len(values) > 1 && values[1] != nil {
 		t.mark("members", values[1])
 	}
 }
 
-// follow begins to track the changes made by a new connection of the writer, and opens the WAL
-// index, which SQLite may have made anew while the writer had no connection.
+// follow begins to track the changes made by conn, a new connection of the writer to the database
+// file at path. It opens the WAL index, which SQLite may have made anew while the writer had no
+// connection. Any row counts as changed.
 func (c *Changes) follow(ctx context.Context, conn *sql.Conn, path string) error {
 	var version int64
 	// SQLite makes the index when a transaction begins
@@ -229,8 +237,9 @@ func (c *Changes) follow(ctx context.Context, conn *sql.Conn, path string) error
 	return nil
 }
 
-// openIndex returns the WAL index of the database. It uses the open file again unless SQLite has
-// made another one. On a full disk each write loses its connection, and would open another file.
+// openIndex returns the WAL index of the database file at path. It uses the open file again unless
+// SQLite has made another one: on a full disk each write loses its connection, and would open
+// another file.
 func (c *Changes) openIndex(path string) (*walIndex, error) {
 	if n := len(c.opened); n > 0 && c.opened[n-1].isOf(path) {
 		return c.opened[n-1], nil
@@ -243,15 +252,16 @@ func (c *Changes) openIndex(path string) (*walIndex, error) {
 	return index, nil
 }
 
-// suspend makes Unchanged report false until follow is called.
+// suspend makes Unchanged report false until follow is called, since the writer has lost its
+// connection.
 func (c *Changes) suspend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index.Store(nil)
 }
 
-// close closes the files. No connection to the database may be open: closing a file would release
-// SQLite's locks on it, which belong to the process (POSIX).
+// close closes the WAL indexes. No connection to the database may be open: closing such a file
+// would release SQLite's locks on it, which belong to the process (POSIX).
 func (c *Changes) close() error {
 	c.suspend()
 	var errs []error
@@ -262,7 +272,8 @@ func (c *Changes) close() error {
 	return errors.Join(errs...)
 }
 
-// openWriterConn opens a connection for the writer.
+// openWriterConn opens a connection of SQLite's writer, and tracks its changes if
+// Config.TrackChanges is set.
 func (d *DB) openWriterConn(ctx context.Context) (*preparedConn, error) {
 	conn, err := connect(ctx, d.writePool)
 	if err != nil {

@@ -28,8 +28,9 @@ const (
 	AfterChunk2 = "$102"
 )
 
-// EachChunk calls do for each chunk of ids with the arguments of a statement: the ids, where the
-// last chunk is filled up by repeating an id, and then more.
+// EachChunk splits ids into chunks of ChunkSize and calls do for each with the arguments of a
+// statement that contains InChunk: the ids of the chunk, then more. The last chunk is filled up by
+// repeating an id. The first error of do ends it.
 func EachChunk(ids []string, do func(args []any) error, more ...any) error {
 	for len(ids) > 0 {
 		n := min(len(ids), ChunkSize)

@@ -15,7 +15,8 @@ type CommandResult struct {
 	Problems int64 // number of problems that it reported
 }
 
-// SetCommandResult stores the result of a command in place of its last one.
+// SetCommandResult stores the result of a command of an operator, such as fsck, in place of its
+// last one.
 func (t *Tx) SetCommandResult(command string, o CommandResult) error {
 	for name, value := range map[string]int64{resultPrefix + command + " ended": o.EndedAt,
 		resultPrefix + command + " problems": o.Problems} {
@@ -29,7 +30,8 @@ func (t *Tx) SetCommandResult(command string, o CommandResult) error {
 	return nil
 }
 
-// LastCommandResult returns the last stored result of a command. Error: ErrNoRows if there is none.
+// LastCommandResult returns the last result that SetCommandResult stored for a command. Error:
+// ErrNoRows if it never ended.
 func LastCommandResult(q Querier, command string) (o CommandResult, err error) {
 	err = q.QueryRow("SELECT e.value, p.value FROM versions e JOIN versions p ON p.name = $2 WHERE e.name = $1",
 		resultPrefix+command+" ended", resultPrefix+command+" problems").

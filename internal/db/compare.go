@@ -21,8 +21,9 @@ type TableSum struct {
 // ErrDifferent means that two databases have different rows.
 var ErrDifferent = errors.New("the databases are different")
 
-// Compare returns the sums of all tables, after checking that those of other, a database of the
-// same schema on any engine, are the same. One of both must be on SQLite. Error: ErrDifferent.
+// Compare returns the sums of all tables of d, after checking that those of other, a database of
+// the same schema on any engine, are the same. One of both must be on SQLite. Error: ErrDifferent,
+// with the first table that differs.
 func (d *DB) Compare(ctx context.Context, other *DB) ([]TableSum, error) {
 	lite := d
 	if d.dialect != sqlite {
@@ -55,6 +56,7 @@ func (d *DB) Compare(ctx context.Context, other *DB) ([]TableSum, error) {
 	return sums, nil
 }
 
+// sumTable returns the number of rows of a table and the sum over the named columns.
 func sumTable(q Querier, table string, columns []string) (TableSum, error) {
 	rows, err := q.Query("SELECT " + columnList(columns) + " FROM " + quoteName(table))
 	if err != nil {

@@ -1,7 +1,9 @@
 package db
 
-// ConfigVersion returns the version that BumpConfig raises. Outside a transaction on SQLite, it
-// returns the version that it read before, as long as Changes reports that the row has not changed.
+// ConfigVersion returns the config version: the number that BumpConfig raises with each change of
+// users, keys, mounts, rules or settings, and under which caches keep them. Outside a transaction
+// on SQLite it returns the number that it read before, as long as Changes reports that the row has
+// not changed.
 func ConfigVersion(q Querier) (int64, error) {
 	r, ok := q.(reader)
 	if !ok || r.db.changes == nil {
@@ -27,6 +29,7 @@ type knownConfig struct {
 	since   Moment
 }
 
+// readConfigVersion reads the config version from the database.
 func readConfigVersion(q Querier) (int64, error) {
 	var version int64
 	err := q.QueryRow("SELECT value FROM versions WHERE name = 'config'").Scan(&version)

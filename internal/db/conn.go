@@ -14,6 +14,8 @@ import (
 // pgConnector opens the connections of a pool on PostgreSQL.
 type pgConnector struct{ driver.Connector }
 
+// newConnector returns what opens connections to the PostgreSQL database at url. Error: url cannot
+// be parsed.
 func newConnector(url string) (driver.Connector, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -63,8 +65,9 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 	return result, c.repeatable(ctx, err)
 }
 
-// repeatable wraps driver.ErrBadConn around an error that has closed the connection, unless the
-// caller's context has ended.
+// repeatable returns err, wrapped in driver.ErrBadConn when the failure has closed the connection
+// and the caller's context has not ended: database/sql then repeats the statement on another
+// connection.
 func (c *pgConn) repeatable(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || !c.Conn.Conn().IsClosed() || errors.Is(err, driver.ErrBadConn) {
 		return err
@@ -93,6 +96,8 @@ func (q *pgQuery) scan(dest ...any) error {
 	}
 }
 
+// scanOnce runs the query once, on a connection of the pool. Error: driver.ErrBadConn when the
+// connection was closed.
 func (q *pgQuery) scanOnce(dest []any) error {
 	conn, err := q.pool.Conn(q.ctx)
 	if err != nil {

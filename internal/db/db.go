@@ -67,7 +67,8 @@ type DB struct {
 	observeWrite func(write func() error) error // nil for none
 }
 
-// Open connects to the database and does not migrate it. It creates the SQLite file with mode 0600.
+// Open connects to the database that cfg names and does not migrate it. It creates a missing SQLite
+// file, and gives it the mode 0600.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.URL != "" {
 		return openPostgres(ctx, cfg)
@@ -75,6 +76,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return openSQLite(ctx, cfg)
 }
 
+// openSQLite opens the file cfg.Path with a pool of readers and one writer. It ignores cfg.URL.
 func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	file, err := os.OpenFile(cfg.Path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -121,7 +123,8 @@ const (
 	cacheShares  = sqliteReaders + writerShares
 )
 
-// sqliteDSN returns the data source name of connections with a page cache of some bytes each.
+// sqliteDSN returns the data source name of connections to the file at path, each with a page cache
+// of cache bytes. They wait 15 seconds for a lock.
 func (c Config) sqliteDSN(path string, cache int64) string {
 	durability := "FULL"
 	if c.Secondary {
@@ -131,8 +134,9 @@ func (c Config) sqliteDSN(path string, cache int64) string {
 		"&_pragma=temp_store(MEMORY)&_pragma=synchronous(%s)", fileURI(path), max(1, cache>>10), durability)
 }
 
-// connect opens the writer's connection. Processes that open a new file at once compete to switch
-// it to WAL. SQLite then answers "busy" whatever busy_timeout says, so connect tries again.
+// connect opens a connection of SQLite's writing pool. Processes that open a new file at once
+// compete to switch it to WAL. SQLite then answers "busy" whatever busy_timeout says, so connect
+// tries again for five seconds. Errors: ErrBusy, the context's.
 func connect(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	const tries = 100
 	for try := 1; ; try++ {
@@ -159,6 +163,7 @@ func (d *DB) Close() error {
 	return errors.Join(err, d.readPool.Close(), d.writePool.Close(), d.closeChanges())
 }
 
+// closeChanges closes the files that track changes, if there are any.
 func (d *DB) closeChanges() error {
 	if d.changes == nil {
 		return nil
@@ -166,7 +171,7 @@ func (d *DB) closeChanges() error {
 	return d.changes.close()
 }
 
-// Ping reports whether the database answers.
+// Ping returns an error unless the database answers a query.
 func (d *DB) Ping(ctx context.Context) error {
 	var one int
 	return d.Read(ctx).QueryRow("SELECT 1").Scan(&one)
@@ -180,10 +185,11 @@ func (d *DB) Pools() map[string]*sql.DB {
 	return map[string]*sql.DB{"read": d.readPool, "write": d.writePool}
 }
 
-// Dialect returns the engine.
+// Dialect returns the engine: SQLite or PostgreSQL.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
-// Read returns a querier outside any transaction. Each call sees all that was committed before it.
+// Read returns a Querier outside any transaction. Each of its queries sees all that was committed
+// before it.
 func (d *DB) Read(ctx context.Context) Querier { return reader{ctx, d} }
 
 // MaxTries is how often a decision is repeated because its basis has changed meanwhile, before that
@@ -203,7 +209,8 @@ func (d *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	return d.writeUntilPrepared(ctx, fn)
 }
 
-// writeUntilPrepared is Write without its observer.
+// writeUntilPrepared is Write without its observer: it runs the transaction, and after each
+// *RetryError its Prepare and the transaction again, MaxTries times at most.
 func (d *DB) writeUntilPrepared(ctx context.Context, fn func(tx *Tx) error) error {
 	for try := 1; ; try++ {
 		err := d.write(ctx, fn)
@@ -226,6 +233,8 @@ type RetryError struct {
 
 func (e *RetryError) Error() string { return "the transaction must be retried" }
 
+// write runs fn in one transaction: through SQLite's writer, or on PostgreSQL, where it repeats a
+// transaction that failed with errRetry up to five times.
 func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -247,8 +256,8 @@ func (d *DB) write(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 }
 
-// callRecovering runs fn and turns a panic into an error, so that a bug in one caller does not stop
-// the shared writer.
+// callRecovering runs fn with tx and turns a panic into an error, so that a bug in one caller does
+// not stop the shared writer.
 func callRecovering(fn func(tx *Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -51,7 +51,9 @@ var uniqueColumns = map[string]string{
 	"upload_sessions.user_id, upload_sessions.idempotency_key": "upload_sessions_key_unique",
 }
 
-// translate converts a driver's error into an error of this package, if there is one for it.
+// translate converts a driver's error into ErrUnique, ErrBusy, ErrMalformed or errRetry, with the
+// driver's error inside, and returns any other error as it is. Each error of a statement passes
+// through it.
 func translate(err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -84,7 +86,8 @@ func translate(err error) error {
 	return err
 }
 
-// uniqueName returns the index for SQLite's "UNIQUE constraint failed: users.email_fold (2067)".
+// uniqueName returns the name of the unique index for a message of SQLite such as "UNIQUE
+// constraint failed: users.email_fold (2067)"; the columns when the index is not in uniqueColumns.
 func uniqueName(message string) string {
 	const marker = "UNIQUE constraint failed: "
 	at := strings.LastIndex(message, marker)
@@ -104,8 +107,8 @@ var (
 	serial   = regexp.MustCompile(`\bINTEGER PRIMARY KEY AUTOINCREMENT\b`)
 )
 
-// ddl translates a migration into the dialect. For PostgreSQL it adds byte-order collation, and
-// changes the type of bytes and the numbering of rows.
+// ddl translates the text of a migration, which is written for SQLite, into the dialect. For
+// PostgreSQL it adds byte-order collation, and changes the type of bytes and the numbering of rows.
 func (d Dialect) ddl(text string) string {
 	if d == sqlite {
 		return text
@@ -114,7 +117,7 @@ func (d Dialect) ddl(text string) string {
 	return blobType.ReplaceAllString(textType.ReplaceAllString(text, `TEXT COLLATE "C"`), "BYTEA")
 }
 
-// now returns the SQL expression for the time in milliseconds since 1970.
+// now returns the SQL expression for the database's clock, in milliseconds since 1970.
 func (d Dialect) now() string {
 	if d == sqlite {
 		return "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
@@ -123,7 +126,8 @@ func (d Dialect) now() string {
 }
 
 // Position returns the SQL expression for the position of part in text, counted in characters from
-// 1, or 0 if text does not contain it. No character of part is a wildcard.
+// 1, or 0 if text does not contain it. Both are SQL expressions. No character of part is a
+// wildcard.
 func (d Dialect) Position(text, part string) string {
 	if d == sqlite {
 		return "instr(" + text + ", " + part + ")"
@@ -131,7 +135,8 @@ func (d Dialect) Position(text, part string) string {
 	return "strpos(" + text + ", " + part + ")"
 }
 
-// Like returns the SQL condition that a text matches a pattern of GlobPattern. Case matters.
+// Like returns the SQL condition that text matches pattern, which has the form of GlobPattern. Both
+// are SQL expressions. Case matters.
 func (d Dialect) Like(text, pattern string) string {
 	if d == sqlite {
 		return text + " GLOB " + pattern
@@ -142,8 +147,8 @@ func (d Dialect) Like(text, pattern string) string {
 // globPattern converts the wildcards of a glob into those of LIKE.
 var globPattern = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%", "?", "_")
 
-// GlobPattern converts a glob into a pattern for Like. In the glob `*` stands for any characters
-// and `?` for exactly one; it contains no `[`.
+// GlobPattern converts a glob into the pattern for Like on this engine. In the glob `*` stands for
+// any characters and `?` for exactly one; it contains no `[`.
 func (d Dialect) GlobPattern(glob string) string {
 	if d == sqlite {
 		return glob

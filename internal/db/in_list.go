@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// InList returns the condition `IN ($first, …)` for at least one value, and the values as the
-// arguments of these parameters.
+// InList returns the SQL condition `IN ($first, …)`, with one parameter for each of at least one
+// value, and the values as its arguments. first is the number of the first parameter.
 func InList[T any](first int, values []T) (condition string, args []any) {
 	marks := make([]string, len(values))
 	for i, value := range values {

@@ -28,6 +28,7 @@ type Schema struct {
 // metadata is the schema of a Config without one.
 var metadata = Schema{Files: migrations, Table: "schema_version", Replicas: "schema", Steps: steps}
 
+// orMetadata returns s, or the schema of the metadata if s is the zero value.
 func (s Schema) orMetadata() Schema {
 	if s.Files == nil {
 		return metadata
@@ -48,7 +49,8 @@ var oldestLine = regexp.MustCompile(`^-- oldest: ([0-9]{4}): \S.*\n`)
 
 // Migrate migrates the schema to the version of this binary: all pending migrations in one
 // transaction, one process at a time. It refuses, without a change, while a replica is running that
-// cannot work on the new schema, and when the database's schema is too new for this binary.
+// cannot work on the new schema (ErrOlderReplica), and when the database's schema is too new for
+// this binary (ErrTooOld).
 func (d *DB) Migrate(ctx context.Context) error {
 	return d.migrateTo(ctx, migrationTo{})
 }
@@ -59,8 +61,8 @@ type migrationTo struct {
 	replica *Replica // the replica whose row is written, nil for none
 }
 
-// CheckSchema returns an error unless the schema has exactly the version of this binary. It changes
-// nothing.
+// CheckSchema returns an error with advice for the operator unless the schema has exactly the
+// version of this binary. It changes nothing.
 func (d *DB) CheckSchema(ctx context.Context) error {
 	all, err := d.schema.migrations()
 	if err != nil {
@@ -78,12 +80,14 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// SchemaVersion returns the version of the database's schema.
+// SchemaVersion returns the version of the schema that the database has, which may differ from that
+// of this binary.
 func (d *DB) SchemaVersion(ctx context.Context) (version int, err error) {
 	err = d.Read(ctx).QueryRow("SELECT version FROM " + d.schema.Table).Scan(&version)
 	return version, err
 }
 
+// migrateTo migrates the database as to says: by migrateSQLite, or in a Write on PostgreSQL.
 func (d *DB) migrateTo(ctx context.Context, to migrationTo) error {
 	if d.dialect == sqlite {
 		return d.migrateSQLite(ctx, to)
@@ -118,6 +122,9 @@ func (d *DB) migrateSQLite(ctx context.Context, to migrationTo) error {
 	return nil
 }
 
+// migrate brings the schema to the version of to, inside a transaction: it applies the missing
+// migrations, completes the steps of a new database, and writes the row of to.replica. Errors:
+// ErrOlderReplica, ErrTooOld.
 func migrate(tx *Tx, to migrationTo) error {
 	all, err := tx.db.schema.migrations()
 	if err != nil {
@@ -153,8 +160,9 @@ func migrate(tx *Tx, to migrationTo) error {
 // ErrTooOld means that this binary is too old to work on the database's schema.
 var ErrTooOld = errors.New("this Larder is too old for the database")
 
-// tolerated returns ErrTooOld unless this binary, which knows the schema up to newest, may work on
-// version have.
+// tolerated returns ErrTooOld unless this binary may work on a newer schema. newest is the version
+// that this binary knows, have that of the database, oldest the oldest version that a replica must
+// know to work on have, 0 if it is not stored.
 func tolerated(tx *Tx, have, oldest, newest int) error {
 	if oldest == 0 || newest < oldest {
 		return fmt.Errorf(
@@ -169,8 +177,9 @@ func tolerated(tx *Tx, have, oldest, newest int) error {
 	return nil
 }
 
-// apply runs the migrations of all that are newer than version have. It stores the new version and
-// the oldest version that a replica must know.
+// apply runs those of the migrations all that are newer than version have. It stores the new
+// version and the oldest version that a replica must know, at least oldest. Error: ErrOlderReplica
+// while a running replica knows too little.
 func apply(tx *Tx, all []migration, have, oldest int) error {
 	last := len(all)
 	for _, m := range all {
@@ -196,7 +205,8 @@ func apply(tx *Tx, all []migration, have, oldest int) error {
 	return nil
 }
 
-// lockSchema lets only one process at a time change the schema.
+// lockSchema takes, until the transaction ends, the lock that lets only one process at a time
+// change the schema or join as a replica.
 func lockSchema(tx *Tx) error {
 	if tx.db.dialect == sqlite {
 		return nil // one writer
@@ -240,13 +250,14 @@ func schemaVersion(tx *Tx) (version, oldest int, err error) {
 // versionColumns are the columns of the version table.
 const versionColumns = "version BIGINT NOT NULL, oldest BIGINT NOT NULL DEFAULT 0"
 
-// Newest returns the version of the schema in this binary.
+// Newest returns the newest version of the schema that this binary knows.
 func (s Schema) Newest() (int, error) {
 	all, err := s.orMetadata().migrations()
 	return len(all), err
 }
 
-// migrations returns the migrations in order. Their versions run from 1 without a gap.
+// migrations reads the migrations in order; their versions run from 1 without a gap. An error means
+// that this binary was built with a wrong file.
 func (s Schema) migrations() ([]migration, error) {
 	files, err := fs.Glob(s.Files, "migrations/*.sql")
 	if err != nil {

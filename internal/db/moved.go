@@ -10,7 +10,8 @@ import (
 // well. Servers and commands refuse a database with a mark. When the copy is complete, the command
 // removes the mark of the copy and leaves that of the original, so servers start on the copy only.
 
-// MovedAt returns the mark of SetMoved, 0 for none.
+// MovedAt returns the time (ms) at which SetMoved marked the database, 0 for no mark. A server
+// refuses to start on a database with a mark.
 func (d *DB) MovedAt(ctx context.Context) (at int64, err error) {
 	q := d.Read(ctx)
 	names, err := tables(d.dialect, q)
@@ -23,7 +24,7 @@ func (d *DB) MovedAt(ctx context.Context) (at int64, err error) {
 	return at, nil
 }
 
-// SetMoved marks the database as moved at a time (ms); 0 removes the mark.
+// SetMoved marks the database as moved to another engine at a time (ms); 0 removes the mark.
 func (d *DB) SetMoved(ctx context.Context, at int64) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		_, err := tx.Exec("DELETE FROM versions WHERE name = 'moved'")
@@ -37,8 +38,8 @@ func (d *DB) SetMoved(ctx context.Context, at int64) error {
 	})
 }
 
-// DropTables drops all tables of a PostgreSQL database that bears a mark of SetMoved: an incomplete
-// copy.
+// DropTables drops all tables of a PostgreSQL database that bears the given mark of SetMoved, which
+// makes it an incomplete copy. Error: ErrNotEmpty for another mark or none, and on SQLite.
 func (d *DB) DropTables(ctx context.Context, mark int64) error {
 	found, err := d.MovedAt(ctx)
 	if err != nil {

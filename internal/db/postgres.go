@@ -17,6 +17,7 @@ const (
 	secondaryConns = 2 // of each kind, for a Config with Secondary
 )
 
+// openPostgres opens the pools of connections to cfg.URL. It fails when the server does not answer.
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log,
 		observeWrite: cfg.ObserveWrite}
@@ -37,6 +38,7 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	return d, nil
 }
 
+// postgresPool returns a pool of up to size connections to url. It does not connect yet.
 func postgresPool(url string, size int) (*sql.DB, error) {
 	connections, err := newConnector(url)
 	if err != nil {
@@ -67,9 +69,10 @@ func (d *DB) readDurability(ctx context.Context) error {
 	return nil
 }
 
-// writePostgres makes one attempt at a transaction. It sets the isolation level, whatever the
-// default of the server is: fn relies on statements that see everything committed before each of
-// them, especially after waiting for a lock.
+// writePostgres makes one attempt at a transaction of fn. It sets the isolation level READ
+// COMMITTED, whatever the default of the server is: fn relies on statements that see everything
+// committed before each of them, especially after waiting for a lock. Error: errRetry when the
+// attempt had no effect and may be repeated, otherwise that of fn or COMMIT.
 func (d *DB) writePostgres(ctx context.Context, fn func(tx *Tx) error) (err error) {
 	conn, err := d.writePool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

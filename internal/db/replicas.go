@@ -36,7 +36,7 @@ type Replica struct {
 }
 
 // Join is Migrate for a process that is about to serve. It writes the row of r in the same
-// transaction, so that from then on no migration can run for which r is too old. Errors:
+// transaction, so that from then on no migration runs on whose schema r cannot work. Errors:
 // ErrOlderReplica, ErrTooOld.
 func (d *DB) Join(ctx context.Context, r Replica) error {
 	return d.migrateTo(ctx, migrationTo{replica: &r})
@@ -85,7 +85,7 @@ func (d *DB) Leave(ctx context.Context, id string) error {
 	})
 }
 
-// Replicas returns the replicas that were seen within the given time, ordered by id.
+// Replicas returns the replicas whose last Heartbeat is not longer ago than within, ordered by id.
 func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, error) {
 	q := d.Read(ctx)
 	now, err := d.clock(q)
@@ -109,7 +109,7 @@ func (d *DB) Replicas(ctx context.Context, within time.Duration) ([]Replica, err
 	return all, rows.Err()
 }
 
-// SweepReplicas deletes the rows of replicas that count as stopped.
+// SweepReplicas deletes the rows of replicas that count as stopped: those not seen for AliveFor.
 func (d *DB) SweepReplicas(ctx context.Context) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		now, err := d.clock(tx)
@@ -123,9 +123,9 @@ func (d *DB) SweepReplicas(ctx context.Context) error {
 	})
 }
 
-// RequireSchema keeps every replica that does not know the version away from the metadata, from
-// this transaction on. It is for rows that an older replica would misread or drop. Error:
-// ErrOlderReplica while one is running.
+// RequireSchema raises the oldest schema version that a replica must know to version: from this
+// transaction on no replica that knows less can start. It is for rows that an older replica would
+// misread or drop. Error: ErrOlderReplica while one is running.
 func (t *Tx) RequireSchema(version int) error {
 	_, oldest, err := schemaVersion(t) // takes the lock: no replica joins before this is committed
 	if err != nil || oldest >= version {
@@ -146,7 +146,7 @@ func (t *Tx) RequireSchema(version int) error {
 }
 
 // replicasAllow returns ErrOlderReplica while a replica is running that knows less than version
-// oldest, which version next needs.
+// oldest. next is the version to which the caller wants to migrate, for the message.
 func replicasAllow(tx *Tx, oldest, next int) error {
 	if tx.db.schema.Replicas == "" {
 		return nil
@@ -175,7 +175,8 @@ func replicasAllow(tx *Tx, oldest, next int) error {
 		ErrOlderReplica, older.ID, older.Version, next, tx.db.schema.Table, oldest)
 }
 
-// olderReplica returns a running replica that knows less than the version, nil for none.
+// olderReplica returns a replica that was seen within AliveFor and knows less than version of the
+// schema, nil for none.
 func olderReplica(tx *Tx, version int) (*Replica, error) {
 	now, err := tx.db.clock(tx)
 	if err != nil {
@@ -194,6 +195,8 @@ func olderReplica(tx *Tx, version int) (*Replica, error) {
 	return &r, nil
 }
 
+// insertReplica writes the row of r, seen now, with schema as the version that it knows; for an
+// existing row it only renews the time.
 func insertReplica(tx *Tx, r Replica, schema int) error {
 	now, err := tx.db.clock(tx)
 	if err != nil {
@@ -220,8 +223,8 @@ func dropReplicas(tx *Tx) error {
 	return nil
 }
 
-// clock returns the time in milliseconds since 1970. Replicas share the clock of the database,
-// since their own clocks may differ.
+// clock returns the time in milliseconds since 1970, read through q from the database: replicas
+// share its clock, since their own clocks may differ. Config.Now replaces it.
 func (d *DB) clock(q Querier) (ms int64, err error) {
 	if d.now != nil {
 		return d.now().UnixMilli(), nil
@@ -232,8 +235,9 @@ func (d *DB) clock(q Querier) (ms int64, err error) {
 	return ms, nil
 }
 
-// RequireSchema refuses while a replica is running that knows less than a version of the schema.
-// Error: ErrOlderReplica.
+// RequireSchema returns ErrOlderReplica while a replica is running that knows less than version of
+// the schema of d. Unlike Tx.RequireSchema it stores nothing. tx is a transaction on the metadata,
+// which holds the replicas.
 func (d *DB) RequireSchema(tx *Tx, version int) error {
 	older, err := olderReplica(tx, version)
 	if err != nil || older == nil {
@@ -243,7 +247,7 @@ func (d *DB) RequireSchema(tx *Tx, version int) error {
 		version)
 }
 
-// CheckNoReplica fails while a server runs on the database. Error: ErrReplicaRunning.
+// CheckNoReplica returns ErrReplicaRunning while a server was seen on the database within AliveFor.
 func (t *Tx) CheckNoReplica() error {
 	running, err := olderReplica(t, math.MaxInt32)
 	if err != nil || running == nil {
@@ -253,7 +257,7 @@ func (t *Tx) CheckNoReplica() error {
 		"killed wait until five minutes have passed", ErrReplicaRunning, running.ID)
 }
 
-// ClearReplicas deletes the rows of all replicas, when none can be running.
+// ClearReplicas deletes the rows of all replicas, when the caller knows that none is running.
 func (d *DB) ClearReplicas(ctx context.Context) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.Exec("DELETE FROM replicas"); err != nil {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Snapshot writes a consistent copy of the database into a new SQLite file of this binary's schema
-// at path, with mode 0600, durably. The tables named in without are left empty. Reads and writes
-// continue meanwhile.
+// Snapshot writes a consistent copy of the database into a new SQLite file at path, with this
+// binary's schema and the mode 0600, and returns when it is durable. The tables named in without
+// are left empty. Reads and writes continue meanwhile. It fails when path exists.
 func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error {
 	var err error
 	if d.dialect == sqlite {
@@ -30,7 +30,8 @@ func (d *DB) Snapshot(ctx context.Context, path string, without ...string) error
 	return nil
 }
 
-// CopyFile is Snapshot for any SQLite database file, even if another process has it open.
+// CopyFile copies the SQLite database file from to a new file to, consistently and durably, even if
+// another process has it open.
 func CopyFile(ctx context.Context, from, to string) error {
 	pool, err := sql.Open("sqlite", fileURI(from)+"?_pragma=busy_timeout(15000)")
 	if err == nil {
@@ -45,7 +46,8 @@ func CopyFile(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// snapshotFile uses a connection of its own, since it takes as long as reading the whole database.
+// snapshotFile is Snapshot for a SQLite database with the connections of pool, without the sync. It
+// uses a connection of its own, since it takes as long as reading the whole database.
 func snapshotFile(ctx context.Context, pool *sql.DB, path string, without []string) error {
 	if err := createPrivateFile(path); err != nil { // SQLite would create it readable for others
 		return err
@@ -125,10 +127,12 @@ func OpenSnapshot(ctx context.Context, path string, log *slog.Logger) (*DB, erro
 // SchemaVersion returns the newest version of the schema that this binary knows.
 func SchemaVersion() (int, error) { return metadata.Newest() }
 
+// fileURI returns the URI of a file in the form that SQLite's driver expects.
 func fileURI(path string) string {
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
+// createPrivateFile creates an empty file with mode 0600. It fails when path exists.
 func createPrivateFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -137,6 +141,7 @@ func createPrivateFile(path string) error {
 	return file.Close()
 }
 
+// syncFile makes a file and its name in the directory durable.
 func syncFile(path string) error {
 	for _, name := range []string{path, filepath.Dir(path)} {
 		file, err := os.Open(name)

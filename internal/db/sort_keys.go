@@ -54,9 +54,10 @@ func (d *DB) HasSortKeys(ctx context.Context) (bool, error) {
 // sortKeyBatch is the number of entries that one batch looks at.
 const sortKeyBatch = 500
 
-// fillSortKeys computes the keys of the next entries in the order of their ids. It compares keys
-// that are there already, too: until it began, an older replica may have renamed an entry whose key
-// a newer one had stored.
+// fillSortKeys is the Batch of the step that computes the sort keys (vpath.SortKey): it stores
+// those of the next sortKeyBatch entries in the order of their ids. It compares keys that are there
+// already, too: until it began, an older replica may have renamed an entry whose key a newer one
+// had stored.
 func fillSortKeys(tx *Tx, position string) (next string, more bool, err error) {
 	next, more, wrong, err := wrongSortKeys(tx, position)
 	if err != nil {
@@ -65,7 +66,9 @@ func fillSortKeys(tx *Tx, position string) (next string, more bool, err error) {
 	return next, more, storeSortKeys(tx, wrong)
 }
 
-// wrongSortKeys returns id, name and right key of those of the next entries that have another key.
+// wrongSortKeys looks at the next sortKeyBatch entries with an id above position. wrong holds id,
+// name and correct key of each entry whose stored key is another one; next is the last id, and more
+// is false at the end of the table.
 func wrongSortKeys(tx *Tx, position string) (next string, more bool, wrong []any, err error) {
 	rows, err := tx.Query("SELECT id, name, sort_key FROM entries WHERE id > $1 ORDER BY id LIMIT $2", position,
 		sortKeyBatch)
@@ -88,8 +91,9 @@ func wrongSortKeys(tx *Tx, position string) (next string, more bool, wrong []any
 	return next, read == sortKeyBatch, wrong, rows.Err()
 }
 
-// storeSortKeys stores the keys of entries: id, name and key of each. It leaves out entries that
-// have another name by now, whose key was stored with that.
+// storeSortKeys stores the sort keys of at most sortKeyBatch entries: id, name and key of each, one
+// after the other. An entry whose name has changed meanwhile keeps the key that was stored with its
+// new name.
 func storeSortKeys(tx *Tx, entries []any) error {
 	if len(entries) == 0 {
 		return nil

@@ -70,7 +70,8 @@ var (
 	errLeaseLost = errors.New("the lease of the step is lost")
 )
 
-// Completed reports whether the step with that name is complete.
+// Completed reports whether the step with that name is complete, so that a query may rely on its
+// index or its column. An unknown name is an error.
 func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
 	for _, s := range d.schema.Steps {
 		if s.Name == name {
@@ -80,8 +81,9 @@ func (d *DB) Completed(ctx context.Context, name string) (bool, error) {
 	return false, fmt.Errorf("there is no step %q", name)
 }
 
-// completed reads whether a step is complete, and remembers it. For an index it reads the
-// catalogue, since backups and restores copy the rows of schema_steps without the index.
+// completed reads whether a step is complete, and remembers it once it is. For an index it reads
+// the catalogue, since backups and restores copy the rows of schema_steps without the index. A step
+// that this engine does not need is complete.
 func (d *DB) completed(ctx context.Context, s Step) (complete bool, err error) {
 	if !s.needed(d.dialect) {
 		return true, nil
@@ -143,6 +145,8 @@ func (d *DB) RunSteps(ctx context.Context, holder string) (all bool, err error) 
 	return true, nil
 }
 
+// runStep does the work of a step whose lease this replica, holder, has. Errors: errWaiting,
+// errLeaseTaken, errLeaseLost, ErrOlderReplica.
 func (d *DB) runStep(ctx context.Context, s Step, holder string) error {
 	switch {
 	case s.Drop.Index != "":
@@ -164,7 +168,8 @@ func (d *DB) runStep(ctx context.Context, s Step, holder string) error {
 	return nil
 }
 
-// runBatch does one batch and stores its position, in one transaction.
+// runBatch does one batch of a step and stores its position, in one transaction; more is false when
+// the step is complete. Error: errLeaseLost when holder does not have the lease any more.
 func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	now, err := tx.db.clock(tx)
 	if err != nil {
@@ -194,8 +199,9 @@ func runBatch(tx *Tx, s Step, holder string) (more bool, err error) {
 	return more, err
 }
 
-// withLease calls work while this replica has the lease of the step. The context of work ends when
-// the lease is lost. Error: errLeaseTaken.
+// withLease calls work while this replica, holder, has the lease of the step with that name, which
+// a goroutine renews every stepBeat. The context of work ends when the lease is lost. Errors:
+// errLeaseTaken, errLeaseLost, that of work.
 func (d *DB) withLease(ctx context.Context, name, holder string, work func(ctx context.Context) error) error {
 	if err := d.Write(ctx, func(tx *Tx) error { return claimStep(tx, name, holder) }); err != nil {
 		return err
@@ -228,6 +234,8 @@ func (d *DB) withLease(ctx context.Context, name, holder string, work func(ctx c
 	}))
 }
 
+// claimStep gives holder the lease of a step for stepLease. Error: errLeaseTaken while another
+// replica has it.
 func claimStep(tx *Tx, name, holder string) error {
 	now, err := tx.db.clock(tx)
 	if err != nil {
@@ -245,6 +253,8 @@ func claimStep(tx *Tx, name, holder string) error {
 	return err
 }
 
+// renewStep renews the lease of a step for stepLease. Error: errLeaseLost when holder does not have
+// it any more.
 func renewStep(tx *Tx, name, holder string) error {
 	now, err := tx.db.clock(tx)
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 )
 
-// buildIndex builds an index unless it exists and is valid.
+// buildIndex builds an index unless it exists and is valid. On PostgreSQL it replaces what an
+// interrupted build has left. Error: errLeaseTaken while the server still builds the index for a
+// replica that was killed.
 func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	if d.dialect == sqlite {
 		return d.Write(ctx, func(tx *Tx) error {
@@ -44,8 +46,9 @@ func (d *DB) buildIndex(ctx context.Context, index Index) error {
 	return nil
 }
 
-// dropIndex drops an index unless something still needs it. On PostgreSQL it waits for the
-// transactions that use the index, and holds up nobody. Error: errWaiting.
+// dropIndex drops an index unless the query drop.While says that something still needs it
+// (errWaiting). On PostgreSQL it waits for the transactions that use the index, and blocks no other
+// transaction.
 func (d *DB) dropIndex(ctx context.Context, drop Drop) error {
 	var wait bool
 	if err := d.Read(ctx).QueryRow(drop.While).Scan(&wait); err != nil {
@@ -71,8 +74,8 @@ func (d *DB) dropIndex(ctx context.Context, drop Drop) error {
 	return nil
 }
 
-// completeSteps completes the steps of a new database, which has few rows, up to a schema version.
-// They are part of the transaction that makes its tables.
+// completeSteps completes, within the first migration of a new database, all steps up to schema
+// version: the new tables have few rows.
 func completeSteps(tx *Tx, version int) error {
 	for _, s := range tx.db.schema.Steps {
 		var err error
@@ -92,6 +95,8 @@ func completeSteps(tx *Tx, version int) error {
 	return nil
 }
 
+// completeBackfill runs all batches of a step in the transaction tx and records that the step is
+// complete.
 func completeBackfill(tx *Tx, s Step) error {
 	position := ""
 	for more := true; more; {
@@ -110,8 +115,8 @@ func completeBackfill(tx *Tx, s Step) error {
 	return err
 }
 
-// alone runs a statement outside any transaction, which some PostgreSQL statements require. It
-// sends the statement once; the caller checks the result in the database.
+// alone runs a statement on conn outside any transaction, which CREATE INDEX CONCURRENTLY and its
+// like require. It sends the statement once; the caller checks the result in the database.
 func alone(ctx context.Context, conn *sql.Conn, statement string) error {
 	return conn.Raw(func(driver any) error {
 		_, err := driver.(*pgConn).Conn.Conn().Exec(ctx, statement)

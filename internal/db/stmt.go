@@ -21,7 +21,8 @@ type stmtCache struct {
 	closed bool
 }
 
-// prepare returns the statement for query, or nil if the query should be run as text.
+// prepare returns the prepared statement for query, nil if the cache is full, closed or unused, or
+// the text is wrong: the caller then runs the query as text.
 func (c *stmtCache) prepare(ctx context.Context, query string) *sql.Stmt {
 	if c.pool == nil {
 		return nil
@@ -50,6 +51,7 @@ func (c *stmtCache) prepare(ctx context.Context, query string) *sql.Stmt {
 	return stmt
 }
 
+// close closes the statements. Later queries run as text.
 func (c *stmtCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,10 +69,13 @@ type preparedConn struct {
 	stmts map[string]*sql.Stmt
 }
 
+// newPreparedConn returns a preparedConn for conn without statements.
 func newPreparedConn(conn *sql.Conn) *preparedConn {
 	return &preparedConn{conn: conn, stmts: map[string]*sql.Stmt{}}
 }
 
+// prepare returns the prepared statement for query, nil when the query is to be run as text: there
+// are maxCachedStmts statements already, or the text is wrong.
 func (c *preparedConn) prepare(ctx context.Context, query string) *sql.Stmt {
 	stmt := c.stmts[query]
 	if stmt != nil || len(c.stmts) >= maxCachedStmts {
@@ -84,6 +89,8 @@ func (c *preparedConn) prepare(ctx context.Context, query string) *sql.Stmt {
 	return stmt
 }
 
+// ExecContext runs a statement that returns no rows. A text without arguments may contain several
+// statements.
 func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if len(args) == 0 {
 		return c.conn.ExecContext(ctx, query) // may contain several statements
@@ -108,6 +115,7 @@ func (c *preparedConn) QueryRowContext(ctx context.Context, query string, args .
 	return c.conn.QueryRowContext(ctx, query, args...)
 }
 
+// close closes the statements and returns the connection to its pool.
 func (c *preparedConn) close() error {
 	for _, stmt := range c.stmts {
 		_ = stmt.Close()

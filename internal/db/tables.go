@@ -56,6 +56,8 @@ func (d *DB) ImportFrom(ctx context.Context, from *DB) error {
 	return nil
 }
 
+// importFrom does the work of ImportFrom in the transaction tx on the connection conn. Error:
+// ErrNotEmpty.
 func (d *DB) importFrom(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) error {
 	if err := lockSchema(tx); err != nil {
 		return err
@@ -108,8 +110,8 @@ func (d *DB) importFrom(ctx context.Context, conn *sql.Conn, tx *Tx, from *DB) e
 	})
 }
 
-// continueNumbers lets the numbers that PostgreSQL gives to new rows of a table follow those of the
-// imported rows.
+// continueNumbers makes PostgreSQL number the next new row of a table after the imported rows. It
+// does nothing for a table whose rows the database does not number.
 func continueNumbers(tx *Tx, table string) error {
 	var column string
 	err := tx.QueryRow(`SELECT attname FROM pg_attribute
@@ -124,8 +126,8 @@ func continueNumbers(tx *Tx, table string) error {
 	return err
 }
 
-// booleanColumns returns the indexes of the BOOLEAN columns of a PostgreSQL table, for which SQLite
-// has numbers.
+// booleanColumns returns the indexes, from 0, of the BOOLEAN columns of a PostgreSQL table, for
+// which SQLite has numbers.
 func booleanColumns(q Querier, table string) (columns []int, err error) {
 	rows, err := q.Query("SELECT * FROM " + quoteName(table) + " LIMIT 0")
 	if err != nil {
@@ -141,10 +143,11 @@ func booleanColumns(q Querier, table string) (columns []int, err error) {
 	return columns, err
 }
 
-// copyTables empties the tables of to, and calls put with the columns and the rows of from. Both
-// have the same tables with the same columns, and one of them is on SQLite. It takes the list of
-// tables from SQLite's catalogue, so that none can be forgotten: a PostgreSQL database can have
-// others beside them. It copies no rows of the tables in without.
+// copyTables copies all tables from one engine to the other. It empties each table of to, and calls
+// put with the table's columns and its rows in from; put inserts them. It copies no rows of the
+// tables in without. Both have the same tables with the same columns, and one of them is on SQLite,
+// whose catalogue gives the list, so that none can be forgotten: a PostgreSQL database can have
+// others beside them.
 func copyTables(from Querier, to *Tx, without []string,
 	put func(table string, columns []string, rows *sql.Rows) error) error {
 	source, target := postgres, to.db.dialect
@@ -189,7 +192,8 @@ func copyTables(from Querier, to *Tx, without []string,
 	return nil
 }
 
-// eachRow calls do with the values of each row, in the types of the driver.
+// eachRow calls do with the values of each row, in the types of the driver. columns is their
+// number. do must not keep the slice, which is used again.
 func eachRow(rows *sql.Rows, columns int, do func(values []any) error) error {
 	values, left := make([]any, columns), make([]any, columns)
 	for i := range values {
@@ -206,7 +210,8 @@ func eachRow(rows *sql.Rows, columns int, do func(values []any) error) error {
 	return rows.Err()
 }
 
-// tables returns the names of all tables, sorted.
+// tables returns the names of all tables of the database, sorted, without those of the engine
+// itself.
 func tables(dialect Dialect, q Querier) ([]string, error) {
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 	if dialect == postgres {
@@ -229,6 +234,7 @@ func tables(dialect Dialect, q Querier) ([]string, error) {
 	return names, rows.Err()
 }
 
+// columnsOf returns the names of a table's columns in their order.
 func columnsOf(q Querier, table string) ([]string, error) {
 	rows, err := q.Query("SELECT * FROM " + quoteName(table) + " LIMIT 0")
 	if err != nil {
@@ -238,8 +244,8 @@ func columnsOf(q Querier, table string) ([]string, error) {
 	return rows.Columns()
 }
 
-// hasColumn asks the catalogue: a prepared SELECT * would have a plan that no longer fits once a
-// column is added.
+// hasColumn reports whether a table has a column. It asks the catalogue: a prepared SELECT * would
+// have a plan that no longer fits once a column is added.
 func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 	query := "SELECT COUNT(*) > 0 FROM pragma_table_info($1) WHERE name = $2"
 	if tx.db.dialect == postgres {
@@ -253,6 +259,7 @@ func hasColumn(tx *Tx, table, column string) (there bool, err error) {
 // quoteName quotes a name of the schema for SQL.
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
+// columnList returns the quoted names, separated by commas, for SQL.
 func columnList(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {

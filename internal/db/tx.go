@@ -21,7 +21,7 @@ type Row struct {
 	err   error    // set instead of row
 }
 
-// Scan copies the columns, or returns ErrNoRows.
+// Scan copies the columns of the row into dest. Error: ErrNoRows when there is none.
 func (r Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
@@ -59,7 +59,8 @@ func (t *Tx) QueryRow(query string, args ...any) Row {
 	return Row{row: t.conn.QueryRowContext(t.ctx, query, args...)}
 }
 
-// Exec runs a changing statement and returns the number of affected rows.
+// Exec runs a changing statement and returns the number of affected rows. Errors: those of
+// translate, such as *ErrUnique.
 func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	result, err := t.conn.ExecContext(t.ctx, query, args...)
 	if err != nil {
@@ -69,12 +70,13 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return n, translate(err)
 }
 
-// Dialect returns the engine.
+// Dialect returns the engine: SQLite or PostgreSQL.
 func (t *Tx) Dialect() Dialect { return t.db.dialect }
 
-// LockTree locks the tree until the transaction ends, if the engine does not serialise writes
-// anyway. Changes of single entries share the lock. Moves and deletes of folders take it
-// exclusively, since two crossing moves could otherwise create a cycle.
+// LockTree locks the tree of entries until the transaction ends; on SQLite, which has one writer,
+// it does nothing. Changes of single entries share the lock (exclusive is false). Moves and
+// deletions of folders take it exclusively, since two crossing moves could otherwise create a
+// cycle.
 func (t *Tx) LockTree(exclusive bool) error {
 	if t.db.dialect == sqlite {
 		return nil // one writer
@@ -87,7 +89,8 @@ func (t *Tx) LockTree(exclusive bool) error {
 	return err
 }
 
-// LockSeed lets one process at a time perform the first start.
+// LockSeed lets one process at a time perform the first start, which creates the first
+// administrator and the defaults. It lasts until the transaction ends.
 func (t *Tx) LockSeed() error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -96,7 +99,8 @@ func (t *Tx) LockSeed() error {
 	return err
 }
 
-// LockFreeSessions serialises transactions that count free-mode sessions and add to them.
+// LockFreeSessions makes transactions that count the free-mode sessions and add one take turns, so
+// that together they keep within the limit. It lasts until the transaction ends.
 func (t *Tx) LockFreeSessions() error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -105,7 +109,8 @@ func (t *Tx) LockFreeSessions() error {
 	return err
 }
 
-// LockMailed serialises transactions that count the mails to an address and add to them.
+// LockMailed makes transactions that count the mails to an address and add one take turns, so that
+// together they keep within the limit. It lasts until the transaction ends.
 func (t *Tx) LockMailed() error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -114,7 +119,8 @@ func (t *Tx) LockMailed() error {
 	return err
 }
 
-// LockTokens serialises transactions that count the download tokens of an owner and add to them.
+// LockTokens makes transactions that count the download tokens of one owner and add one take turns,
+// so that together they keep within the limit. It lasts until the transaction ends.
 func (t *Tx) LockTokens(owner string) error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -123,7 +129,8 @@ func (t *Tx) LockTokens(owner string) error {
 	return err
 }
 
-// LockNotifications serialises transactions that count the notifications of a user and add to them.
+// LockNotifications makes transactions that count the notifications of one user and add one take
+// turns, so that together they keep within the limit. It lasts until the transaction ends.
 func (t *Tx) LockNotifications(userID string) error {
 	if t.db.dialect == sqlite {
 		return nil
@@ -139,9 +146,12 @@ func (t *Tx) BumpConfig() error {
 	return err
 }
 
-// AfterCommit registers fn to be called once the transaction is durable.
+// AfterCommit registers fn to be called once the transaction is durable; it is not called after a
+// rollback. All side effects outside of the database belong there, since the transaction may be
+// repeated.
 func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
 
+// committed calls the functions of AfterCommit.
 func (t *Tx) committed() {
 	for _, hook := range t.hooks {
 		hook()
@@ -154,6 +164,7 @@ type reader struct {
 	db  *DB
 }
 
+// Query implements Querier.
 func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		rows, err := stmt.QueryContext(r.ctx, args...)
@@ -163,9 +174,9 @@ func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
 	return rows, translate(err)
 }
 
-// QueryRow queries one row. On SQLite it ignores the context once it has begun, since a look-up is
-// short: database/sql and the driver start goroutines to watch a context, which cost a fifth of a
-// look-up.
+// QueryRow implements Querier. On SQLite it ignores the context once it has begun, since a look-up
+// is short: database/sql and the driver start goroutines to watch a context, which cost a fifth of
+// a look-up.
 func (r reader) QueryRow(query string, args ...any) Row {
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		if err := r.ctx.Err(); err != nil {

@@ -44,7 +44,8 @@ func NewVersionedMap[K comparable, T any](limit int) *VersionedMap[K, T] {
 	return &VersionedMap[K, T]{limit: limit, values: map[K]T{}}
 }
 
-// Get is VersionedValue.Get for a key.
+// Get returns the value of key for version, which the caller has just read, as VersionedValue.Get
+// does.
 func (v *VersionedMap[K, T]) Get(version int64, key K, load func() (T, error)) (T, error) {
 	v.mu.RLock()
 	value, hit := v.values[key]

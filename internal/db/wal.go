@@ -13,10 +13,12 @@ import (
 // readers prevent that.
 const maxWALBytes = 64 << 20
 
-// LimitWAL keeps SQLite's log from growing without limit. Call it regularly. It may delay writes
-// for two seconds. It does nothing on PostgreSQL.
+// LimitWAL empties SQLite's log (the WAL file) if it has more than maxWALBytes, so that it does not
+// grow without limit. Call it regularly. It may delay writes for two seconds. It does nothing on
+// PostgreSQL. Readers that are always active prevent it; this is logged and no error.
 func (d *DB) LimitWAL(ctx context.Context) error { return d.truncateWAL(ctx, maxWALBytes) }
 
+// truncateWAL is LimitWAL for a limit of most bytes.
 func (d *DB) truncateWAL(ctx context.Context, most int64) error {
 	if d.dialect != sqlite {
 		return nil

@@ -15,6 +15,7 @@ type walIndex struct{ file *os.File }
 // each transaction that writes. It is in the byte order of the machine.
 const commitCountOffset = 8
 
+// openWALIndex opens the WAL index of the database file at that path. SQLite must have created it.
 func openWALIndex(database string) (*walIndex, error) {
 	file, err := os.Open(database + "-shm")
 	if err != nil {
@@ -23,7 +24,8 @@ func openWALIndex(database string) (*walIndex, error) {
 	return &walIndex{file}, nil
 }
 
-// isOf reports whether x is the present index of a database.
+// isOf reports whether x is the index that SQLite uses at present for the database file at that
+// path: SQLite may have deleted the file of x and made another.
 func (x *walIndex) isOf(database string) bool {
 	mine, err := x.file.Stat()
 	if err != nil {
@@ -35,8 +37,8 @@ func (x *walIndex) isOf(database string) bool {
 
 var countBuffers = sync.Pool{New: func() any { return new([4]byte) }}
 
-// commits returns the number of transactions that all processes have committed, modulo 2^32; false
-// when it cannot be read, or there is no index.
+// commits returns the number of transactions that all processes have committed, modulo 2^32. ok is
+// false when it cannot be read, or there is no index.
 func (x *walIndex) commits() (n uint32, ok bool) {
 	if x == nil {
 		return 0, false

@@ -25,6 +25,7 @@ type writer struct {
 	closed bool
 }
 
+// request is one call of write. The goroutine sets tx and err before it closes done.
 type request struct {
 	ctx  context.Context
 	fn   func(tx *Tx) error
@@ -33,6 +34,7 @@ type request struct {
 	done chan struct{}
 }
 
+// startWriter starts the writer's goroutine with its connection. stop ends it.
 func startWriter(d *DB, conn *preparedConn) *writer {
 	w := &writer{db: d, conn: conn, queue: make(chan *request, maxGroup), quit: make(chan struct{}),
 		done: make(chan struct{})}
@@ -76,6 +78,8 @@ func (w *writer) stop() error {
 	return w.conn.close()
 }
 
+// loop is the writer's goroutine: it commits one group of requests after the other until stop, and
+// then the queued ones.
 func (w *writer) loop() {
 	defer close(w.done)
 	for {
@@ -95,7 +99,8 @@ func (w *writer) loop() {
 	}
 }
 
-// collectGroup adds the requests that are already queued. It never waits for more.
+// collectGroup returns first with the requests that are already queued, maxGroup in all at most. It
+// never waits for more.
 func (w *writer) collectGroup(first *request) []*request {
 	group := append(make([]*request, 0, 8), first)
 	for len(group) < maxGroup {
@@ -128,8 +133,9 @@ func (w *writer) commit(group []*request) {
 	}
 }
 
-// transact sets each request's own error. The error that it returns is that of the transaction as a
-// whole.
+// transact runs the requests of a group in one transaction and commits it if any of them succeeded.
+// It sets each request's own error. The error that it returns is that of the transaction as a
+// whole, after which no request has had an effect.
 func (w *writer) transact(group []*request) error {
 	// Not a caller's context: if it ended, the transaction of all the others would fail.
 	ctx := context.Background()
@@ -165,7 +171,7 @@ func (w *writer) transact(group []*request) error {
 	return nil
 }
 
-// endTransaction commits, and records the changes before anybody is answered.
+// endTransaction commits, and lets Changes record the changed rows before any request is answered.
 func (w *writer) endTransaction(ctx context.Context) error {
 	commit := func() error { return w.statement(ctx, "COMMIT") }
 	if w.db.changes == nil {
@@ -188,6 +194,7 @@ func (w *writer) dropConn() {
 	w.conn = nil
 }
 
+// statement runs a statement without arguments, such as COMMIT, on the writer's connection.
 func (w *writer) statement(ctx context.Context, text string) error {
 	if _, err := w.conn.ExecContext(ctx, text); err != nil {
 		return fmt.Errorf("%s: %w", text, translate(err))
@@ -195,7 +202,8 @@ func (w *writer) statement(ctx context.Context, text string) error {
 	return nil
 }
 
-// savepoint runs one request in a savepoint, so that its failure undoes only its own changes.
+// savepoint runs one request in a savepoint, so that its failure undoes only its own changes, and
+// sets its error. The error that it returns is one of the transaction as a whole.
 func (w *writer) savepoint(ctx context.Context, r *request) error {
 	if err := w.statement(ctx, "SAVEPOINT caller"); err != nil {
 		return err

@@ -24,7 +24,8 @@ import (
 // Engines lists the engines that Each, Open and Config accept.
 var Engines = []string{"sqlite", "postgres"}
 
-// Each runs test once on each engine, in parallel, each with its own migrated database.
+// Each runs test once on each of Engines, in parallel subtests, each with its own migrated
+// database.
 func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 	t.Helper()
 	for _, engine := range Engines {
@@ -35,7 +36,8 @@ func Each(t *testing.T, test func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// Open returns a new migrated database on engine. It is closed at the end of the test.
+// Open returns a new migrated database on engine, one of Engines. It is closed at the end of the
+// test.
 func Open(t testing.TB, engine string) *db.DB {
 	t.Helper()
 	cfg := db.Config{Log: slog.New(slog.DiscardHandler), TrackChanges: true}
@@ -57,8 +59,8 @@ func Open(t testing.TB, engine string) *db.DB {
 	return d
 }
 
-// WriteMigrated writes a migrated SQLite database to a new file. It is a copy of one that is
-// migrated once in this process, which saves most of the time.
+// WriteMigrated writes a migrated SQLite database to a new file at path. It is a copy of one that
+// is migrated once in this process, which saves most of the time.
 func WriteMigrated(t testing.TB, path string) {
 	t.Helper()
 	content, err := migratedFile()
@@ -83,7 +85,8 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path) // whole: closing the database has emptied its log into it
 })
 
-// MigratedURL is URL for a migrated database, a copy of one that is migrated once in this process.
+// MigratedURL creates a migrated PostgreSQL database and returns its address. It is a copy of one
+// that is migrated once in this process, and dropped at the end of the test.
 func MigratedURL(t testing.TB) string {
 	t.Helper()
 	connect(t)
@@ -116,8 +119,11 @@ var migratedTemplate = sync.OnceValue(func() error {
 	return migrate(db.Config{URL: address})
 })
 
+// templateName returns the name of the database that migratedTemplate creates, different in each
+// process.
 func templateName() string { return fmt.Sprintf("larder_%d_template", os.Getpid()) }
 
+// migrate migrates the database that cfg names, and closes it.
 func migrate(cfg db.Config) (err error) {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	d, err := db.Open(context.Background(), cfg)
@@ -128,7 +134,8 @@ func migrate(cfg db.Config) (err error) {
 	return d.Migrate(context.Background())
 }
 
-// Config returns the configuration of a new empty database on engine.
+// Config returns the configuration of a new empty database on engine, one of Engines, without
+// tables.
 func Config(t testing.TB, engine string) db.Config {
 	t.Helper()
 	cfg := db.Config{Log: slog.New(slog.DiscardHandler)}
@@ -155,7 +162,8 @@ func URL(t testing.TB) string {
 	return newDatabase(t, "")
 }
 
-// connect opens the connections to the server once.
+// connect opens the connections to the server of LARDER_TEST_POSTGRES, once in the process. It
+// skips a short test, and fails the test when there is no such server.
 func connect(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -175,9 +183,10 @@ func connect(t testing.TB) {
 	}
 }
 
+// base returns the address of the PostgreSQL server for tests, "" for none.
 func base() string { return os.Getenv("LARDER_TEST_POSTGRES") }
 
-// addressOf returns the address of a database on the server.
+// addressOf returns the address of the database with that name on the server for tests.
 func addressOf(name string) (string, error) {
 	u, err := url.Parse(base())
 	if err != nil {
@@ -187,7 +196,8 @@ func addressOf(name string) (string, error) {
 	return u.String(), nil
 }
 
-// newDatabase creates a database, with more clauses of CREATE DATABASE, and returns its address.
+// newDatabase creates a database with a name of its own and returns its address. more is the rest
+// of CREATE DATABASE, "" or with a leading space. The database is dropped at the end of the test.
 func newDatabase(t testing.TB, more string) string {
 	t.Helper()
 	name := fmt.Sprintf("larder_%d_%d", os.Getpid(), serial.Add(1))
