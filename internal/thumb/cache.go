@@ -86,7 +86,7 @@ var _ blob.FileBacked = Thumbnail{}
 // Size returns the length in bytes.
 func (t Thumbnail) Size() int64 { return t.size }
 
-// Dimensions returns width and height in pixels.
+// Dimensions returns width and height in pixels, from the header of the thumbnail.
 func (t Thumbnail) Dimensions() (width, height int, err error) {
 	head, _, err := image.DecodeConfig(io.NewSectionReader(t, 0, t.size))
 	return head.Width, head.Height, err
@@ -95,7 +95,9 @@ func (t Thumbnail) Dimensions() (width, height int, err error) {
 // File returns the file.
 func (t Thumbnail) File() *os.File { return t.osFile }
 
-// open opens a thumbnail and records its use.
+// open opens the thumbnail k, which the caller closes, and records its use. found is false when it
+// is not in the cache, or its file is missing or damaged: the caller then makes it. Error: the
+// directory cannot be read.
 func (c *cache) open(k key) (t Thumbnail, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +145,8 @@ func (c *cache) openVerified(e *entry) (*os.File, error) {
 	return file, nil
 }
 
-// hashOf returns the hash of a file in hexadecimal, and seeks to its beginning.
+// hashOf returns the first half of a file's SHA-256 in hexadecimal, as file names hold it, and
+// leaves the file at its beginning.
 func hashOf(file *os.File) (string, error) {
 	h := sha256.New()
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -159,12 +162,14 @@ func hashOf(file *os.File) (string, error) {
 // draft is a temporary file to which a thumbnail is written.
 type draft struct{ file *os.File }
 
-// discard removes a draft that was not stored.
+// discard closes a draft and removes its file, which is gone already when the draft was stored.
 func (d draft) discard() {
 	d.file.Close() // a stored draft was read back completely
 	_ = os.Remove(d.file.Name())
 }
 
+// createDraft creates an empty temporary file in the directory of the cache. The caller discards
+// it.
 func (c *cache) createDraft() (draft, error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return draft{}, fmt.Errorf("keep a thumbnail: %w", err)
@@ -176,8 +181,9 @@ func (c *cache) createDraft() (draft, error) {
 	return draft{file}, nil
 }
 
-// store moves a draft into the cache and removes the least recently used thumbnails beyond the
-// limits. Fault: NotFound, when the draft is not a picture.
+// store moves a draft into the cache as the thumbnail k, in place of an earlier one, and removes
+// the least recently used thumbnails beyond the limits. Fault: NotFound, when the draft is not a
+// picture.
 func (c *cache) store(k key, d draft) error {
 	kind, size, err := extensionOf(d.file)
 	if err != nil {
@@ -214,7 +220,9 @@ func (c *cache) store(k key, d draft) error {
 	return nil
 }
 
-// extensionOf returns the type of a child's output by its first bytes.
+// extensionOf returns the extension (webp, jpg or png) of a child's output, recognized by its first
+// bytes, and its size in bytes. Errors: errNoPicture for any other content, or one longer than
+// picture.MaxOutput.
 func extensionOf(file *os.File) (kind string, size int64, err error) {
 	head := make([]byte, 12)
 	if _, err := file.ReadAt(head, 0); err != nil {
@@ -240,15 +248,20 @@ func extensionOf(file *os.File) (kind string, size int64, err error) {
 	return kind, info.Size(), err
 }
 
+// add adds an entry to the index as the most recently used one. The caller holds mu.
 func (c *cache) add(e *entry) {
 	c.entries[e.key] = c.used.PushFront(e)
 	c.bytes += blocks(e.size)
 }
 
+// blocks returns the bytes that a file of size bytes occupies on the disk, in whole blocks.
 func blocks(size int64) int64 { return (size + block - 1) / block * block }
 
+// remove removes an entry from the index and its file from the disk. The caller holds mu.
 func (c *cache) remove(at *list.Element) { c.forget(at, true) }
 
+// forget removes an entry from the index, and its file from the disk if file is true. The caller
+// holds mu.
 func (c *cache) forget(at *list.Element, file bool) {
 	e := at.Value.(*entry)
 	c.used.Remove(at)
@@ -259,7 +272,8 @@ func (c *cache) forget(at *list.Element, file bool) {
 	}
 }
 
-// load reads the directory, once per process.
+// load reads the directory into the index, once per process, and removes old temporary files. The
+// caller holds mu.
 func (c *cache) load() error {
 	if c.loaded {
 		return nil
@@ -301,7 +315,8 @@ func (c *cache) load() error {
 	return nil
 }
 
-// ignoreNotExist returns nil for a file that another process has removed.
+// ignoreNotExist returns err, or nil when it says that a file does not exist: another process has
+// removed the file.
 func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -309,7 +324,7 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// contents lists the ids of the contents that have thumbnails.
+// contents lists the ids of the contents that have thumbnails, each once, sorted.
 func (c *cache) contents() ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,14 +339,14 @@ func (c *cache) contents() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// size returns the number of known thumbnails and their bytes.
+// size returns the number of known thumbnails and their bytes on the disk.
 func (c *cache) size() (files int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries), c.bytes
 }
 
-// removeContent removes all thumbnails of a content.
+// removeContent removes the thumbnails of all edges of the content with that id.
 func (c *cache) removeContent(content string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,9 +23,10 @@ import (
 // maxChildOutput is how many bytes of a child's standard error are kept for the log.
 const maxChildOutput = 1 << 10
 
-// runDecoders makes a child write the thumbnail of in to out: first with libvips where it is
-// installed, and when that fails with Go's decoders. Both attempts together have ChildTimeout.
-// Fault: NotFound, when the picture has no thumbnail.
+// runDecoders makes a child write the thumbnail of in to out, whose longest edge has at most edge
+// pixels: first with libvips where it is installed, and when that fails with Go's decoders. Both
+// attempts together have ChildTimeout. Fault: NotFound, when the picture has no thumbnail. Other
+// errors are not the picture's fault.
 func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) error {
 	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
 	defer cancel()
@@ -65,9 +66,10 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// runChild runs one child with additional arguments. The child has a process group of its own,
-// which is killed when ctx ends, an empty environment, and no files but in and out. It dies with
-// the server.
+// runChild runs one child: the command line child followed by args, with in as its standard input
+// and out as its output. The child has a process group of its own, which is killed when ctx ends,
+// an empty environment, and no other files. It dies with the server. The error contains the
+// beginning of the child's standard error.
 func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
 	runtime.LockOSThread() // Pdeathsig fires when the thread that started the child ends
 	defer runtime.UnlockOSThread()
@@ -92,8 +94,9 @@ func (h *outputHead) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CheckVips makes a thumbnail with the vipsthumbnail at path. It fails when libvips needs what the
-// child's confinement refuses, and when the kernel cannot confine the child.
+// CheckVips makes a thumbnail of a test picture with the vipsthumbnail at path. child is as in
+// Config, spool opens temporary files. It fails when libvips needs what the child's confinement
+// refuses, and when the kernel cannot confine the child.
 func CheckVips(child []string, path string, spool func() (*os.File, error)) error {
 	in, err := spool()
 	if err != nil {
@@ -118,8 +121,8 @@ func CheckVips(child []string, path string, spool func() (*os.File, error)) erro
 
 var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)
 
-// FindVips returns the path of vipsthumbnail. It returns "" when the program is not installed, does
-// not run, or is too old to block untrusted loaders.
+// FindVips returns the path of the installed vipsthumbnail. It returns "" when the program is not
+// installed, does not run, or is older than 8.13, which cannot block untrusted loaders.
 func FindVips() string {
 	const since = 13 // 8.13 supports VIPS_BLOCK_UNTRUSTED
 	path, err := exec.LookPath("vipsthumbnail")

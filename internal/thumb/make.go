@@ -9,8 +9,9 @@ import (
 	"larder/internal/fault"
 )
 
-// Make returns a smaller version of a picture, in the same way as Get and without the cache: the
-// bytes and their MIME type. in holds the picture and stays open. Faults: NotFound (in is not a
+// Make returns a smaller version of a picture, made as Get makes it but without the cache: the
+// bytes and their MIME type. in holds the picture and stays open. who is the account or address in
+// whose lane the request waits; edge is the longest edge in pixels. Faults: NotFound (in is not a
 // picture, or cannot or must not be decoded), RateLimited, Unavailable.
 func (m *Maker) Make(ctx context.Context, who string, in *os.File, edge int) (content []byte, mimeType string,
 	err error) {
@@ -42,7 +43,8 @@ func (m *Maker) Make(ctx context.Context, who string, in *os.File, edge int) (co
 	return content, types[ext], nil
 }
 
-// begin returns a context that also ends with the Maker. Close waits for end. Fault: Unavailable.
+// begin returns a context that also ends when the Maker is closed. The caller calls end when it is
+// done; Close waits for that. Fault: Unavailable after Close.
 func (m *Maker) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,10 +25,11 @@ type queue struct {
 	order   []string                   // the keys of lanes, the next one first
 }
 
+// newQueue returns a queue with that number of slots.
 func newQueue(places int) *queue { return &queue{free: places, lanes: map[string][]chan struct{}{}} }
 
-// enter waits for a slot, which leave returns. Fault: RateLimited when too many requests wait;
-// otherwise the error of ctx.
+// enter waits for a slot, which the caller returns by leave. who is the account or address whose
+// lane it waits in. Fault: RateLimited when too many requests wait; otherwise the error of ctx.
 func (q *queue) enter(ctx context.Context, who string) error {
 	turn, err := q.join(who)
 	if turn == nil {
@@ -43,7 +44,8 @@ func (q *queue) enter(ctx context.Context, who string) error {
 	}
 }
 
-// join takes a slot and returns nil, or returns a channel to wait for.
+// join takes a free slot and returns nil, or returns a channel that is closed when the caller has a
+// slot. Fault: RateLimited when too many requests wait.
 func (q *queue) join(who string) (chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -78,7 +80,8 @@ func (q *queue) abandon(who string, turn chan struct{}) {
 	}
 }
 
-// removeTurn removes the request at index at from a lane, and an empty lane from the order.
+// removeTurn removes the request at index at from the lane of who, and an empty lane from the
+// order. The caller holds mu.
 func (q *queue) removeTurn(who string, at int) {
 	q.lanes[who] = slices.Delete(q.lanes[who], at, at+1)
 	if len(q.lanes[who]) == 0 {
@@ -87,7 +90,7 @@ func (q *queue) removeTurn(who string, at int) {
 	}
 }
 
-// leave returns a slot or passes it to the next lane.
+// leave returns a slot, or passes it to the first request of the lane whose turn it is.
 func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,6 +105,7 @@ func (q *queue) leave() {
 	q.removeTurn(who, 0)
 }
 
+// tooManyWaiting returns the fault RateLimited, which tells the client to come back in ten seconds.
 func tooManyWaiting() error {
 	return &fault.Error{Kind: fault.RateLimited, Message: "Too many thumbnails are being made. Please wait a moment.",
 		RetryAfter: retry}

@@ -109,7 +109,7 @@ type key struct {
 	edge    int // the longest edge in pixels
 }
 
-// build is a thumbnail that is being made.
+// build is a thumbnail that is being made for one or more requests.
 type build struct {
 	done    chan struct{}
 	err     error // valid after done is closed
@@ -135,7 +135,8 @@ func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thu
 	return Thumbnail{}, errors.New("a thumbnail disappeared right after it was made")
 }
 
-// awaitBuild waits until the thumbnail has been made, by this or another request.
+// awaitBuild waits until the thumbnail k of from has been made, by this or another request, and
+// returns the error of that.
 func (m *Maker) awaitBuild(ctx context.Context, who string, from Source, k key) error {
 	f, err := m.joinBuild(who, from, k)
 	if err != nil {
@@ -150,6 +151,9 @@ func (m *Maker) awaitBuild(ctx context.Context, who string, from Source, k key) 
 	}
 }
 
+// joinBuild returns the build that makes the thumbnail k, after starting it if there is none, and
+// counts the caller among its waiters. Faults: Unavailable after Close; NotFound at once for a
+// picture that is too large or has failed lately.
 func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +174,8 @@ func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 	return f, nil
 }
 
-// leaveBuild stops a build for which no request waits any more.
+// leaveBuild ends the caller's wait for a build, and stops a build for which no request waits any
+// more.
 func (m *Maker) leaveBuild(k key, f *build) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,13 +186,15 @@ func (m *Maker) leaveBuild(k key, f *build) {
 	m.removeBuild(k, f)
 }
 
-// removeBuild lets the next request start a new build. The caller holds m.mu.
+// removeBuild removes a build, so that the next request starts a new one. The caller holds m.mu.
 func (m *Maker) removeBuild(k key, f *build) {
 	if m.builds[k] == f {
 		delete(m.builds, k)
 	}
 }
 
+// runBuild makes the thumbnail k of from, remembers a picture that has none, and gives the result
+// to the requests that wait for f.
 func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source, k key) {
 	f.err = m.makeAndCache(ctx, who, from, k)
 	m.mu.Lock()
@@ -203,12 +210,14 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 	close(f.done)
 }
 
-// noThumbnail returns the fault for a picture without a thumbnail.
+// noThumbnail returns the fault NotFound for a picture that is known to have no thumbnail; cause is
+// for the log.
 func noThumbnail(cause error) error {
 	return fault.New(fault.NotFound, "There is no thumbnail of this file.").WithCause(cause)
 }
 
-// makeAndCache makes the thumbnail and stores it in the cache.
+// makeAndCache makes the thumbnail k of from and stores it in the cache. who is the account or
+// address in whose lane it waits. Faults: those of Get.
 func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key) error {
 	if err := m.enter(ctx, who); err != nil {
 		return err
@@ -230,8 +239,8 @@ func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key
 	return m.cache.store(k, out)
 }
 
-// enter waits for the turn of an account or address, and checks the disk. After a nil error the
-// caller calls queue.leave. Faults: RateLimited, Unavailable.
+// enter waits up to queueTimeout for the turn of an account or address, and checks that the disk
+// has room. After a nil error the caller calls queue.leave. Faults: RateLimited, Unavailable.
 func (m *Maker) enter(ctx context.Context, who string) error {
 	patient, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
@@ -245,7 +254,7 @@ func (m *Maker) enter(ctx context.Context, who string) error {
 	return nil
 }
 
-// decode runs the decoders when a slot is free. Faults: those of runDecoders.
+// decode runs the decoders when fewer than Config.Slots children run. Faults: those of runDecoders.
 func (m *Maker) decode(ctx context.Context, in, out *os.File, edge int) error {
 	select {
 	case m.slots <- struct{}{}:
@@ -256,7 +265,8 @@ func (m *Maker) decode(ctx context.Context, in, out *os.File, edge int) error {
 	return m.runDecoders(ctx, in, out, edge)
 }
 
-// queueError converts the end of queueTimeout to the fault RateLimited.
+// queueError converts the end of queueTimeout to the fault RateLimited, and returns other errors as
+// they are. ctx is the context of the request, without that timeout.
 func queueError(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return tooManyWaiting()
@@ -264,7 +274,8 @@ func queueError(ctx context.Context, err error) error {
 	return err
 }
 
-// fetch returns the picture as a file: the store's own, or a nameless copy.
+// fetch returns the picture as a file: the store's own, or a nameless copy. The caller calls done,
+// which closes it.
 func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -287,8 +298,8 @@ func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(
 	return spool, func() { spool.Close() }, nil
 }
 
-// Sweep removes the thumbnails of contents that no longer exist. existing returns which of the ids
-// exist.
+// Sweep removes from the cache the thumbnails of contents that were deleted. existing returns those
+// of the given content ids that exist.
 func (m *Maker) Sweep(ctx context.Context, existing func(ctx context.Context,
 	ids []string) (map[string]bool, error)) error {
 	ids, err := m.cache.contents()

@@ -58,7 +58,7 @@ func conditionalCalls(pid uint32) []conditionalCall {
 	}
 }
 
-// readOnlyCalls are the calls that open files for reading.
+// readOnlyCalls returns the calls that open files, allowed only for reading.
 func readOnlyCalls() []conditionalCall {
 	return append([]conditionalCall{{unix.SYS_OPENAT,
 		[]condition{{argument: 2, mask: writeFlags, values: []uint32{0}}}}},

@@ -10,5 +10,8 @@ const (
 
 var commonCalls, legacyCalls, fileCalls, legacyFileCalls []uint32
 
+// There are no such calls without a filter.
 func conditionalCalls(uint32) []conditionalCall { return nil }
-func readOnlyCalls() []conditionalCall          { return nil }
+
+// There are no such calls without a filter.
+func readOnlyCalls() []conditionalCall { return nil }

@@ -33,10 +33,11 @@ var ErrUnconfined = errors.New("thumb: the child cannot be confined")
 // machine and not the picture.
 const Unconfined = 3
 
-// confine limits this process permanently. When vips, the path of vipsthumbnail, is not empty,
-// confine limits the memory and the other resources of the process, and restricts the system calls
-// and files of this thread alone, in which execVips then runs that program. listener decides about
-// its execve(2).
+// confine limits this process permanently. With vips "", for Go's decoders, it limits memory,
+// processor time and output of the process and filters its system calls. Otherwise vips is the path
+// of vipsthumbnail, and confine also restricts the files; system calls and files are restricted for
+// this thread alone, in which execVips then runs that program. listener is the descriptor by which
+// allowNotified allows its execve(2).
 func confine(vips string) (listener int, err error) {
 	most, processors := uint64(maxMemory+vipsBaseMemory), 2 // the second one for allowNotified
 	if vips == "" {
@@ -93,9 +94,10 @@ func writableBytes() (uint64, error) {
 	return data * uint64(os.Getpagesize()), nil
 }
 
-// execVips replaces this process with vipsthumbnail. Loaders that libvips does not trust are
-// blocked. The check of the first bytes excludes other formats: those that are drawn rather than
-// decoded (SVG, PDF), and scripts of ImageMagick.
+// execVips replaces this process with vipsthumbnail at program, which makes a WebP of at most edge
+// pixels a side; it returns only an error. is and gray tell what the header said. Loaders that
+// libvips does not trust are blocked. The check of the first bytes excludes other formats: those
+// that are drawn rather than decoded (SVG, PDF), and scripts of ImageMagick.
 func execVips(program string, edge int, is kind, gray bool, in *os.File, listener int) error {
 	if is == isBMP {
 		return fmt.Errorf("thumb: libvips does not decode %s by itself", is)
@@ -121,9 +123,10 @@ func execVips(program string, edge int, is kind, gray bool, in *os.File, listene
 	return fmt.Errorf("thumb: run vipsthumbnail: %w", syscall.Exec(program, args, environ))
 }
 
-// startExecListener allows this thread to execute vipsthumbnail. During execve(2) the thread waits
-// in the kernel, but for the Go runtime it runs. Therefore nothing in this process may wait for it
-// or interrupt it or the answering thread.
+// startExecListener starts a thread that lets this one execute vipsthumbnail (allowNotified), and
+// makes the Go runtime ready for it. During execve(2) this thread waits in the kernel, but for the
+// Go runtime it runs. Therefore nothing in this process may wait for it or interrupt it or the
+// answering thread.
 func startExecListener(listener int) error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(math.MaxInt64)

@@ -31,7 +31,8 @@ func orientation(in io.ReaderAt, is kind) int {
 
 const exifHeader = "Exif\x00\x00"
 
-// exifOfJPEG examines the segments before the pixels.
+// exifOfJPEG looks for EXIF in the segments before the pixels of a JPEG, and returns the offset of
+// its TIFF structure in bytes.
 func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 	at = 2
 	for range maxSteps {
@@ -55,17 +56,21 @@ func exifOfJPEG(in io.ReaderAt) (at int64, found bool) {
 // offset of the next chunk.
 type chunkParser func(head []byte, at int64) (name string, content, next int64)
 
+// pngChunk is the chunkParser of PNG. head is the first 8 bytes of the chunk at offset at.
 func pngChunk(head []byte, at int64) (name string, content, next int64) {
 	content = at + 8
 	return string(head[4:8]), content, content + int64(binary.BigEndian.Uint32(head)) + 4
 }
 
+// webpChunk is the chunkParser of WebP. head is the first 8 bytes of the chunk at offset at.
 func webpChunk(head []byte, at int64) (name string, content, next int64) {
 	length := int64(binary.LittleEndian.Uint32(head[4:]))
 	content = at + 8
 	return string(head[:4]), content, content + length + length%2
 }
 
+// exifOfChunks looks for EXIF in the chunks of a PNG or WebP, of which the first is at offset at,
+// and returns the offset of its TIFF structure in bytes.
 func exifOfChunks(in io.ReaderAt, at int64, parse chunkParser) (exif int64, found bool) {
 	for range maxSteps {
 		head := read(in, at, 8)
@@ -88,7 +93,7 @@ func exifOfChunks(in io.ReaderAt, at int64, parse chunkParser) (exif int64, foun
 }
 
 // readOrientation reads the orientation from the first directory of the TIFF structure at offset
-// at.
+// at; 1 when there is none. The value is not checked.
 func readOrientation(in io.ReaderAt, at int64) int {
 	head := read(in, at, 8)
 	if len(head) < 8 {
@@ -115,7 +120,7 @@ func readOrientation(in io.ReaderAt, at int64) int {
 	return 1
 }
 
-// read reads up to n bytes at offset at. What cannot be read is left out.
+// read reads up to n bytes at offset at; the result is shorter when they cannot be read.
 func read(in io.ReaderAt, at int64, n int) []byte {
 	b := make([]byte, n)
 	got, _ := in.ReadAt(b, at) // an error means fewer bytes

@@ -30,7 +30,7 @@ const (
 	rightsList    = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 )
 
-// ruleset returns the rights that are refused unless a rule grants them: all rights of that
+// ruleset returns the rights that Landlock refuses unless a rule grants them: all rights of that
 // Landlock version, up to version 6. The kernel returns EINVAL for rights that it does not know.
 func ruleset(version int) unix.LandlockRulesetAttr {
 	// the last right of version 1 and all before it
@@ -126,6 +126,8 @@ func restrictThread(rules []rule) error {
 	return nil
 }
 
+// grant adds a rule to the Landlock ruleset with the descriptor set. Error: fs.ErrNotExist for a
+// missing file.
 func grant(set int, rule rule) error {
 	file, err := unix.Open(rule.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -44,9 +44,9 @@ const (
 var Edges = []int{160, 320, 640, 1280, 2048}
 
 // Main makes a thumbnail of in, which must be seekable, and writes it to out, as JPEG, or as PNG
-// when it has transparency. Its arguments are the longest edge in pixels and optionally the path of
+// when it has transparency. args are the longest edge in pixels and optionally the path of
 // vipsthumbnail, which then writes the thumbnail as WebP; in that case Main returns only when it
-// fails.
+// fails. Error: ErrUnconfined, or one that means that the picture has no thumbnail.
 func Main(args []string, in, out *os.File) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errors.New("thumb: the longest edge is expected, and perhaps the path of vipsthumbnail")
@@ -93,6 +93,7 @@ const (
 // brands are the brands of ISO media files that are pictures.
 var brands = map[string]bool{"heic": true, "heix": true, "mif1": true, "avif": true}
 
+// kindOf recognizes the format of a picture by its first bytes. Unknown formats are an error.
 func kindOf(in io.ReaderAt) (kind, error) {
 	head := make([]byte, headBytes)
 	n, err := in.ReadAt(head, 0)
@@ -133,9 +134,9 @@ var decoders = map[kind]struct {
 	isBMP:  {bmp.DecodeConfig, bmp.Decode},
 }
 
-// checkHeader refuses a picture whose header announces too many pixels, and reports whether the
-// picture is known to be gray. libvips reads the header of HEIF files itself, under the limits of
-// this process.
+// checkHeader refuses a picture whose header announces no pixels or more than maxPixels, and
+// reports whether the picture is known to be gray. libvips reads the header of HEIF files itself,
+// under the limits of this process.
 func checkHeader(in io.ReaderAt, is kind) (gray bool, err error) {
 	decoder, known := decoders[is]
 	if !known {
@@ -157,11 +158,14 @@ type pictureReader struct {
 	io.ReaderAt
 }
 
+// readerOf returns a reader of a picture from its beginning.
 func readerOf(in io.ReaderAt) pictureReader {
 	const end = 1 << 62
 	return pictureReader{bufio.NewReaderSize(io.NewSectionReader(in, 0, end), 64<<10), in}
 }
 
+// thumbnail makes the thumbnail with Go's decoders and writes it to out as JPEG, or PNG when it has
+// transparency. edge is its longest edge in pixels.
 func thumbnail(in io.ReaderAt, is kind, edge int, out io.Writer) error {
 	decoder, known := decoders[is]
 	if !known {

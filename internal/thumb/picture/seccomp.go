@@ -30,12 +30,14 @@ type condition struct {
 	values   []uint32
 }
 
-// goFilter returns the filter for Go's decoders. They open no files, so they need no Landlock.
+// goFilter returns the filter of system calls for Go's decoders in the process pid. They open no
+// files, so they need no Landlock.
 func goFilter(pid int) []unix.SockFilter {
 	return assemble(slices.Concat(commonCalls, legacyCalls), conditionalCalls(uint32(pid)))
 }
 
-// vipsFilter returns the filter for libvips. The listener of the filter decides about execve(2).
+// vipsFilter returns the filter of system calls for libvips in the process pid. The listener of the
+// filter decides about execve(2).
 func vipsFilter(pid int) []unix.SockFilter {
 	return assemble(slices.Concat(commonCalls, legacyCalls, fileCalls, legacyFileCalls),
 		slices.Concat(conditionalCalls(uint32(pid)), readOnlyCalls()), unix.SYS_EXECVE)
@@ -48,8 +50,9 @@ const (
 	argumentsAt = 16
 )
 
-// assemble builds a filter. Calls of another architecture kill the process; the listener of the
-// filter decides about the calls in asked.
+// assemble builds a filter: allowed are the calls that it always allows, limited those with
+// conditions, and about asked the listener of the filter decides. It refuses all others; those of
+// another architecture kill the process.
 func assemble(allowed []uint32, limited []conditionalCall, asked ...uint32) []unix.SockFilter {
 	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	filter := []unix.SockFilter{load(archAt), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
@@ -85,14 +88,18 @@ func assemble(allowed []uint32, limited []conditionalCall, asked ...uint32) []un
 	return append(filter, ret(unix.SECCOMP_RET_ERRNO|uint32(unix.ENOSYS)))
 }
 
+// load returns the instruction that loads 32 bits of struct seccomp_data at an offset in bytes.
 func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
+// jump returns the instruction that compares the loaded value (BPF_JEQ, BPF_JGE) and skips yes
+// instructions if that holds, no otherwise.
 func jump(test uint16, value uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | test, K: value, Jt: yes, Jf: no}
 }
 
+// ret returns the instruction that ends the filter with an action, such as SECCOMP_RET_ALLOW.
 func ret(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }
@@ -123,7 +130,7 @@ const (
 	answerSize   = 24
 )
 
-// allowNotified allows the calls about which the filter asks, until execve(2) ends this thread and
+// allowNotified allows every call about which the filter asks, until execve(2) ends this thread and
 // closes the listener. A filter without a listener returns ENOSYS, so that the executed program
 // cannot execute another one, not even itself. Otherwise it could drop the signal at its parent's
 // death, which belongs to a thread.

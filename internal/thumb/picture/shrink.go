@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// shrink scales a picture so that its longest edge is at most edge. It first averages squares of
-// whole pixels, then filters with a Catmull-Rom spline. Besides the picture and the result it holds
-// only a few rows.
+// shrink scales a picture so that its longest edge has at most edge pixels; a smaller picture keeps
+// its size. It first averages squares of whole pixels, then filters with a Catmull-Rom spline.
+// Besides the picture and the result it holds only a few rows.
 func shrink(full image.Image, edge int) *image.RGBA {
 	bounds := full.Bounds()
 	longest := max(bounds.Dx(), bounds.Dy())
@@ -43,11 +43,13 @@ func shrink(full image.Image, edge int) *image.RGBA {
 	return small
 }
 
+// scaledLength returns length pixels divided by scale, rounded, at least 1.
 func scaledLength(length int, scale float64) int {
 	return max(1, int(math.Round(float64(length)/scale)))
 }
 
-// clampToAlpha limits premultiplied colours to their alpha, which the spline exceeds at edges.
+// clampToAlpha limits the colours of a row of RGBA pixels, which are premultiplied, to their alpha:
+// the spline exceeds it at edges.
 func clampToAlpha(line []uint8) {
 	for i := 0; i < len(line); i += 4 {
 		alpha := line[i+3]
@@ -65,6 +67,7 @@ type boxAverager struct {
 	out           []float32
 }
 
+// newBoxAverager returns a boxAverager for squares of side pixels.
 func newBoxAverager(full image.Image, side int) *boxAverager {
 	bounds := full.Bounds()
 	width := (bounds.Dx() + side - 1) / side
@@ -75,8 +78,8 @@ func newBoxAverager(full image.Image, side int) *boxAverager {
 	}
 }
 
-// row returns a row of averages, four numbers each, from 0 to 255, colours premultiplied by alpha.
-// The next call overwrites it.
+// row returns row y of the averages, counted in squares: four numbers for each square, from 0 to
+// 255, colours premultiplied by alpha. The next call overwrites it.
 func (b *boxAverager) row(y int) []float32 {
 	bounds := b.full.Bounds()
 	rows := min(b.side, bounds.Dy()-y*b.side)
@@ -109,9 +112,12 @@ type kernel struct {
 	weights []float32
 }
 
+// filter scales a row: one kernel for each output number.
 type filter []kernel
 
-// newFilter returns the filter that scales length numbers, of which have exist, to count.
+// newFilter returns the filter that scales a row to count numbers. length is the length of the
+// input row, not whole when its last square is incomplete; have is the number of input numbers that
+// exist.
 func newFilter(count int, length float64, have int) filter {
 	f := make(filter, count)
 	step := length / float64(count)
@@ -134,7 +140,7 @@ func newFilter(count int, length float64, have int) filter {
 	return f
 }
 
-// spline is the Catmull-Rom spline.
+// spline is the Catmull-Rom spline: the weight of an input number at distance t from the centre.
 func spline(t float64) float64 {
 	t = math.Abs(t)
 	switch {
@@ -169,6 +175,7 @@ type rowRing struct {
 	next int // the first row that is not filtered yet
 }
 
+// newRowRing returns a ring for rows of width pixels, with as many rows as a kernel of down needs.
 func newRowRing(down filter, width int) *rowRing {
 	most := 0
 	for _, t := range down {
@@ -181,9 +188,11 @@ func newRowRing(down filter, width int) *rowRing {
 	return r
 }
 
+// row returns the memory of row y, which it shares with rows that are no longer needed.
 func (r *rowRing) row(y int) []float32 { return r.rows[y%len(r.rows)] }
 
-// orient rotates and mirrors a picture by its EXIF orientation; 1 means unchanged.
+// orient rotates and mirrors a picture by its EXIF orientation, from 1 to 8, as a viewer would show
+// it; 1 and unknown values mean unchanged.
 func orient(from *image.RGBA, orientation int) *image.RGBA {
 	w, h := from.Bounds().Dx(), from.Bounds().Dy()
 	var source func(x, y int) (int, int)

@@ -24,6 +24,7 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 	return decoded, nil
 }
 
+// expandRange spreads luma and chroma from the range of video to 0 to 255, in place.
 func expandRange(planes *image.YCbCr) {
 	var luma, chroma [256]uint8
 	for i := range 256 {

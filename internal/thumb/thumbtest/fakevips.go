@@ -32,7 +32,7 @@ type Attacks struct {
 
 const attacksMark = "\nORDERS:"
 
-// WithAttacks appends attacks to a picture, which can still be decoded.
+// WithAttacks appends attacks to the bytes of a picture, which can still be decoded.
 func WithAttacks(picture []byte, orders Attacks) []byte {
 	text, err := json.Marshal(orders)
 	must(err)
@@ -47,8 +47,8 @@ func ParseAttacks(text []byte) Attacks {
 }
 
 // FakeVips copies the running test program into dir as a compromised vipsthumbnail, and returns its
-// path. For a picture without attacks it writes a thumbnail, otherwise a WebP file that contains
-// their outcome.
+// path. For a picture without attacks that program writes a thumbnail, otherwise it tries the
+// attacks and writes a WebP file that contains their outcome.
 func FakeVips(dir string) (path string, err error) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -60,8 +60,8 @@ func FakeVips(dir string) (path string, err error) {
 
 const fakeVipsName = "vipsthumbnail"
 
-// Outcome parses the output of the fake vipsthumbnail: the name of the error by attempt, "" for a
-// success.
+// Outcome parses the output of the fake vipsthumbnail: the name of the error, such as EPERM, by
+// attempt; "" for an attack that succeeded.
 func Outcome(thumbnail []byte) (map[string]string, error) {
 	const head = 20
 	if len(thumbnail) < head {
@@ -71,6 +71,8 @@ func Outcome(thumbnail []byte) (map[string]string, error) {
 	return outcome, json.Unmarshal(thumbnail[head:], &outcome)
 }
 
+// When the test program was started as the fake vipsthumbnail, or by WithoutCall or
+// KernelHasForeignCalls, it does that and ends.
 func init() {
 	switch {
 	case filepath.Base(os.Args[0]) == fakeVipsName:
@@ -94,6 +96,8 @@ func KernelHasForeignCalls() bool {
 	return exec.Command(self, withForeignCall).Run() == nil
 }
 
+// runFakeVips is the main function of the fake vipsthumbnail: it tries the attacks that the picture
+// on standard input carries.
 func runFakeVips() {
 	if len(os.Args) > 1 && os.Args[1] == "--vips-version" {
 		fmt.Println("libvips 8.14.1")
@@ -123,8 +127,8 @@ func runFakeVips() {
 	must(err)
 }
 
-// Attempt tries all attacks in this process, on the calling goroutine's thread. A success does no
-// damage.
+// Attempt tries all attacks in this process, on the calling goroutine's thread, and returns the
+// name of the error by attempt, "" for a success. A success does no damage.
 func (at Attacks) Attempt() map[string]string {
 	runtime.LockOSThread()
 	outcome := map[string]string{}
@@ -266,12 +270,14 @@ const maxLimit = 1 << 40
 // cStrings keeps the strings passed to the kernel alive.
 var cStrings [][]byte
 
+// cString returns the address of s with a zero byte, for a raw system call.
 func cString(s string) uintptr {
 	b := append([]byte(s), 0)
 	cStrings = append(cStrings, b)
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
+// open opens and closes a file with the given flags.
 func open(path string, flags int) error {
 	file, err := unix.Open(path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK, 0o600)
 	if err == nil {
@@ -280,6 +286,7 @@ func open(path string, flags int) error {
 	return err
 }
 
+// readByte opens a file and reads one byte.
 func readByte(path string) error {
 	file, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -293,6 +300,7 @@ func readByte(path string) error {
 	return err
 }
 
+// dial connects a new socket of that family and kind, and closes it.
 func (at Attacks) dial(family, kind int, to unix.Sockaddr) error {
 	socket, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -304,8 +312,8 @@ func (at Attacks) dial(family, kind int, to unix.Sockaddr) error {
 
 const withoutCall = "without-call"
 
-// WithoutCall returns the beginning of a command line that runs a program for which a system call
-// fails, as on a kernel without it.
+// WithoutCall returns the beginning of a command line that runs a program for which the system call
+// of that number fails with the error answer, as on a kernel without it.
 func WithoutCall(number uintptr, answer unix.Errno) []string {
 	self, err := os.Executable()
 	must(err)
@@ -318,7 +326,8 @@ func WithoutLandlock(answer unix.Errno) []string {
 	return WithoutCall(unix.SYS_LANDLOCK_CREATE_RULESET, answer)
 }
 
-// hideCall executes a program for which a system call fails.
+// hideCall executes command as a program for which a system call fails: number is the call, answer
+// the errno, both in decimal. It returns only an error.
 func hideCall(number, answer string, command []string) error {
 	call, err := strconv.Atoi(number)
 	if err != nil {

@@ -11,7 +11,8 @@ const (
 	vfork = unix.SYS_VFORK
 )
 
-// foreignCall calls getpid as a 32-bit program does.
+// foreignCall calls getpid as a 32-bit program does. A kernel or a filter that refuses such calls
+// kills the process.
 func foreignCall() {
 	code, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC,
 		unix.MAP_PRIVATE|unix.MAP_ANON)

@@ -8,4 +8,5 @@ const (
 	vfork = 1002
 )
 
+// foreignCall does nothing here.
 func foreignCall() {}

@@ -20,7 +20,7 @@ import (
 )
 
 // The service makes thumbnails by starting its own program again, which in a test is the test
-// program.
+// program: when it was started so, it makes the thumbnail and ends.
 func init() {
 	if len(os.Args) < 2 || os.Args[1] != picture.Command {
 		return
@@ -43,7 +43,8 @@ var (
 	BottomRight = color.NRGBA{R: 255, G: 255, B: 255, A: 255}
 )
 
-// Quarters returns a picture with a different colour in each quarter.
+// Quarters returns a picture with a different colour in each quarter, so that a test sees a
+// rotation. width and height are in pixels.
 func Quarters(width, height int) *image.NRGBA {
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -135,7 +136,8 @@ func InPNG(png, exif []byte) []byte {
 	return append(append(append([]byte{}, png[:header]...), pngChunk("eXIf", exif)...), png[header:]...)
 }
 
-// InWebP inserts EXIF into a WebP of one chunk as its last chunk.
+// InWebP inserts EXIF into a WebP of one chunk as its last chunk. width and height are those of the
+// picture in pixels, which the longer form of the file states.
 func InWebP(webp, exif []byte, width, height int) []byte {
 	extended := []byte{8, 0, 0, 0, byte(width - 1), byte((width - 1) >> 8), 0, byte(height - 1),
 		byte((height - 1) >> 8), 0}
@@ -144,25 +146,27 @@ func InWebP(webp, exif []byte, width, height int) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
 }
 
+// riffChunk returns a chunk of a WebP file, padded to an even length.
 func riffChunk(name string, content []byte) []byte {
 	b := append(binary.LittleEndian.AppendUint32([]byte(name), uint32(len(content))), content...)
 	return append(b, make([]byte, len(content)%2)...)
 }
 
+// pngChunk returns a chunk of a PNG file with its length and checksum.
 func pngChunk(name string, content []byte) []byte {
 	b := append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), name...)
 	b = append(b, content...)
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[4:]))
 }
 
-// HugePNG returns a PNG header that announces a size, without pixels.
+// HugePNG returns a PNG whose header announces that many pixels, without the pixels.
 func HugePNG(width, height uint32) []byte {
 	header := append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height), 8, 6, 0, 0, 0)
 	return append([]byte("\x89PNG\r\n\x1a\n"),
 		append(pngChunk("IHDR", header), pngChunk("IDAT", []byte("x\x9c\x03\x00\x00\x00\x00\x01"))...)...)
 }
 
-// HugeGIF returns a GIF header that announces a size, with one pixel.
+// HugeGIF returns a GIF whose header announces that many pixels, with one pixel.
 func HugeGIF(width, height uint16) []byte {
 	b := binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16([]byte("GIF89a"), width), height)
 	return append(b, "\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"...)
@@ -180,8 +184,9 @@ var (
 		"AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZgAAAOptZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAAAAABAAAAImlsb2MAAAAAREAAAQABAAAAAAEOAAEAAAAAAAAAMQAAACNpaW5mAAAAAAABAAAAFWluZmUCAAAAAAEAAGF2MDEAAAAAamlwcnAAAABLaXBjbwAAABNjb2xybmNseAACAAIABoAAAAAMYXYxQ4EADAAAAAAUaXNwZQAAAAAAAABAAAAAMAAAABBwaXhpAAAAAAMICAgAAAAXaXBtYQAAAAAAAAABAAEEgYIDhAAAADltZGF0EgAKCRgVf72CBAQNCDIiRgACiiihALhm8bO1NdQRC2J7P2Ps7SxjHmhlz1Tm0mV5mw==")
 )
 
-// Decode decodes a thumbnail. The WebP decoder interprets colours like those of JPEG, from 0 to
-// 255; in WebP they range from 16 to 235, or 240 (RFC 6386, section 9.2; ITU-R BT.601).
+// Decode decodes a thumbnail and returns its format by the name of Go's decoder. It corrects the
+// colours of lossy WebP: the decoder interprets them like those of JPEG, from 0 to 255; in WebP
+// they range from 16 to 235, or 240 (RFC 6386, section 9.2; ITU-R BT.601).
 func Decode(thumbnail []byte) (decoded image.Image, format string, err error) {
 	decoded, format, err = image.Decode(bytes.NewReader(thumbnail))
 	if err != nil || format != "webp" {
@@ -208,14 +213,17 @@ func Decode(thumbnail []byte) (decoded image.Image, format string, err error) {
 	return right, format, nil
 }
 
+// clampByte converts v to a byte, 0 below and 255 above its range.
 func clampByte(v float64) uint8 { return uint8(min(max(v, 0), 255)) }
 
+// decoded decodes base64; it panics for other text.
 func decoded(text string) []byte {
 	b, err := base64.StdEncoding.DecodeString(text)
 	must(err)
 	return b
 }
 
+// must panics with an error that is not nil.
 func must(err error) {
 	if err != nil {
 		panic(err)
