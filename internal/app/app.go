@@ -132,7 +132,8 @@ type App struct {
 }
 
 // Open builds everything that uses the database, without listening: the parts that commands other
-// than `serve` need. It does not change the schema.
+// than `serve` need. It does not change the schema. Error: ErrMoved for a database that was copied
+// to another engine. The caller calls Close.
 func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	a, err := open(ctx, cfg, deps, false)
 	if err != nil {
@@ -144,8 +145,8 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	return a, nil
 }
 
-// open opens the service for the server (serving) or for another command. Only the server has
-// caches that need db.Changes.
+// open opens the service for the server (serving is true) or for another command. Only the server
+// has metrics, and caches that need db.Changes. It does not look whether the database was moved.
 func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App, error) {
 	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random),
 		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
@@ -183,8 +184,8 @@ func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App
 	return a, nil
 }
 
-// build wires the domain packages. A cache in one package gets settings of another package through
-// a function, so that neither imports the other.
+// build creates the domain packages and connects them. Where one package needs something of another
+// that it does not import, it gets a function.
 func (a *App) build() {
 	now, d := a.deps.Now, a.DB
 	a.Site = site.New(d, a.masterKey)
@@ -273,7 +274,8 @@ func (a *App) build() {
 		Own: []string{a.Config.DataDir, a.Config.ObjectDir}, CheckUsable: a.checkUsable})
 }
 
-// trashSettings returns the present settings of the trash.
+// trashSettings returns the present settings of the trash: for how many days it keeps entries, and
+// whether it takes deletions that do not say where.
 func (a *App) trashSettings(ctx context.Context) (files.TrashSettings, error) {
 	version, err := db.ConfigVersion(a.DB.Read(ctx))
 	if err != nil {
@@ -283,7 +285,8 @@ func (a *App) trashSettings(ctx context.Context) (files.TrashSettings, error) {
 	return files.TrashSettings{Days: settings.TrashDays, All: settings.TrashAll}, err
 }
 
-// owner returns an account as an actor, and whether it is active.
+// owner returns the account userID as an actor, whose rights then decide, and whether the account
+// is active; false for an unknown one. version is the config version that the caller has read.
 func (a *App) owner(ctx context.Context, version int64, userID string) (access.Actor, bool, error) {
 	user, err := a.Accounts.Cached(ctx, version, userID)
 	if fault.Is(err, fault.NotFound) {
@@ -292,7 +295,9 @@ func (a *App) owner(ctx context.Context, version int64, userID string) (access.A
 	return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, user.Status == "active", err
 }
 
-// key returns the permissions of an API key, and whether the key can be used from that address now.
+// key returns the permissions of an API key, and whether the key can be used from the address ip
+// now: it is active, and allows the address for one of its protocols. It returns nil and false for
+// an unknown key. version is the config version that the caller has read.
 func (a *App) key(ctx context.Context, version int64, keyID string, ip netip.Addr) (*access.Key, bool, error) {
 	key, err := a.Keys.ByID(ctx, version, keyID)
 	if fault.Is(err, fault.NotFound) {
@@ -329,6 +334,9 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	return a, nil
 }
 
+// start does the part of New that can fail after the App is open: it binds the listeners, migrates
+// the schema and joins as a replica, checks the database and the key, opens the access log and
+// builds the handler. The caller closes the App after an error.
 func (a *App) start(ctx context.Context) (err error) {
 	if a.listener, err = net.Listen("tcp", a.Config.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", a.Config.Listen, err)
@@ -423,7 +431,8 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// spool opens a temporary file without a name in the data directory.
+// spool opens a temporary file without a name in the data directory. Closing the file frees its
+// space.
 func (a *App) spool() (*os.File, error) {
 	file, err := os.CreateTemp(a.Config.DataDir, "spool-*")
 	if err != nil {
@@ -435,8 +444,8 @@ func (a *App) spool() (*os.File, error) {
 	return file, nil
 }
 
-// checkSpoolSpace checks that the disk of the data directory has the free space MinFree. Fault:
-// Unavailable.
+// checkSpoolSpace returns the fault Unavailable when the disk of the data directory has less free
+// space than the setting MinFree.
 func (a *App) checkSpoolSpace() error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(a.Config.DataDir, &disk); err != nil {

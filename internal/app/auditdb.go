@@ -35,8 +35,8 @@ func (a *App) openAudit(ctx context.Context) error {
 // divided; the access log gets one of them.
 const auditCacheShares = 12
 
-// openAuditDB opens the database of the access log, and reads the parts that are written and listed
-// first, to detect damage.
+// openAuditDB opens and migrates the database of the access log, and reads the parts that are
+// written and listed first, to detect damage (db.ErrMalformed).
 func (a *App) openAuditDB(ctx context.Context) error {
 	d, err := db.Open(ctx, db.Config{URL: a.Config.DatabaseURL.Reveal(), Path: a.Config.AuditFile(),
 		Schema: audit.Schema, Secondary: true, Log: a.deps.Log,
@@ -58,7 +58,8 @@ func (a *App) openAuditDB(ctx context.Context) error {
 	return nil
 }
 
-// setAsideAuditFile renames audit.db and the files beside it, and returns the new name of audit.db.
+// setAsideAuditFile renames audit.db and the files beside it to a name with the present time, and
+// returns the new name of audit.db.
 func (a *App) setAsideAuditFile() (name string, err error) {
 	path := a.Config.AuditFile()
 	name = path + ".malformed-" + a.deps.Now().UTC().Format("20060102T150405.000Z")
@@ -71,8 +72,9 @@ func (a *App) setAsideAuditFile() (name string, err error) {
 	return name, nil
 }
 
-// renameDatabase renames a closed SQLite database and the files beside it, the database last: after
-// a crash in between, no journal of the old file is left beside a new one.
+// renameDatabase renames a closed SQLite database from path to name, with the files beside it, the
+// database last: after a crash in between, no journal of the old file is left beside a new one.
+// Error: fs.ErrNotExist when there is no database.
 func renameDatabase(path, name string) error {
 	for _, part := range []string{"-wal", "-shm", ""} {
 		if err := os.Rename(path+part, name+part); err != nil && !(part != "" && errors.Is(err, fs.ErrNotExist)) {

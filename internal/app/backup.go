@@ -10,7 +10,9 @@ import (
 	"larder/internal/secret"
 )
 
-// Backup writes a backup into a directory. It can run beside a server.
+// Backup writes a backup into the directory that o names. larder is the version of this program,
+// which the backup records. It can run beside a server. Error: lifecycle.ErrWrongKey when the
+// settings have another master key than the database.
 func (a *App) Backup(ctx context.Context, larder string, o backup.Options) (backup.Summary, error) {
 	if err := a.checkKey(ctx); err != nil {
 		return backup.Summary{}, err

@@ -37,7 +37,8 @@ func (c *framedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeHeld writes the held bytes and p. It returns how many bytes of p it has written.
+// writeHeld writes the held bytes and p in one system call. It returns how many bytes of p it has
+// written.
 func (c *framedConn) writeHeld(p []byte) (int, error) {
 	held := &c.cork
 	held.pieces = [2][]byte{held.buffer[:held.length], p}
@@ -49,8 +50,9 @@ func (c *framedConn) writeHeld(p []byte) (int, error) {
 	return max(0, int(n)-held.length), err
 }
 
-// writeCorked calls write while the connection is corked. Afterwards it sends the bytes that the
-// connection still holds back.
+// writeCorked calls write, which writes an answer to this connection, while the connection is
+// corked, and returns its result. Afterwards it sends the bytes that the connection still holds
+// back.
 func (c *framedConn) writeCorked(write func() (int, error)) (n int, err error) {
 	c.cork.on = true
 	n, err = write()
@@ -70,7 +72,8 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// connOf returns the connection of a request, nil if it is none of a framedListener.
+// connOf returns the connection of a request, nil if the connection does not come from a
+// framedListener.
 func connOf(r *http.Request) *framedConn {
 	conn, _ := r.Context().Value(connKey{}).(*framedConn)
 	return conn

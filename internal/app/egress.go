@@ -23,8 +23,8 @@ func (a *App) egressPolicy(allow []netip.Prefix) *egress.Policy {
 	return p
 }
 
-// captchaVerifier returns the verifier for the configured verify address, which may be in the same
-// networks as stores.
+// captchaVerifier returns the verifier of bot checks, which asks the configured verify address.
+// That address may be in the same private networks as stores.
 func (a *App) captchaVerifier() *captcha.Verifier {
 	return captcha.New(captcha.Config{Address: a.Config.CaptchaVerifyURL, Secret: a.Config.CaptchaSecret,
 		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints)})
@@ -51,8 +51,9 @@ func (a *App) publicHosts() (list []string) {
 	return list
 }
 
-// isOwnAddress reports whether an address belongs to a listener of the service, whatever it is
-// bound to, or is named by the base URL.
+// isOwnAddress reports whether an outgoing connection to that address would reach the service
+// itself: it belongs to a listener, whatever that is bound to, or the base URL names it. Such
+// connections are refused.
 func (a *App) isOwnAddress(to netip.AddrPort) bool {
 	for _, l := range []net.Listener{a.listener, a.opsListener} {
 		if l == nil {
@@ -73,7 +74,7 @@ func (a *App) isOwnAddress(to netip.AddrPort) bool {
 }
 
 // isLocalAddress reports whether an address belongs to an interface of this machine. Every loopback
-// address does.
+// address does, and every address when the interfaces cannot be listed.
 func isLocalAddress(addr netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err != nil || addr.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {

@@ -53,9 +53,9 @@ type framedConn struct {
 	cork    cork
 }
 
-// Read implements net.Conn. It replaces the last line of a faulty head with invalidLine. Only that
-// request is lost: requests before it on the connection are answered as usual, even if the server
-// has not begun them yet.
+// Read implements net.Conn. It replaces the last line of a faulty head with invalidLine, so that
+// net/http answers 400. Only that request is lost: requests before it on the connection are
+// answered as usual, even if the server has not begun them yet.
 func (c *framedConn) Read(p []byte) (int, error) {
 	if c.faulty.Load() {
 		return c.refuse(p)
@@ -73,6 +73,8 @@ func (c *framedConn) Read(p []byte) (int, error) {
 	return c.refuse(p)
 }
 
+// refuse is Read for a connection with a faulty request: it returns the rest of invalidLine, and
+// then io.EOF.
 func (c *framedConn) refuse(p []byte) (int, error) {
 	if c.rest == "" {
 		return 0, io.EOF
@@ -133,8 +135,9 @@ type framing struct {
 	length           int64 // its Content-Length, -1 if it has none
 }
 
-// scan parses p. It returns the number of good bytes, and whether all are good. If not, the next
-// byte is the end of a faulty line.
+// scan follows p, the next bytes from the client. It returns how many of them the server may
+// receive, and whether these are all. If not, the next byte ends a line that makes the framing
+// ambiguous.
 func (f *framing) scan(p []byte) (good int, ok bool) {
 	for i := 0; i < len(p); {
 		if f.skip > 0 {
@@ -158,7 +161,8 @@ func (f *framing) scan(p []byte) (good int, ok bool) {
 	return len(p), true
 }
 
-// gather keeps the bytes of the current line that are needed.
+// gather adds p to the current line, of which it keeps the bytes that framing needs: the first
+// lineLimit bytes, or the last ones of a request line.
 func (f *framing) gather(p []byte) {
 	if f.line == nil {
 		f.line = f.buffer[:0]
@@ -171,7 +175,8 @@ func (f *framing) gather(p []byte) {
 	f.line = append(f.line, p[:min(len(p), lineLimit-len(f.line))]...)
 }
 
-// endLine parses the complete line, and reports whether it is valid.
+// endLine interprets the line that has just ended, and reports whether the request may go on: false
+// for a line that makes its framing ambiguous.
 func (f *framing) endLine() bool {
 	line, long := bytes.TrimSuffix(f.line, []byte("\r")), len(f.line) == lineLimit
 	f.line = f.line[:0]
@@ -197,6 +202,9 @@ func (f *framing) endLine() bool {
 	return true
 }
 
+// header notes Transfer-Encoding and Content-Length from a header line; long means that the line
+// was cut. It reports false for a folded line, and for a Content-Length that is no number or
+// contradicts an earlier one.
 func (f *framing) header(line []byte, long bool) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	switch {
@@ -214,6 +222,8 @@ func (f *framing) header(line []byte, long bool) bool {
 	return true
 }
 
+// endHead decides at the end of a head where the request's body ends. It reports false for
+// Transfer-Encoding together with Content-Length, or in HTTP/1.0.
 func (f *framing) endHead() bool {
 	if f.transferEncoding && (f.length >= 0 || f.http10) {
 		return false
@@ -226,6 +236,8 @@ func (f *framing) endHead() bool {
 	return true
 }
 
+// chunkHeader reads the size of a chunk, in hexadecimal, from its first line. It reports false when
+// that is no number.
 func (f *framing) chunkHeader(line []byte) bool {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 63)

@@ -11,10 +11,10 @@ import (
 // logLimit is the number of bytes of one value that the log contains.
 const logLimit = 1 << 10
 
-// NewLogHandler returns the handler of the log, which writes lines of JSON, or of text for a person
-// at a terminal. Clients choose paths, names and the texts of errors, which can be long. A value
-// longer than logLimit is cut at a character boundary and marked as cut. The stack of a panic is
-// not cut, since no client chooses it.
+// NewLogHandler returns the handler of the log, which writes records from level on to out, as lines
+// of JSON, or of text for a person at a terminal. Clients choose paths, names and the texts of
+// errors, which can be long. A value longer than logLimit is cut at a character boundary and marked
+// as cut. The stack of a panic is not cut, since no client chooses it.
 func NewLogHandler(out io.Writer, level slog.Leveler, text bool) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
 	if text {
@@ -59,7 +59,8 @@ func (h cuttingHandler) WithGroup(name string) slog.Handler {
 	return cuttingHandler{h.Handler.WithGroup(name)}
 }
 
-// isLong reports whether cutAttr might change an attribute.
+// isLong reports whether an attribute may hold a text longer than logLimit; it is true for every
+// value whose text is not known without converting it.
 func isLong(a slog.Attr) bool {
 	switch a.Value.Kind() {
 	case slog.KindString:
@@ -71,6 +72,8 @@ func isLong(a slog.Attr) bool {
 	}
 }
 
+// cutAttr returns an attribute with its texts cut to logLimit, inside of groups too. An attribute
+// named stack stays whole.
 func cutAttr(a slog.Attr) slog.Attr {
 	value := a.Value.Resolve()
 	text := ""
@@ -97,6 +100,8 @@ func cutAttr(a slog.Attr) slog.Attr {
 	return a
 }
 
+// cutText cuts text after logLimit bytes, at a character boundary, and appends the original length.
+// A shorter text stays as it is.
 func cutText(text string) string {
 	if len(text) <= logLimit {
 		return text

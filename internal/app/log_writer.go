@@ -68,6 +68,8 @@ func (w *LogWriter) Close() {
 	}
 }
 
+// run is the goroutine that writes: at once after a pause of logInterval, otherwise once in each
+// logInterval, until Close.
 func (w *LogWriter) run() {
 	defer close(w.done)
 	for {
@@ -87,7 +89,8 @@ func (w *LogWriter) run() {
 	}
 }
 
-// flush writes the lines that wait, and then the line that stands for those that were dropped.
+// flush writes the lines that wait, and then the line that stands for those that were dropped. An
+// error of the output is ignored.
 func (w *LogWriter) flush() {
 	w.mu.Lock()
 	lines, lost := w.lines, w.lost

@@ -33,6 +33,7 @@ type metrics struct {
 // is answered from memory to an upload over a slow line.
 var durationBuckets = []float64{.001, .005, .025, .1, .25, 1, 2.5, 10, 60}
 
+// newMetrics returns the metrics of a process, all 0.
 func newMetrics() *metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -59,7 +60,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// register registers the counters of m, which may be nil.
+// register adds the counters of m to the registry that the operations listener serves. It does
+// nothing for a nil m.
 func (m *metrics) register(registry *prometheus.Registry) {
 	if m == nil {
 		return
@@ -68,7 +70,8 @@ func (m *metrics) register(registry *prometheus.Registry) {
 		m.storeTime)
 }
 
-// requestObserver returns what api.Config.Observe calls, nil for a nil m.
+// requestObserver returns the function that counts an answered request, for api.Config.Observe; nil
+// for a nil m.
 func (m *metrics) requestObserver() func(api.Observation) {
 	if m == nil {
 		return nil
@@ -81,15 +84,16 @@ func (m *metrics) requestObserver() func(api.Observation) {
 	}
 }
 
-// observeWrite measures a call of db.DB.Write, see db.Config.
+// observeWrite calls write, which is one db.DB.Write, and measures its time, see db.Config. It
+// returns the error of write.
 func (m *metrics) observeWrite(write func() error) error {
 	began := time.Now()
 	defer func() { m.writeTime.Observe(time.Since(began).Seconds()) }()
 	return write()
 }
 
-// wrapTransport returns what measures the requests to buckets, see provider.Config; nil for a nil
-// m.
+// wrapTransport returns the function by which a provider's requests to its bucket are counted and
+// measured, see provider.Config; nil for a nil m.
 func (m *metrics) wrapTransport() func(provider.Provider) s3.TransportWrapper {
 	if m == nil {
 		return nil
@@ -148,7 +152,7 @@ func (a *App) registry() *prometheus.Registry {
 	return registry
 }
 
-// objectCacheMetrics shows the use of the cache of small objects.
+// objectCacheMetrics returns the metrics of the cache that keeps small objects in memory.
 func objectCacheMetrics(cache *object.Cache) []prometheus.Collector {
 	return []prometheus.Collector{
 		counter("larder_object_cache_hits_total", "Small files that were sent from memory.",
@@ -162,7 +166,8 @@ func objectCacheMetrics(cache *object.Cache) []prometheus.Collector {
 	}
 }
 
-// entryCacheMetrics shows the use of the cache of the places and rights of files.
+// entryCacheMetrics returns the metrics of the cache that keeps the places and rights of files in
+// memory.
 func entryCacheMetrics(cache *files.EntryCache) []prometheus.Collector {
 	return []prometheus.Collector{
 		counter("larder_entry_cache_hits_total", "Files that were found in memory.",
@@ -174,18 +179,21 @@ func entryCacheMetrics(cache *files.EntryCache) []prometheus.Collector {
 	}
 }
 
+// counter returns a metric that only grows and is read by value each time that metrics are asked
+// for.
 func counter(name, help string, value func() uint64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
 		func() float64 { return float64(value()) })
 }
 
+// gauge returns a metric that can fall and is read by value each time that metrics are asked for.
 func gauge(name, help string, value func() uint64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 		func() float64 { return float64(value()) })
 }
 
-// redisMetrics shows the state of the rate limiter, so that operators notice when replicas count
-// separately.
+// redisMetrics returns the metrics of the connection to Redis, so that operators notice when
+// replicas count rate limits separately.
 func redisMetrics(store *redis.Store) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -26,6 +26,7 @@ const (
 	maxCounted = 100_000
 )
 
+// describe returns the description of a metric with the names of its labels.
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
@@ -80,6 +81,8 @@ func (s *stateCollector) Collect(to chan<- prometheus.Metric) {
 	send(databaseUp, up)
 }
 
+// counts sends the metrics that are counted in the database: replicas, jobs, garbage, and the bytes
+// and files of all quotas.
 func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
 	q := s.app.DB.Read(ctx)
 	replicas, err := s.app.DB.Replicas(ctx, stateReplicaTime)
@@ -115,6 +118,8 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 	return nil
 }
 
+// commands sends when backup and fsck last ended, and with how many problems. A command that never
+// ran has no metric.
 func (s *stateCollector) commands(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
 	for _, command := range []string{backup.Command, fsck.Command} {
 		last, err := db.LastCommandResult(s.app.DB.Read(ctx), command)
@@ -130,6 +135,7 @@ func (s *stateCollector) commands(ctx context.Context, send func(*prometheus.Des
 	return nil
 }
 
+// stores sends for each provider whether its store can be used, and the free bytes of its disk.
 func (s *stateCollector) stores(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
 	statuses, err := s.app.Providers.StoreStatuses(ctx, stateBucketTimeout)
 	if err != nil {

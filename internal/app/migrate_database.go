@@ -70,8 +70,9 @@ func MigrateDatabase(ctx context.Context, cfg config.Config, deps Deps, to strin
 	return m, err
 }
 
-// prepareOriginal brings the schema of the original up to date, as a start does. It fails while a
-// server runs.
+// prepareOriginal brings the schema of the database that is to be copied up to date, as a start
+// does, and opens the access log. It fails while a server runs, a step of the schema is incomplete,
+// or the master key is another one.
 func (a *App) prepareOriginal(ctx context.Context) error {
 	if err := a.DB.Migrate(ctx); err != nil {
 		return err
@@ -89,7 +90,8 @@ func (a *App) prepareOriginal(ctx context.Context) error {
 	return a.checkAlone(ctx)
 }
 
-// markOriginal marks the original as moved, when the destination is known to be usable.
+// markOriginal marks the database that is to be copied as moved (db.SetMoved), when the destination
+// is known to be usable. It fails, without a new mark, while a server runs.
 func (a *App) markOriginal(ctx context.Context) error {
 	mark, err := a.DB.MovedAt(ctx)
 	if err == nil && mark == 0 { // not begun before
@@ -107,8 +109,9 @@ func (a *App) markOriginal(ctx context.Context) error {
 	return nil
 }
 
-// checkAlone fails while a server runs on the database. A server that starts now either sees the
-// mark, which it looks for after it has joined, or is seen here.
+// checkAlone fails while a server runs on the database. On SQLite it deletes the rows of servers,
+// which were killed. A server that starts now either sees the mark of markOriginal, which it looks
+// for after it has joined, or is seen here.
 func (a *App) checkAlone(ctx context.Context) error {
 	if !a.Config.Postgres() { // the data directory is locked: rows belong to servers that were killed
 		return a.DB.ClearReplicas(ctx)
@@ -121,8 +124,9 @@ func (a *App) checkAlone(ctx context.Context) error {
 	return err
 }
 
-// copyToPostgres copies the metadata and the access log from snapshots of the files: other commands
-// can write to the files.
+// copyToPostgres copies the metadata and the access log to the PostgreSQL database at address,
+// compares them, and stores the sums in m. It copies snapshots of the SQLite files, since other
+// commands can write to the files.
 func (a *App) copyToPostgres(ctx context.Context, address string, m *MigratedDatabase) (err error) {
 	to, err := db.Open(ctx, db.Config{URL: address, Log: a.deps.Log})
 	if err != nil {
@@ -155,8 +159,8 @@ func (a *App) copyToPostgres(ctx context.Context, address string, m *MigratedDat
 	return to.SetMoved(ctx, 0)
 }
 
-// emptyDestination fails unless a PostgreSQL database is empty or has what an interrupted call left
-// in it, which it removes.
+// emptyDestination makes sure that the PostgreSQL database to is empty: it removes the tables that
+// an interrupted call has made, and fails for any others.
 func (a *App) emptyDestination(ctx context.Context, to *db.DB) error {
 	mark, err := a.DB.MovedAt(ctx)
 	if err != nil {
@@ -173,8 +177,8 @@ func (a *App) emptyDestination(ctx context.Context, to *db.DB) error {
 	return nil
 }
 
-// importFile copies a SQLite database into PostgreSQL. snapshot is the path of a file that it makes
-// and removes.
+// importFile copies the SQLite database from into the PostgreSQL database to. snapshot is the path
+// of a temporary file that importFile makes and removes.
 func importFile(ctx context.Context, from, to *db.DB, snapshot string, deps Deps) (err error) {
 	if err := removeFile(snapshot); err != nil {
 		return err
@@ -190,8 +194,9 @@ func importFile(ctx context.Context, from, to *db.DB, snapshot string, deps Deps
 	return errors.Join(to.ImportFrom(ctx, rows), rows.Close())
 }
 
-// copyToSQLite writes both databases beside their places, compares them and puts them in place, the
-// metadata last. It sets former databases aside that were moved away.
+// copyToSQLite writes metadata and access log into new SQLite files, compares them, stores the sums
+// in m, and renames the files to their final names, the metadata last. Former databases that were
+// moved away keep other names.
 func (a *App) copyToSQLite(ctx context.Context, m *MigratedDatabase) error {
 	if err := a.setAsideMoved(ctx); err != nil {
 		return err
@@ -235,7 +240,7 @@ func (a *App) copyToSQLite(ctx context.Context, m *MigratedDatabase) error {
 }
 
 // setAsideMoved renames the SQLite databases of the data directory if they were moved to PostgreSQL
-// before. It fails for others.
+// before. It fails for a database without that mark, which would be lost.
 func (a *App) setAsideMoved(ctx context.Context) error {
 	path := a.Config.DatabaseFile()
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -264,7 +269,8 @@ func (a *App) setAside(path string) error {
 	return nil
 }
 
-// removeFile removes a SQLite database that is not open, and the files beside it.
+// removeFile removes the SQLite database at path, which is not open, and the files beside it.
+// Missing files are no error.
 func removeFile(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -293,8 +299,8 @@ func (a *App) checkNotMoved(ctx context.Context) error {
 		ErrMoved, time.UnixMilli(mark).UTC().Format(time.RFC3339), other)
 }
 
-// checkUsable refuses to go on with a database that was copied to another one, or migrated to a
-// newer schema, while a command ran.
+// checkUsable returns an error when the database was copied to another one (ErrMoved) or migrated
+// to another schema version while a command ran. An import asks it before it goes on.
 func (a *App) checkUsable(ctx context.Context) error {
 	if err := a.checkNotMoved(ctx); err != nil {
 		return err
@@ -302,7 +308,8 @@ func (a *App) checkUsable(ctx context.Context) error {
 	return a.DB.CheckSchema(ctx)
 }
 
-// ReopenDatabase lets a database be used again that MigrateDatabase has copied to another one.
+// ReopenDatabase removes the mark of a database that MigrateDatabase has copied to another one, so
+// that servers start on it again. Error: the database has no mark.
 func ReopenDatabase(ctx context.Context, cfg config.Config, deps Deps) (err error) {
 	a, err := open(ctx, cfg, deps, false)
 	if err != nil {

@@ -24,8 +24,9 @@ const (
 	maxHost = 100
 )
 
-// join migrates the schema and writes the row of this process, unless running replicas or the
-// present schema forbid it.
+// join migrates the schema and writes the row of this process in replicas. Errors:
+// db.ErrOlderReplica while a replica runs that could not work on the new schema, db.ErrTooOld when
+// this process is too old for the present one.
 func (a *App) join(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -60,9 +61,9 @@ func (a *App) leave(ctx context.Context) {
 	}
 }
 
-// heartbeat records that this process is running. It ends Run when the schema has become too new
-// for this process, or when the master key was replaced while the process stood still and counted
-// as stopped.
+// heartbeat records that this process is running. When the schema has become too new for it, or the
+// master key was replaced while the process stood still and counted as stopped, heartbeat ends Run
+// with that error.
 func (a *App) heartbeat(ctx context.Context) error {
 	if !a.joined {
 		return nil
@@ -80,7 +81,8 @@ func (a *App) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// runSteps runs the steps of the schema until all are complete.
+// runSteps runs the steps of the schema (backfills and index builds) until all are complete or ctx
+// ends. It tries again every stepsEvery.
 func (a *App) runSteps(ctx context.Context) {
 	for {
 		all, err := a.DB.RunSteps(ctx, a.replica.ID)

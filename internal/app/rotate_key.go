@@ -82,6 +82,7 @@ func RotateKey(ctx context.Context, cfg config.Config, deps Deps, next secret.Te
 	return r, err
 }
 
+// rotateKey does the work of RotateKey when it is known that no server runs, and fills in r.
 func (a *App) rotateKey(ctx context.Context, next secret.Text, r *RotatedKey) error {
 	rotation := secret.Rotation{From: a.masterKey}
 	key, err := []byte(next.Reveal()), error(nil)
@@ -111,9 +112,11 @@ func (a *App) rotateKey(ctx context.Context, next secret.Text, r *RotatedKey) er
 	return nil
 }
 
+// nextKeyFile returns the path of the file that holds the new key until the database has it.
 func (a *App) nextKeyFile() string { return a.Config.KeyFile() + nextKeySuffix }
 
-// checkKey returns lifecycle.ErrWrongKey when the database has another master key.
+// checkKey returns lifecycle.ErrWrongKey when the master key of the settings is not the one with
+// which the database's values are sealed; with advice when RotateKey was interrupted.
 func (a *App) checkKey(ctx context.Context) error {
 	err := a.Lifecycle.CheckKey(ctx, a.masterKey.Fingerprint())
 	if !errors.Is(err, lifecycle.ErrWrongKey) || a.Config.SecretKey != "" {

@@ -112,7 +112,8 @@ func (a *App) finishAudit(ctx context.Context) {
 // Handler returns the handler of the public listener, for tests that send many requests.
 func (a *App) Handler() http.Handler { return a.server.Handler }
 
-// trackServing wraps a handler so that waitForHandlers can wait for its requests.
+// trackServing wraps a handler so that waitForHandlers can wait for its requests, and counts the
+// requests in progress.
 func (a *App) trackServing(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.servingMu.RLock()
@@ -125,8 +126,8 @@ func (a *App) trackServing(handler http.Handler) http.Handler {
 	})
 }
 
-// waitForHandlers waits until handlers whose connections were closed have released what they hold,
-// before the database is closed.
+// waitForHandlers waits up to cutTimeout until handlers whose connections were closed have released
+// what they hold, before the database is closed.
 func (a *App) waitForHandlers() {
 	done := make(chan struct{})
 	go func() {
@@ -141,7 +142,8 @@ func (a *App) waitForHandlers() {
 	}
 }
 
-// seed performs the first start if it is due, and prints the address and a generated password.
+// seed performs the first start if it is due: it creates the administrator, the defaults and the
+// folders. It prints the address and a generated password to Deps.Out.
 func (a *App) seed(ctx context.Context) error {
 	cfg := a.Config
 	settings := site.Defaults()
@@ -170,7 +172,8 @@ func (a *App) seed(ctx context.Context) error {
 	return nil
 }
 
-// ready reports whether requests can be served, with a text that reveals nothing to strangers.
+// ready reports whether requests can be served, with a text for the reason or a restriction, "" for
+// none. The text reveals nothing to strangers.
 func (a *App) ready(r *http.Request) (bool, string) {
 	if !a.seedDone.Load() {
 		return false, "starting"
@@ -191,9 +194,10 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	return ready, detail
 }
 
-// storesReady reports whether the stores allow requests to be served. A missing local disk makes
-// the replica not ready, since it may be missing on this one only. An unreachable bucket does not:
-// it is the same for all replicas, and would take the whole service down.
+// storesReady reports whether the stores allow requests to be served, with a text for the reason or
+// a restriction, "" for none. A missing local disk makes the replica not ready, since it may be
+// missing on this one only. An unreachable bucket does not: it is the same for all replicas, and
+// would take the whole service down.
 func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 	standings, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
 	if err != nil {
@@ -217,7 +221,8 @@ func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
 	return ready, detail
 }
 
-// repeat runs a task at an interval until ctx ends.
+// repeat runs a task, then again after each pause of every, until ctx ends. It logs errors under
+// name.
 func (a *App) repeat(ctx context.Context, every time.Duration, name string, task func(context.Context) error) {
 	for {
 		if err := task(ctx); err != nil && ctx.Err() == nil {
@@ -237,7 +242,8 @@ func (a *App) Sweep(ctx context.Context) error {
 	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))
 }
 
-// sweepAll runs the sweeps that hardly wait for a store.
+// sweepAll runs the sweeps that hardly wait for a store: they delete what has expired in the
+// database.
 func (a *App) sweepAll(ctx context.Context) error {
 	if a.api != nil {
 		a.api.LogRefusals(a.deps.Now())
@@ -250,7 +256,8 @@ func (a *App) sweepAll(ctx context.Context) error {
 		a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 
-// sweepStores runs the sweeps that take long in the database.
+// sweepStores runs what takes long and is seldom due: the daily sweep of unreferenced objects in
+// the local stores, and the hourly count of folders.
 func (a *App) sweepStores(ctx context.Context) error {
 	return errors.Join(a.Fsck.Sweep(ctx), a.Fsck.Recount(ctx))
 }
@@ -280,11 +287,13 @@ func (a *App) trim(ctx context.Context) {
 	}
 }
 
-// collect deletes the rows and objects of deleted entries, until no more are due.
+// collect gives up the grace period of garbage where an account has more of it than its bound, and
+// deletes the objects and rows of deleted entries that are due, until there are no more.
 func (a *App) collect(ctx context.Context) error {
 	return errors.Join(a.Objects.TrimAll(ctx), a.collectDue(ctx))
 }
 
+// collectDue deletes the objects and rows of deleted entries until no more are due.
 func (a *App) collectDue(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if more, err := a.Tree.Collect(ctx); err != nil || !more {

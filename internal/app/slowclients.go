@@ -53,7 +53,8 @@ type timedBody struct {
 	read   int64
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It fails when the client has sent nothing for grace, or fell further
+// behind rate than that.
 func (b *timedBody) Read(p []byte) (int, error) {
 	began := time.Now()
 	earned := time.Duration(b.read/b.rate) * time.Second
@@ -77,17 +78,20 @@ type timedWriter struct {
 	waited   time.Duration // time spent waiting for the client, beyond the time that the sent bytes are worth
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap returns the inner writer, as http.ResponseController needs it.
 func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// extendDeadline gives the next write its time: grace, less the time for which the client is
+// behind.
 func (w *timedWriter) extendDeadline() {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(w.grace - w.waited))
 }
 
-// writeTimed calls send, which sends up to writeStepBytes bytes. A response may consist of many
-// small pieces, like an archive, so the average speed counts; fast pieces earn no credit for later.
-// The time between two pieces is the server's: the deadline of the previous piece may have passed,
-// and must not end the connection of a client that has read everything in time.
+// writeTimed calls send, which sends up to writeStepBytes bytes, under a deadline, and returns its
+// result. A response may consist of many small pieces, like an archive, so the average speed
+// counts; fast pieces earn no credit for later. The time between two pieces is the server's: the
+// deadline of the previous piece may have passed, and must not end the connection of a client that
+// has read everything in time.
 func (w *timedWriter) writeTimed(send func() (int64, error)) (n int64, err error) {
 	began := time.Now()
 	w.extendDeadline()
@@ -97,7 +101,7 @@ func (w *timedWriter) writeTimed(send func() (int64, error)) (n int64, err error
 	return n, err
 }
 
-// FlushError serves http.ResponseController. It waits for the client like a write.
+// FlushError implements the flush of http.ResponseController. It waits for the client like a write.
 func (w *timedWriter) FlushError() error {
 	_, err := w.writeTimed(func() (int64, error) { return 0, w.conn.Flush() })
 	return err

@@ -28,7 +28,8 @@ func makePrivateDir(dir string) error {
 	return nil
 }
 
-// lockDir locks the data directory against a second server. The lock ends with the process.
+// lockDir locks the data directory against a second server or a command that needs it alone. It
+// fails at once when the directory is locked. The lock ends with unlock or with the process.
 func lockDir(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, "larder.lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -44,6 +45,8 @@ func lockDir(dir string) (unlock func() error, err error) {
 	return file.Close, nil
 }
 
+// masterKey returns the keys derived from the installation's master key: that of the settings, or
+// of the key file, which it creates if it is missing.
 func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
 	if cfg.SecretKey != "" {
 		return secret.New([]byte(cfg.SecretKey.Reveal()))
@@ -55,6 +58,8 @@ func masterKey(cfg config.Config, random io.Reader) (*secret.Keyring, error) {
 	return secret.New(key)
 }
 
+// openCounters opens the store that counts rate limits: in Redis if it is configured, else in
+// memory.
 func openCounters(cfg config.Config, deps Deps) (kv.Store, error) {
 	if cfg.RedisURL != "" {
 		return redis.New(cfg.RedisURL.Reveal(),

@@ -5,7 +5,7 @@ import (
 	"larder/internal/kv/redis"
 )
 
-// warnings returns the problems of this process for an administrator.
+// warnings returns the problems of this process that the system page shows to an administrator.
 func (a *App) warnings() []api.SystemWarning {
 	var all []api.SystemWarning
 	if file := a.damagedAuditFile; file != "" {
@@ -21,7 +21,8 @@ func (a *App) warnings() []api.SystemWarning {
 	return all
 }
 
-// redisIsDown reports whether Redis is configured and rate limits count in this process alone.
+// redisIsDown reports whether Redis is configured and does not answer, so that rate limits count in
+// this process alone.
 func (a *App) redisIsDown() bool {
 	shared, is := a.counters.(*redis.Store)
 	return is && shared.State().Down

@@ -26,8 +26,8 @@ func (a *App) newThumbMaker() *thumb.Maker {
 	})
 }
 
-// findVips returns the path of vipsthumbnail, "" to work without it. It logs what that means for
-// the operator.
+// findVips returns the path of vipsthumbnail, "" to work without it, as the setting for thumbnails
+// says. It logs what that means for the operator.
 func (a *App) findVips() string {
 	if a.Config.Thumbnails == config.ThumbnailsBuiltIn {
 		return ""
@@ -49,7 +49,7 @@ func (a *App) findVips() string {
 	return path
 }
 
-// sweepThumbs deletes the thumbnails of deleted contents. Each replica has its own thumbnails.
+// sweepThumbs deletes from the cache of this replica the thumbnails of deleted contents.
 func (a *App) sweepThumbs(ctx context.Context) error {
 	if a.Thumbs == nil {
 		return nil
