@@ -55,7 +55,7 @@ type Config struct {
 // Service takes backups.
 type Service struct{ Config }
 
-// New returns a Service.
+// New returns a Service. It begins nothing.
 func New(cfg Config) *Service {
 	if cfg.RenewEvery == 0 {
 		cfg.RenewEvery = time.Minute
@@ -91,7 +91,7 @@ type Summary struct {
 	Spared int64 // old snapshots kept because their databases are newer
 }
 
-// Command is the name under which Run records its outcome, see db.LastOutcome.
+// Command is the name under which Run records its result, see db.LastCommandResult.
 const Command = "backup"
 
 // backupRun is one backup in progress.
@@ -112,9 +112,9 @@ type backupRun struct {
 	total   Progress
 }
 
-// Run makes a backup. An error means that there is no new snapshot and that the earlier ones are
-// unchanged, unless it says that the new backup is complete. Problems with single objects are
-// reported and counted, and are not errors.
+// Run makes a backup into o.Dir: a new snapshot, and its objects in the pool. An error means that
+// there is no new snapshot and that the earlier ones are unchanged, unless it says that the new
+// backup is complete. Problems with single objects are reported and counted, and are not errors.
 func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	if o.Keep < 1 {
 		return Summary{}, errors.New("at least one snapshot must be kept")
@@ -158,7 +158,8 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	return r.summary, noted
 }
 
-// checkApart refuses a directory that lies inside the service's data or contains it.
+// checkApart refuses a directory for the backup that lies inside the service's data or contains it:
+// the backup would copy itself, or end with the disk of the data.
 func (s *Service) checkApart(ctx context.Context, dir string) error {
 	of := []string{s.DataDir, s.ObjectDir}
 	all, err := s.Providers.All(ctx)
@@ -196,7 +197,8 @@ type renewedHold struct {
 	renewing sync.WaitGroup
 }
 
-// holdCollector stops the collector from deleting objects until release.
+// holdCollector takes a hold, which stops the collector from deleting objects, and renews it in the
+// background until release.
 func (s *Service) holdCollector(ctx context.Context) (*renewedHold, error) {
 	hold, err := s.Objects.Hold(ctx)
 	if err != nil {
@@ -224,13 +226,15 @@ func (s *Service) holdCollector(ctx context.Context) (*renewedHold, error) {
 	return h, nil
 }
 
+// release ends the renewals and the hold.
 func (h *renewedHold) release() error {
 	h.cancel(nil)
 	h.renewing.Wait()
 	return h.Release(context.WithoutCancel(h.ctx))
 }
 
-// takeSnapshot makes the new snapshot and publishes it under its name.
+// takeSnapshot copies the database, the objects that it names and the other files, and then
+// publishes the snapshot under its name. ctx ends when the hold is lost.
 func (r *backupRun) takeSnapshot(ctx context.Context) error {
 	if err := os.Mkdir(r.dir.newSnapshotPath(), 0o700); err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)

@@ -27,7 +27,7 @@ func Unfinished(dataDir string) (bool, error) {
 	return m != nil, err
 }
 
-// readMarker returns nil when no restore was begun.
+// readMarker returns the restore that was begun into a data directory, nil when none was.
 func readMarker(dataDir string) (*restoreMarker, error) {
 	var m restoreMarker
 	err := readJSON(filepath.Join(dataDir, markerName), &m)
@@ -45,7 +45,9 @@ const (
 		"the backup"
 )
 
-// checkKey checks that the restored service will have the master key of the original.
+// checkKey checks that the restored service will have the master key of the original: from the
+// settings, from a key file that is there already, or from the backup. The error tells the operator
+// which key to give.
 func (r *restore) checkKey() error {
 	want := r.manifest.Fingerprint
 	if r.Key != nil {
@@ -84,7 +86,8 @@ func (r *restore) checkKey() error {
 	return nil
 }
 
-// checkEmpty returns an error when the destination holds anything.
+// checkEmpty returns an error when the destination, directories or database, holds anything but
+// empty directories.
 func (r *restore) checkEmpty(ctx context.Context) error {
 	for _, path := range []string{r.DatabaseFile, r.DatabaseFile + "-wal", filepath.Join(r.DataDir, auditName)} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +121,7 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 }
 
 // isFinished reports whether an interrupted restore lacked only the last step, the removal of its
-// marker.
+// marker: the database is in place and is the one of this snapshot.
 func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
 	taken, err := r.manifest.takenAt()
 	if err != nil {
@@ -151,7 +154,8 @@ func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
 	return done, errors.Join(ours(d), d.Close())
 }
 
-// exportToPostgres copies the database into PostgreSQL in one transaction.
+// exportToPostgres copies the restored database, so far a SQLite file, into the PostgreSQL database
+// of the destination in one transaction.
 func (r *restore) exportToPostgres(ctx context.Context) error {
 	from, err := db.OpenSnapshot(ctx, r.loadingPath(), r.Log)
 	if err != nil {
@@ -161,6 +165,8 @@ func (r *restore) exportToPostgres(ctx context.Context) error {
 	return r.inPostgres(ctx, func(d *db.DB) error { return d.ImportFrom(ctx, from) })
 }
 
+// inPostgres opens the PostgreSQL database of the destination, calls do with it and closes it. It
+// returns the error of do.
 func (r *restore) inPostgres(ctx context.Context, do func(d *db.DB) error) error {
 	d, err := db.Open(ctx, db.Config{URL: r.DatabaseURL.Reveal(), Log: r.Log})
 	if err != nil {
@@ -182,7 +188,8 @@ func (r *restore) finish() error {
 	return nil
 }
 
-// copyFile copies a file of the snapshot and checks its size and hash against the manifest.
+// copyFile copies the file name of the snapshot to the path to, durably, and checks its size and
+// hash against the manifest.
 func (r *restore) copyFile(name, to string) (err error) {
 	want, known := r.manifest.Files[name]
 	if !known {

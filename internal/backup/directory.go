@@ -39,8 +39,9 @@ type directory struct {
 	lock *os.File
 }
 
-// openDirectory opens the backup of the service with that master key. It begins a new backup in a
-// directory that is empty or does not exist.
+// openDirectory opens and locks the backup at path of the service whose master key has that
+// fingerprint. It begins a new backup in a directory that is empty or does not exist. The caller
+// closes it.
 func openDirectory(path, fingerprint string) (*directory, error) {
 	if err := disk.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("make the backup's directory: %w", err)
@@ -65,7 +66,8 @@ func openDirectory(path, fingerprint string) (*directory, error) {
 	return d, nil
 }
 
-// claim records the service in the directory, unless it is recorded already.
+// claim records the service with that fingerprint as the owner of the backup, unless it is recorded
+// already. It makes the directories of a new backup.
 func (d *directory) claim(fingerprint string) error {
 	if err := checkOwner(d.path, fingerprint); err != nil { // again, now under the lock
 		return err
@@ -81,8 +83,8 @@ func (d *directory) claim(fingerprint string) error {
 	return writeJSON(d.path, identityName, identity{Format: format, Fingerprint: fingerprint})
 }
 
-// checkOwner returns an error when the directory holds anything but a backup of the service with
-// that master key.
+// checkOwner returns an error when the directory at path holds anything but a backup of the service
+// whose master key has that fingerprint.
 func checkOwner(path, fingerprint string) error {
 	id, err := readIdentity(path)
 	if err == nil {
@@ -115,12 +117,15 @@ func checkOwner(path, fingerprint string) error {
 	return nil
 }
 
+// close releases the lock.
 func (d *directory) close() error { return d.lock.Close() }
 
+// newSnapshotPath returns the path of the snapshot that is being written.
 func (d *directory) newSnapshotPath() string {
 	return filepath.Join(d.path, snapshotsName, newSnapshotName)
 }
 
+// pool returns the path of the directory with the copied objects of a provider.
 func (d *directory) pool(providerID string) string {
 	return filepath.Join(d.path, objectsName, providerID)
 }
@@ -137,7 +142,8 @@ func (d *directory) removeLeftovers() error {
 	return nil
 }
 
-// nextName returns the name for a snapshot of that moment. It sorts after all existing names.
+// nextName returns the name for a snapshot begun at now: that time, or a later one so that the name
+// sorts after all existing names.
 func (d *directory) nextName(now time.Time) (string, error) {
 	names, err := snapshots(d.path)
 	if err != nil {
@@ -154,7 +160,8 @@ func (d *directory) nextName(now time.Time) (string, error) {
 	return name, nil
 }
 
-// publish gives the new snapshot its name when its content is durable.
+// publish gives the new snapshot its name, durably, when its content is durable. From then on it is
+// a backup.
 func (d *directory) publish(name string) error {
 	parent := filepath.Join(d.path, snapshotsName)
 	if err := syncDir(d.newSnapshotPath()); err != nil {
@@ -169,7 +176,8 @@ func (d *directory) publish(name string) error {
 	return nil
 }
 
-// remove removes a snapshot. The rename at its beginning already ends the snapshot.
+// remove removes the snapshot with that name. The rename at its beginning already ends the
+// snapshot.
 func (d *directory) remove(name string) error {
 	old := filepath.Join(d.path, snapshotsName, removedName)
 	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
@@ -195,7 +203,7 @@ func (d *directory) removePool(providerID string) error {
 	return os.RemoveAll(old)
 }
 
-// snapshots lists the complete snapshots, the oldest first.
+// snapshots lists the names of the complete snapshots of the backup at path, the oldest first.
 func snapshots(path string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(path, snapshotsName))
 	if err != nil {
@@ -210,7 +218,8 @@ func snapshots(path string) ([]string, error) {
 	return names, nil
 }
 
-// flock locks a file until it is closed. It returns an error when another process has the lock.
+// flock locks a file until it is closed: how is syscall.LOCK_EX or LOCK_SH. Error:
+// syscall.EWOULDBLOCK at once when another process has the lock.
 func flock(file *os.File, how int) error {
 	return syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 }
@@ -245,13 +254,14 @@ func resolve(path string) (string, error) {
 	return real, err
 }
 
-// inside reports whether path equals of or lies below it.
+// inside reports whether the path equals the directory of or lies below it.
 func inside(path, of string) bool {
 	way, err := filepath.Rel(of, path)
 	return err == nil && filepath.IsLocal(way)
 }
 
-// checkProviderName returns an error for a provider id that cannot be the name of a directory.
+// checkProviderName returns an error for a provider id that cannot be the name of a directory in
+// the pool. Ids come from a database, which may be damaged.
 func checkProviderName(id string) error {
 	if id == "" || id[0] == '.' || strings.ContainsFunc(id,
 		func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }) || len(id) > 100 {

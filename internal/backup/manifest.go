@@ -77,7 +77,8 @@ func (m Manifest) takenAt() (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-// describe writes the other files of the snapshot, and the manifest last.
+// describe completes the snapshot: it writes the access log, the key file if the service made it,
+// and the manifest last. A damaged access log is reported and left out.
 func (r *backupRun) describe(ctx context.Context) error {
 	into := r.dir.newSnapshotPath()
 	m := &r.manifest
@@ -145,6 +146,8 @@ func readIdentity(dir string) (identity, error) {
 	return id, checkFormat(id.Format)
 }
 
+// readManifest returns the manifest of a snapshot of the backup at dir. It refuses another format
+// and a newer schema than this binary's, with advice for the operator.
 func readManifest(dir, snapshot string) (Manifest, error) {
 	var m Manifest
 	if err := readJSON(filepath.Join(dir, snapshotsName, snapshot, manifestName), &m); err != nil {
@@ -162,6 +165,7 @@ func readManifest(dir, snapshot string) (Manifest, error) {
 	return m, err
 }
 
+// checkFormat refuses any version of the backup's format but the one of this binary.
 func checkFormat(of int) error {
 	if of != format {
 		return fmt.Errorf(
@@ -175,7 +179,8 @@ func checkFormat(of int) error {
 var errKeyReplaced = errors.New(
 	"the secret key was replaced during the backup: run it again, into a new directory")
 
-// checkKeyOf checks that the copied database has the key that the manifest will name.
+// checkKeyOf returns errKeyReplaced unless the copied database rows is sealed with the master key
+// whose fingerprint the manifest will name.
 func (r *backupRun) checkKeyOf(ctx context.Context, rows *db.DB) error {
 	want, err := fingerprintNumber(r.Fingerprint)
 	if err != nil {
@@ -188,7 +193,8 @@ func (r *backupRun) checkKeyOf(ctx context.Context, rows *db.DB) error {
 	return err
 }
 
-// fingerprintNumber converts a fingerprint to the number that databases store.
+// fingerprintNumber converts a fingerprint, 16 hexadecimal digits, to the number that databases
+// store.
 func fingerprintNumber(fingerprint string) (int64, error) {
 	n, err := strconv.ParseUint(fingerprint, 16, 64)
 	if err != nil {
@@ -197,7 +203,7 @@ func fingerprintNumber(fingerprint string) (int64, error) {
 	return int64(n), nil
 }
 
-// fingerprintOf returns the fingerprint of the master key in a file.
+// fingerprintOf returns the fingerprint of the master key in the key file at path.
 func fingerprintOf(path string) (string, error) {
 	key, err := secret.Load(path)
 	if err != nil {
@@ -210,6 +216,7 @@ func fingerprintOf(path string) (string, error) {
 	return ring.Fingerprint(), nil
 }
 
+// measureFile returns the size and the SHA-256 of a file.
 func measureFile(path string) (File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -221,6 +228,8 @@ func measureFile(path string) (File, error) {
 	return File{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
+// readJSON decodes a JSON file of the backup into the value that into points to. Error:
+// fs.ErrNotExist for a missing file.
 func readJSON(path string, into any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -232,6 +241,7 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
+// writeJSON writes v as the file name in dir, atomically and durably.
 func writeJSON(dir, name string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -240,7 +250,7 @@ func writeJSON(dir, name string, v any) error {
 	return writeFile(dir, name, append(text, '\n'))
 }
 
-// writeFile writes a file atomically and durably, mode 0600.
+// writeFile writes content as the file name in dir, atomically and durably, mode 0600.
 func writeFile(dir, name string, content []byte) error {
 	path := filepath.Join(dir, name)
 	file, err := os.OpenFile(path+newSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -254,7 +264,8 @@ func writeFile(dir, name string, content []byte) error {
 	return RenameDurably(path+newSuffix, path)
 }
 
-// RenameDurably renames a file whose content is durable, and syncs the directory.
+// RenameDurably renames a file whose content is durable, replacing a file at to, and returns when
+// the name is durable.
 func RenameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -262,6 +273,7 @@ func RenameDurably(from, to string) error {
 	return syncDir(filepath.Dir(to))
 }
 
+// syncDir makes the names in a directory durable.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -32,7 +32,9 @@ const (
 // another error.
 const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// openStores checks the stores of all local providers of the snapshot and opens their pools.
+// openStores opens the stores of all local providers that the snapshot names, and their pools in
+// the backup. It fails when one of the stores is not available. It lists all providers in the
+// manifest.
 func (r *backupRun) openStores(ctx context.Context) error {
 	then := provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, Now: r.Now})
 	all, err := then.All(ctx)
@@ -72,14 +74,15 @@ func (r *backupRun) openStores(ctx context.Context) error {
 	return nil
 }
 
+// closePools closes the pools of openStores.
 func (r *backupRun) closePools() {
 	for _, pool := range r.pools {
 		_ = pool.Close() // closes descriptors
 	}
 }
 
-// probeStore returns the error because of which the store of a provider cannot be used, nil when it
-// can.
+// probeStore returns the error because of which the store of a local provider cannot be used, nil
+// when it can.
 func (r *backupRun) probeStore(ctx context.Context, providerID string) error {
 	if _, err := r.sources[providerID].Stat(ctx, absentKey); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
@@ -87,8 +90,8 @@ func (r *backupRun) probeStore(ctx context.Context, providerID string) error {
 	return nil
 }
 
-// copyObjects copies the objects of the snapshot into the pools, and lists those that are not on
-// the local disk.
+// copyObjects copies the objects of the snapshot that are on the local disk into the pools, and
+// lists the others in elsewhere.jsonl.
 func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
@@ -127,7 +130,8 @@ func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 	return nil
 }
 
-// holding returns the provider of an object in the manifest, and whether it is local.
+// holding returns the totals of an object's provider in the manifest, and whether that provider is
+// on the local disk.
 func (r *backupRun) holding(o storedObject) (*ProviderTotals, bool, error) {
 	for i := range r.manifest.Providers {
 		if h := &r.manifest.Providers[i]; h.ID == o.provider {
@@ -137,7 +141,7 @@ func (r *backupRun) holding(o storedObject) (*ProviderTotals, bool, error) {
 	return nil, false, fmt.Errorf("%s: there is no such provider", o)
 }
 
-// addProgress adds an object to the progress. The caller holds r.mu.
+// addProgress adds an object to the progress and reports it. The caller holds r.mu.
 func (r *backupRun) addProgress(o storedObject) {
 	r.total.Objects, r.total.Bytes = r.total.Objects+1, r.total.Bytes+o.size
 	if r.Progress != nil {
@@ -145,7 +149,8 @@ func (r *backupRun) addProgress(o storedObject) {
 	}
 }
 
-// reportWrong reports and counts an object that is missing from the backup.
+// reportWrong reports and counts an object that is missing from the backup; format and args give
+// the reason.
 func (r *backupRun) reportWrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +161,8 @@ func (r *backupRun) reportWrong(o storedObject, format string, args ...any) {
 	r.addProgress(o)
 }
 
-// copyObject copies an object into its pool, unless it is there. An error ends the backup.
+// copyObject copies an object into its pool, unless it is there, and checks its size and SHA-256. A
+// missing or damaged object is reported. An error ends the backup.
 func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	pool := r.pools[o.provider]
 	has, err := r.isInPool(ctx, pool, o)
@@ -204,8 +210,8 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	return fmt.Errorf("write to the backup: %w", err)
 }
 
-// reportUnreadable reports an object that the store cannot read. It returns an error when the whole
-// store has failed.
+// reportUnreadable reports an object that the store cannot read because of cause. It returns an
+// error when the whole store has failed.
 func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -217,9 +223,10 @@ func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause 
 	return nil
 }
 
-// isInPool reports whether the pool has the object. It deletes an object of the wrong length, and
-// with Verify one of the wrong content, but only after it has verified that the store has the right
-// one. Until then the damaged object may be the best copy.
+// isInPool reports whether the pool has the object undamaged. It deletes an object of the wrong
+// length, and with Verify one of the wrong content, but only after it has verified that the store
+// has the right one. Until then the damaged object may be the best copy. Error: errNoGoodCopy when
+// neither is right.
 func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -256,7 +263,8 @@ func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObje
 // stays.
 var errNoGoodCopy = errors.New("it is damaged in the backup, and the store has no intact copy")
 
-// verifyObject reads an object completely and compares its size and hash with the database.
+// verifyObject reads an object completely and returns an error unless its size and SHA-256 are
+// those in the database.
 func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
@@ -270,7 +278,8 @@ func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
 	return err
 }
 
-// eachObject calls do, in parallel, for every object for which sort returns true.
+// eachObject calls sort for every object of the database rows, one after the other, and do for
+// those for which sort returns true, copyWorkers in parallel. The first error ends it.
 func eachObject(ctx context.Context, rows *db.DB, sort func(storedObject) (bool, error),
 	do func(context.Context, storedObject) error) error {
 	ctx, end := context.WithCancelCause(ctx)
@@ -335,10 +344,12 @@ type checkedReader struct {
 	n    int64
 }
 
+// newCheckedReader returns a reader of the bytes from, which must be those of want.
 func newCheckedReader(from io.Reader, want storedObject) *checkedReader {
 	return &checkedReader{from: from, want: want, sum: sha256.New()}
 }
 
+// Read implements io.Reader. Error: errWrongHash at the end of content that differs.
 func (c *checkedReader) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.sum.Write(p[:n])
@@ -356,6 +367,7 @@ type contextReader struct {
 	from io.Reader
 }
 
+// Read implements io.Reader.
 func (r contextReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err

@@ -18,7 +18,8 @@ import (
 // snapshot before the database counts as an old one. A smaller difference may come from deletions.
 const oldDatabaseAge = 24 * time.Hour
 
-// prune removes the snapshots beyond Keep, and then the objects that no snapshot names.
+// prune removes the snapshots beyond Keep, and then the objects in the pool that no remaining
+// snapshot names. The new snapshot is published before.
 func (r *backupRun) prune(ctx context.Context) error {
 	all, err := snapshots(r.dir.path)
 	if err != nil {
@@ -66,9 +67,9 @@ func (r *backupRun) prune(ctx context.Context) error {
 	return nil
 }
 
-// dropSnapshots removes the oldest snapshots beyond Keep and returns the names of the others. It
-// keeps a snapshot whose database is newer than that of the new one: then an old database was
-// backed up, and the snapshot may hold the only record of later files.
+// dropSnapshots removes the oldest of the snapshots names beyond Keep and returns the names of the
+// others. It keeps a snapshot whose database is newer than that of the new one: then an old
+// database was backed up, and the snapshot may hold the only record of later files.
 func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []string, err error) {
 	here, err := r.snapshotState(ctx, names[len(names)-1])
 	if err != nil {
@@ -94,7 +95,7 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 	return left, nil
 }
 
-// snapshotState returns the state of the database in a snapshot.
+// snapshotState returns how recent the database in the snapshot with that name is.
 func (r *backupRun) snapshotState(ctx context.Context, name string) (at databaseState, err error) {
 	d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
 	if err != nil {
@@ -111,11 +112,14 @@ type databaseState struct {
 	newest int64 // time of the newest change in ms
 }
 
+// isBehind reports whether a database with state s is older than one with state other: by its
+// config version, or by more than oldDatabaseAge.
 func (s databaseState) isBehind(other databaseState) bool {
 	return s.config < other.config || s.newest < other.newest-oldDatabaseAge.Milliseconds()
 }
 
-// reportSpared reports a snapshot that was not removed.
+// reportSpared reports and counts a snapshot that is beyond Keep and was not removed because its
+// database is newer.
 func (r *backupRun) reportSpared(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +144,8 @@ func (r *backupRun) isPool(ctx context.Context, name string) bool {
 	return errors.Is(err, blob.ErrNotFound)
 }
 
-// prunePool deletes the objects of one provider's pool that no snapshot names.
+// prunePool deletes the objects in the pool of a provider that none of the databases in kept, those
+// of the remaining snapshots, names.
 func (r *backupRun) prunePool(ctx context.Context, providerID string, kept []*db.DB) (err error) {
 	pool, err := disk.Open(r.dir.pool(providerID), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
 	if err != nil {

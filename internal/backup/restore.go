@@ -51,7 +51,7 @@ type RestoreOptions struct {
 	Progress   func(Progress)
 }
 
-// AfterRestore is the result of a restore.
+// Restored is the result of a restore.
 type Restored struct {
 	Manifest       Manifest
 	Snapshot       string
@@ -78,9 +78,9 @@ type restore struct {
 // RestoreOptions.Incomplete.
 var ErrIncomplete = errors.New("the backup is damaged")
 
-// Restore makes a service from a backup: objects first, then the key, the database last. An
-// interrupted restore leaves no service, and continues when it is started again with the same
-// snapshot.
+// Restore makes a service at to from the backup that o names: objects first, then the key, the
+// database last. An interrupted restore leaves no service, and continues when it is started again
+// with the same snapshot. Error: ErrIncomplete for missing or damaged objects without o.Incomplete.
 func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restored, err error) {
 	r := &restore{Destination: to, RestoreOptions: o, pools: map[string]*os.Root{}}
 	unlock, err := r.lock()
@@ -99,8 +99,8 @@ func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restore
 	return r.summary, err
 }
 
-// lock prevents backups into the directory during the restore. A backup that cannot be opened for
-// writing needs no lock.
+// lock prevents backups into the directory until unlock. It fails while one is under way. A backup
+// that cannot be opened, such as one on read-only media without the lock file, needs no lock.
 func (r *restore) lock() (unlock func() error, err error) {
 	file, err := os.Open(filepath.Join(r.Dir, lockName))
 	if err != nil {
@@ -112,8 +112,9 @@ func (r *restore) lock() (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// begin selects the snapshot and checks the key and the destination. done reports that an earlier
-// restore was interrupted before its last step only.
+// begin selects the snapshot, checks the key and the destination, and marks the data directory, so
+// that no service starts in it. done reports that an earlier restore was interrupted before its
+// last step only.
 func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	id, err := readIdentity(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,11 +174,13 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
+// file returns the path of the file name in the selected snapshot.
 func (r *restore) file(name string) string {
 	return filepath.Join(r.Dir, snapshotsName, r.Snapshot, name)
 }
 
-// restoreAll restores the objects and files, and puts the database in place last.
+// restoreAll restores database, objects and files, and gives the database its final name, or copies
+// it to PostgreSQL, last.
 func (r *restore) restoreAll(ctx context.Context) error {
 	if err := r.loadDatabase(ctx); err != nil {
 		return err
@@ -244,8 +247,8 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	return nil
 }
 
-// resetRestored removes from a database what ended with the original service, or refers to data
-// that no backup holds.
+// resetRestored removes from a restored database what ended with the original service, or refers to
+// data that no backup holds. now is the present time and taken that of the snapshot, in ms.
 func resetRestored(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.AfterRestore, freemode.AfterRestore,
@@ -261,7 +264,7 @@ func resetRestored(tx *db.Tx, now, taken int64) error {
 	return tx.BumpConfig()
 }
 
-// restoreStores restores the objects, the access log and the key.
+// restoreStores restores the objects, then the access log and the key file. Error: ErrIncomplete.
 func (r *restore) restoreStores(ctx context.Context) (err error) {
 	r.stores = provider.New(provider.Config{DB: r.rows, ObjectDir: r.ObjectDir, MinFree: r.MinFree, Now: r.Now})
 	defer func() { err = errors.Join(err, r.stores.Close()) }()
@@ -293,7 +296,8 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 	return nil
 }
 
-// restoreObjects copies every object that the database names into its store.
+// restoreObjects copies every object of a local provider that the database names into its store.
+// Missing and damaged ones are reported.
 func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	all, err := r.stores.All(ctx)
 	if err != nil {
@@ -334,7 +338,7 @@ func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	}, r.restoreObject)
 }
 
-// addProgress adds an object to the progress. The caller holds r.mu.
+// addProgress adds an object to the progress and reports it. The caller holds r.mu.
 func (r *restore) addProgress(o storedObject) {
 	r.total.Objects, r.total.Bytes = r.total.Objects+1, r.total.Bytes+o.size
 	if r.Progress != nil {
@@ -342,7 +346,9 @@ func (r *restore) addProgress(o storedObject) {
 	}
 }
 
-// restoreObject copies an object into its store. An error ends the restore.
+// restoreObject copies an object from the pool into its store, unless an interrupted restore has
+// done so, and checks its size and SHA-256. A missing or damaged object is reported. An error ends
+// the restore.
 func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	store, err := r.stores.Store(ctx, o.provider)
 	if err != nil {
@@ -376,6 +382,8 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	return nil
 }
 
+// openPoolObject opens the copy of an object in the backup. Every error means that the copy is
+// missing or unreadable.
 func (r *restore) openPoolObject(o storedObject) (*os.File, error) {
 	root := r.pools[o.provider]
 	if root == nil {
@@ -388,6 +396,7 @@ func (r *restore) openPoolObject(o storedObject) (*os.File, error) {
 	return file, err
 }
 
+// reportRestored counts an object that is in its store.
 func (r *restore) reportRestored(o storedObject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -395,6 +404,8 @@ func (r *restore) reportRestored(o storedObject) {
 	r.addProgress(o)
 }
 
+// reportWrong reports and counts an object that is missing or damaged in the backup; format and
+// args give the reason.
 func (r *restore) reportWrong(o storedObject, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,7 +28,7 @@ func (o storedObject) String() string {
 	return fmt.Sprintf("object %s of provider %s", o.key, o.provider)
 }
 
-// objectsAfter lists the next objects in the order of their ids.
+// objectsAfter returns up to limit objects with ids above id, ordered by id; "" begins.
 func objectsAfter(q db.Querier, id string, limit int) ([]storedObject, error) {
 	rows, err := q.Query(`
 		SELECT id, provider_id, key, size, COALESCE(sha256, ''), etag
@@ -55,7 +55,7 @@ func objectsAfter(q db.Querier, id string, limit int) ([]storedObject, error) {
 	return found, rows.Err()
 }
 
-// totals returns the number of objects and their bytes.
+// totals returns the number of all objects and the sum of their sizes in bytes.
 func totals(q db.Querier) (objects, bytes int64, err error) {
 	err = q.QueryRow("SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT) FROM objects").Scan(&objects, &bytes)
 	if err != nil {
@@ -64,7 +64,8 @@ func totals(q db.Querier) (objects, bytes int64, err error) {
 	return objects, bytes, nil
 }
 
-// databaseStateOf reads all rows of four tables, which takes a moment.
+// databaseStateOf returns how recent a database is. It reads all rows of four tables, which takes a
+// moment.
 func databaseStateOf(q db.Querier) (p databaseState, err error) {
 	err = q.QueryRow(`
 		SELECT COALESCE((SELECT value FROM versions WHERE name = 'config'), 0), CAST(COALESCE(MAX(at), 0) AS BIGINT)
@@ -110,7 +111,7 @@ func keysInUse(q db.Querier, providerID string, keys []blob.Key) (map[blob.Key]b
 	return there, rows.Err()
 }
 
-// keyFingerprint returns the fingerprint of the master key with which a database was made, as
+// keyFingerprint returns the fingerprint of the master key with which a database is sealed, as
 // package lifecycle records it.
 func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 	if err := q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&fingerprint); err != nil {
@@ -119,7 +120,8 @@ func keyFingerprint(q db.Querier) (fingerprint int64, err error) {
 	return fingerprint, nil
 }
 
-// recordOrigin records in a restored database the time of its snapshot in ms.
+// recordOrigin records in a restored database the time of its snapshot in ms, by which an
+// interrupted restore recognizes it.
 func recordOrigin(tx *db.Tx, taken int64) error {
 	_, err := tx.Exec(
 		"INSERT INTO versions (name, value) VALUES ('restored', $1) ON CONFLICT (name) DO UPDATE SET value = "+
