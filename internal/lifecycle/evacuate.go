@@ -41,6 +41,7 @@ type evacuationPayload struct {
 	Mounted bool   // the mounts are on the target by now
 }
 
+// encode returns the payload as JSON, as the job's row holds it.
 func (p evacuationPayload) encode() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -49,10 +50,10 @@ func (p evacuationPayload) encode() string {
 	return string(text)
 }
 
-// EvacuateProvider queues the job that moves all objects of a provider to another one, for the
-// account ownerID, and returns the id of the job. From now on the mounts on the provider store new
-// objects in the target. Faults: NotFound (no such provider), Invalid (no such target, the same
-// provider), Conflict (one of them is part of another evacuation).
+// EvacuateProvider queues the job that moves all objects of the provider id to another one, in the
+// name of the administrator ownerID, and returns the id of the job. From now on the mounts on the
+// provider store new objects in the target. Faults: NotFound (no such provider), Invalid (no such
+// target, the same provider), Conflict (one of them is part of another evacuation).
 func (s *Service) EvacuateProvider(ctx context.Context, ownerID, id string, e Evacuation) (jobID string, err error) {
 	jobID = s.cfg.IDs.UUID()
 	err = s.inExclusiveTx(ctx, func(tx *db.Tx) error {
@@ -77,7 +78,8 @@ func (s *Service) EvacuateProvider(ctx context.Context, ownerID, id string, e Ev
 	return jobID, nil
 }
 
-// queueEvacuation inserts the job of an evacuation.
+// queueEvacuation inserts the job of an evacuation with the id jobID, which the marks of provider
+// and mounts name.
 func (s *Service) queueEvacuation(tx *db.Tx, jobID, ownerID string, p evacuationPayload) error {
 	err := job.Insert(tx, job.Spec{ID: jobID, Type: EvacuateJob, OwnerID: ownerID, Payload: p.encode(),
 		CreatedAt: s.cfg.Now().UnixMilli()})
@@ -87,7 +89,8 @@ func (s *Service) queueEvacuation(tx *db.Tx, jobID, ownerID string, p evacuation
 	return err
 }
 
-// checkEvacuation checks both providers of an evacuation. Faults: Invalid, Conflict.
+// checkEvacuation refuses an evacuation of from whose target does not exist or is the same provider
+// (Invalid), or one of whose providers is part of another evacuation (Conflict).
 func (s *Service) checkEvacuation(tx *db.Tx, from provider.Provider, e Evacuation) error {
 	if err := s.checkTarget(tx, from.ID, e); err != nil {
 		return err
@@ -95,7 +98,8 @@ func (s *Service) checkEvacuation(tx *db.Tx, from provider.Provider, e Evacuatio
 	return s.checkNotEvacuated(tx, from.ID)
 }
 
-// checkTarget checks the target of an evacuation from a provider. Faults: Invalid, Conflict.
+// checkTarget refuses the target of an evacuation from the provider from: none or the same one
+// (Invalid), or one that is being evacuated itself (Conflict).
 func (s *Service) checkTarget(tx *db.Tx, from string, e Evacuation) error {
 	if e.Target == from {
 		return fault.InvalidField("targetProviderId", "The target is the provider itself. Choose another one.")
@@ -113,7 +117,8 @@ func (s *Service) checkTarget(tx *db.Tx, from string, e Evacuation) error {
 	return nil
 }
 
-// checkNotEvacuated refuses while a provider is part of an evacuation. Fault: Conflict.
+// checkNotEvacuated refuses while the provider id, or a mount on it, is the source or target of an
+// evacuation. Fault: Conflict.
 func (s *Service) checkNotEvacuated(tx *db.Tx, id string) error {
 	p, err := s.cfg.Providers.ByIDIn(tx, id)
 	if err != nil {
@@ -140,10 +145,10 @@ func (s *Service) checkNotEvacuated(tx *db.Tx, id string) error {
 	return nil
 }
 
-// RunEvacuation runs an evacuation. It moves the objects, then gives the mounts the target, then
-// waits until the uploads that began before have ended, whose objects it moves as well, and until
-// the collector has removed the old objects. After its end the provider can be deleted. Faults:
-// those of files.Tree.Evacuate.
+// RunEvacuation runs the job of an evacuation. It moves the objects, then gives the mounts the
+// target, then waits until the uploads that began before have ended, whose objects it moves as
+// well, and until the collector has removed the old objects. After its end the provider can be
+// deleted. Faults: those of files.Tree.Evacuate.
 func (s *Service) RunEvacuation(ctx context.Context, run *job.Run) error {
 	var p evacuationPayload
 	if err := json.Unmarshal([]byte(run.Payload), &p); err != nil {
@@ -169,16 +174,19 @@ func (s *Service) RunEvacuation(ctx context.Context, run *job.Run) error {
 	return s.checkEvacuated(ctx, p.From)
 }
 
-// keepSigned makes old objects stay while addresses hold that their store may have signed. These
-// are not recorded. Those of an object end within their longest lifetime after the last one was
-// signed, which is before the object is switched over.
+// keepSigned sets how.KeepFor, for which old objects stay, so that signed addresses that clients
+// have of the store from still work. They are not recorded: those of an object end within their
+// longest lifetime after the last one was signed, which is before the object is switched over.
+// p.DropSigned leaves this out.
 func (s *Service) keepSigned(how *files.Evacuation, from provider.Provider, p evacuationPayload) {
 	if from.Presigns() && !p.DropSigned {
 		how.KeepFor = download.MaxSignedLifetime
 	}
 }
 
-// mountTarget gives the mounts the target of an evacuation, when no object is left.
+// mountTarget gives the mounts, and the entries in the trash, the target of an evacuation, when no
+// object is left, and records that in the job. It makes the job run again when an upload has just
+// stored another object.
 func (s *Service) mountTarget(ctx context.Context, run *job.Run, p evacuationPayload) error {
 	p.Mounted = true
 	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
@@ -201,7 +209,8 @@ func (s *Service) mountTarget(ctx context.Context, run *job.Run, p evacuationPay
 	})
 }
 
-// checkEvacuated makes the job wait (job.WaitUntil) while uploads or objects are left.
+// checkEvacuated returns job.WaitUntil, which makes the job wait, while the provider id still has
+// uploads or objects; nil when it is empty.
 func (s *Service) checkEvacuated(ctx context.Context, id string) error {
 	keys, err := s.cfg.Objects.UnusedKeys(ctx, id)
 	if err == nil {
@@ -218,8 +227,9 @@ func (s *Service) checkEvacuated(ctx context.Context, id string) error {
 	return job.WaitUntil(min(max(next, now+minEmptyPause.Milliseconds()), now+maxEmptyPause.Milliseconds()))
 }
 
-// EndEvacuation records the end of an evacuation, for job.Runner.OnEnd. After a failure the mounts
-// are on their provider as before; objects that were moved stay in the target.
+// EndEvacuation records the end of an evacuation, completed or failed; job.Runner.OnEnd calls it in
+// the transaction that ends the job. After a failure the mounts are on their provider as before;
+// objects that were moved stay in the target.
 func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, _ string) error {
 	if err := s.cfg.Mounts.CancelEvacuation(tx, run.ID); err != nil {
 		return err
@@ -227,7 +237,8 @@ func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, _ string) error {
 	return s.cfg.Providers.EndEvacuation(tx, run.ID)
 }
 
-// PauseJob pauses an evacuation of an account, see job.Pause. Faults: NotFound, Conflict.
+// PauseJob pauses the evacuation with the job id of the account ownerID, see job.Pause. Faults:
+// NotFound, Conflict.
 func (s *Service) PauseJob(ctx context.Context, ownerID, id string) (j job.Job, err error) {
 	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		j, err = job.Pause(tx, ownerID, id, EvacuateJob)
@@ -236,7 +247,8 @@ func (s *Service) PauseJob(ctx context.Context, ownerID, id string) (j job.Job, 
 	return j, err
 }
 
-// ResumeJob resumes an evacuation of an account, see job.Resume. Faults: NotFound, Conflict.
+// ResumeJob resumes the paused evacuation with the job id of the account ownerID, see job.Resume.
+// Faults: NotFound, Conflict.
 func (s *Service) ResumeJob(ctx context.Context, ownerID, id string) (j job.Job, err error) {
 	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		j, err = job.Resume(tx, ownerID, id, EvacuateJob, s.cfg.Now().UnixMilli())

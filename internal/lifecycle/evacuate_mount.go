@@ -39,8 +39,9 @@ func (s *Service) EvacuateMount(ctx context.Context, ownerID, id string, e Evacu
 	return jobID, nil
 }
 
-// runMountEvacuation is RunEvacuation for a mount. It ends when no upload that began before is
-// open. Other mounts may go on using the provider.
+// runMountEvacuation is RunEvacuation for the mount p.Mount on the provider from; how says which
+// objects move. It ends when no upload to the mount that began before is open. Other mounts may go
+// on using the provider.
 func (s *Service) runMountEvacuation(ctx context.Context, run *job.Run, p evacuationPayload, from provider.Provider,
 	how files.Evacuation) error {
 	q := s.cfg.DB.Read(ctx)

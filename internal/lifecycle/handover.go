@@ -29,12 +29,12 @@ const (
 	handoverPiecesNow = 3
 )
 
-// DeleteUser deletes an account for an administrator, who gets its entries and is charged for them
-// regardless of limits. For large accounts this happens in pieces: until the last one the quota of
-// the deleted account stays, closed, so that the owner of each file is charged for it. A home that
-// belongs to the account alone gets another name. Keys, shares, uploads, running copies and the
-// account's own rules end; name and address become free. Faults: Invalid for the administrator's
-// own account, NotFound, Forbidden when the caller is no administrator any more.
+// DeleteUser deletes the account id for the administrator adminID, who gets its entries and is
+// charged for them regardless of limits. For large accounts this happens in pieces: until the last
+// one the quota of the deleted account stays, closed, so that the owner of each file is charged for
+// it. A home that belongs to the account alone gets another name. Keys, shares, uploads, running
+// copies and the account's own rules end; name and address become free. Faults: Invalid for the
+// administrator's own account, NotFound, Forbidden when the caller is no administrator any more.
 //
 // The last active administrator cannot be deleted, since the caller is another one.
 func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
@@ -88,8 +88,9 @@ func (s *Service) linksEnd(tx *db.Tx, user account.User) (bool, error) {
 	return s.cfg.Policies.HasDenyRule(tx, user.ID, user.Role, access.Set(access.Share|access.Download))
 }
 
-// endUse ends everything that belongs to an account. Download tokens, sessions, mailed links and
-// codes check the account at each use, and moves check it at their end.
+// endUse ends the uploads, running copies and shares of an account, and renames its home. Download
+// tokens, sessions, mailed links and codes check the account at each use, and moves check it at
+// their end.
 func (s *Service) endUse(tx *db.Tx, user account.User) error {
 	if err := s.cfg.Uploads.EndAll(tx, user.ID); err != nil { // this locks the quota: no upload begins meanwhile
 		return err
@@ -105,8 +106,8 @@ func (s *Service) endUse(tx *db.Tx, user account.User) error {
 	return share.RevokeAll(tx, user.ID, s.cfg.Now().UnixMilli())
 }
 
-// endKeys ends an account's keys and rules. It comes last, since it raises the config version,
-// whose row many transactions wait for.
+// endKeys revokes an account's API keys and deletes the rules about it and its keys. It comes last,
+// since it raises the config version, whose row many transactions wait for.
 func (s *Service) endKeys(tx *db.Tx, userID string) error {
 	keys, err := s.cfg.Keys.RevokeAll(tx, userID)
 	if err != nil {
@@ -115,7 +116,8 @@ func (s *Service) endKeys(tx *db.Tx, userID string) error {
 	return s.cfg.Policies.DeleteOfUser(tx, userID, keys)
 }
 
-// handOver hands over a few pieces, and queues a job for the rest.
+// handOver hands over the first handoverPiecesNow pieces of a deleted account's entries, and queues
+// a job for the rest.
 func (s *Service) handOver(tx *db.Tx, userID string) error {
 	last := ""
 	for range handoverPiecesNow {
@@ -131,6 +133,7 @@ func (s *Service) handOver(tx *db.Tx, userID string) error {
 	return s.queueHandover(tx, userID)
 }
 
+// queueHandover inserts the job that hands over the entries of a deleted account.
 func (s *Service) queueHandover(tx *db.Tx, userID string) error {
 	err := job.Insert(tx, job.Spec{ID: s.cfg.IDs.UUID(), Type: HandoverJob, Payload: userID,
 		CreatedAt: s.cfg.Now().UnixMilli()})
@@ -140,8 +143,9 @@ func (s *Service) queueHandover(tx *db.Tx, userID string) error {
 	return err
 }
 
-// handOverNext hands over the next entries after an id; tx must hold the tree alone. After the last
-// entry it deletes the quota of the deleted account.
+// handOverNext hands over the next entries of a deleted account with ids above after; tx must hold
+// the tree alone. last is the id to continue after, done is true when nothing is left. After the
+// last entry it deletes the quota of the deleted account.
 func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, done bool, err error) {
 	heir, err := s.Successor(tx, userID)
 	if err != nil || heir.ID == "" {
@@ -162,9 +166,9 @@ func (s *Service) handOverNext(tx *db.Tx, userID, after string) (last string, do
 	return "", true, deleteHandover(tx, userID)
 }
 
-// RunHandover hands over the entries of a deleted account, a piece in each transaction, to the
-// present successor. It continues after a crash at any line: entries that were handed over are not
-// found again.
+// RunHandover runs the job that hands over the entries of a deleted account, a piece in each
+// transaction, to the present successor. It continues after a crash at any line: entries that were
+// handed over are not found again.
 func (s *Service) RunHandover(ctx context.Context, run *job.Run) error {
 	last := ""
 	for {
@@ -187,9 +191,9 @@ func (s *Service) RunHandover(ctx context.Context, run *job.Run) error {
 	}
 }
 
-// Successor returns the account to which the entries of a deleted account are still being handed
-// over, none where there is no handover. A successor who is deleted is replaced at once, so there
-// are no chains.
+// Successor returns the account to which the entries of the deleted account userID are still being
+// handed over, the zero value where there is no handover. A successor who is deleted is replaced at
+// once, so there are no chains.
 func (s *Service) Successor(q db.Querier, userID string) (files.Successor, error) {
 	heir, err := successorOf(q, userID)
 	if errors.Is(err, db.ErrNoRows) {
@@ -201,7 +205,7 @@ func (s *Service) Successor(q db.Querier, userID string) (files.Successor, error
 	return heir, nil
 }
 
-// Sweep queues jobs for handovers whose job was given up.
+// Sweep queues jobs for handovers that are not finished and have no job, because it was given up.
 func (s *Service) Sweep(ctx context.Context) error {
 	owing, err := openHandovers(s.cfg.DB.Read(ctx))
 	if err != nil {

@@ -40,8 +40,8 @@ func (s *Service) CheckKey(ctx context.Context, fingerprint string) error {
 	})
 }
 
-// RecheckKey is CheckKey for a process that has begun to serve. It only reads. Error: ErrWrongKey
-// when the key was replaced since.
+// RecheckKey returns ErrWrongKey when the master key of the database was replaced since this
+// process began to serve with the key that has the given fingerprint. It only reads.
 func (s *Service) RecheckKey(ctx context.Context, fingerprint string) error {
 	given, err := fingerprintNumber(fingerprint)
 	if err != nil {
@@ -58,9 +58,10 @@ func (s *Service) RecheckKey(ctx context.Context, fingerprint string) error {
 }
 
 // RotateKey replaces the master key rotation.From of the database by rotation.To, in one
-// transaction: it seals every sealed value anew, keeps former for tokens of the old key that last,
-// and ends all sessions. It reports false when rotation.To is the key of the database already.
-// Errors: ErrWrongKey, when it is neither of both; db.ErrReplicaRunning.
+// transaction: it seals every sealed value anew, keeps former, by which tokens of the old key are
+// still accepted, and ends all sessions. It counts the values in rotation, and reports false when
+// rotation.To is the key of the database already. Errors: ErrWrongKey, when the database has
+// neither of both keys; db.ErrReplicaRunning.
 func (s *Service) RotateKey(ctx context.Context, rotation *secret.Rotation, former secret.Former) (bool, error) {
 	from, err := fingerprintNumber(rotation.From.Fingerprint())
 	if err != nil {
@@ -100,7 +101,8 @@ func (s *Service) RotateKey(ctx context.Context, rotation *secret.Rotation, form
 	return rotated && err == nil, err
 }
 
-// seal seals every sealed column anew. A package that seals values has a call here.
+// seal seals every encrypted column anew with rotation.To. A package that seals values has a call
+// here.
 func (s *Service) seal(tx *db.Tx, rotation *secret.Rotation, former secret.Former) error {
 	if err := provider.Reseal(tx, rotation); err != nil {
 		return err
@@ -114,7 +116,8 @@ func (s *Service) seal(tx *db.Tx, rotation *secret.Rotation, former secret.Forme
 	return account.AfterRotation(tx, s.cfg.Now().UnixMilli())
 }
 
-// fingerprintNumber converts a fingerprint to the number that the database stores.
+// fingerprintNumber converts a fingerprint, 16 hexadecimal digits, to the number that the database
+// stores.
 func fingerprintNumber(fingerprint string) (int64, error) {
 	n, err := strconv.ParseUint(fingerprint, 16, 64)
 	if err != nil {

@@ -67,7 +67,7 @@ type NewUser struct {
 
 // CreateUser makes account, home and quota in one transaction, so that the account is never visible
 // without them. The account has no home while nothing is mounted at the path of homes, or that path
-// is in somebody's home. Faults: Invalid, AlreadyExists.
+// is in another account's home. Faults: Invalid, AlreadyExists.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {
 	if err := n.Check(); err != nil {
 		return account.User{}, err
@@ -87,8 +87,8 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, erro
 	return user, nil
 }
 
-// insertUser makes account, home and quota in the caller's transaction.
-// Faults: Invalid, AlreadyExists.
+// insertUser makes account, home and quota in the transaction tx, and returns the account.
+// passwordHash is that of n.Password. Faults: Invalid, AlreadyExists.
 func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, passwordHash string) (account.User, error) {
 	maxStorage, maxFiles := s.cfg.MaxStorage, s.cfg.MaxFiles
 	if n.MaxStorage != nil {
@@ -123,8 +123,9 @@ func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, password
 	return s.cfg.Accounts.ByID(tx, made.ID)
 }
 
-// ResetPassword gives the account of that name or address a new password, a random one when
-// password is empty, and ends its sessions. It returns the password. Faults: NotFound, Invalid.
+// ResetPassword gives the account with that username or e-mail address a new password, a random one
+// when password is empty, and ends its sessions. It returns the password. It is for the operator's
+// command. Faults: NotFound, Invalid.
 func (s *Service) ResetPassword(ctx context.Context, username string, password secret.Text) (secret.Text, error) {
 	user, err := s.cfg.Accounts.ByName(s.cfg.DB.Read(ctx), username)
 	if err != nil {
@@ -149,9 +150,10 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 	return password, nil
 }
 
-// RecoverPassword sets a new password by a mailed token. When the token is what verifies the
-// address, somebody else may have made the account and left keys and shares in it, so these end.
-// Faults: Invalid, RateLimited.
+// RecoverPassword sets a new password by the token that was mailed to the account. source is the
+// client, for the queue of password hashing. When the token is what verifies the address, somebody
+// else may have made the account and left keys and shares in it, so these end. Faults: Invalid,
+// RateLimited.
 func (s *Service) RecoverPassword(ctx context.Context, source account.Source, token string,
 	password secret.Text) error {
 	return s.cfg.Accounts.ResetPassword(ctx, source, token, password, func(tx *db.Tx, userID string) error {

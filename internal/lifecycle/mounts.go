@@ -26,7 +26,7 @@ func (s *Service) AllMounts(ctx context.Context) ([]Mount, error) {
 	return s.describeMounts(ctx, table, table.All())
 }
 
-// describeMounts adds the provider name, Hidden and Public to mounts.
+// describeMounts adds the provider name, Hidden and Public to mounts; table holds all mounts.
 func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts []mount.Mount) ([]Mount, error) {
 	providers, err := s.cfg.Providers.All(ctx)
 	if err != nil {
@@ -48,6 +48,7 @@ func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts
 	return list, nil
 }
 
+// describeMount is describeMounts for one mount.
 func (s *Service) describeMount(ctx context.Context, m mount.Mount) (Mount, error) {
 	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
@@ -90,10 +91,10 @@ func (s *Service) CreateMount(ctx context.Context, ownerID string, m mount.Mount
 	return s.describeMount(ctx, m)
 }
 
-// inMountTx is inExclusiveTx for changes of mounts: none of them may remove a password. The folders
-// above a mount, and so whether a password covers it, depend on where all the mounts are. A mount
-// that is moved, deleted or laid over such a folder would open the content below, without any
-// intention. Fault: Conflict.
+// inMountTx is inExclusiveTx for changes of mounts, and refuses a change that removes a password
+// from content. The folders above a mount, and so whether a password covers it, depend on where all
+// the mounts are. A mount that is moved, deleted or laid over such a folder would open the content
+// below, without any intention. Fault: Conflict.
 func (s *Service) inMountTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return s.inExclusiveTx(ctx, func(tx *db.Tx) error {
 		before, err := s.cfg.Tree.MountPasswords(tx)
@@ -142,9 +143,9 @@ func (s *Service) checkProvider(tx *db.Tx, m mount.Mount) error {
 	return err
 }
 
-// UpdateMount applies change to a mount; change may be called more than once, and its fault ends
-// the update. The content of the mount moves along with its path. With another provider the content
-// stays where it is stored. Faults: Invalid, NotFound, Conflict.
+// UpdateMount applies change to the mount id; change may be called more than once, and its fault
+// ends the update. The content of the mount moves along with its path. With another provider the
+// content stays where it is stored. Faults: Invalid, NotFound, Conflict.
 func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mount.Mount) error) (Mount, error) {
 	var m mount.Mount
 	err := s.inMountTx(ctx, func(tx *db.Tx) error {
@@ -187,7 +188,8 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 }
 
 // DeleteMount deletes a mount without files, with its folders and the rules for it alone. Faults:
-// NotFound, Conflict.
+// NotFound, Conflict when it has files, is being evacuated, or a password would no longer cover
+// content.
 func (s *Service) DeleteMount(ctx context.Context, id string) error {
 	err := s.inMountTx(ctx, func(tx *db.Tx) error {
 		m, err := s.cfg.Mounts.Lock(tx, id)

@@ -80,8 +80,8 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	return user, nil
 }
 
-// checkAdmission decides whether a visitor may register, and whether by an invite, whose use is
-// then counted. Faults: Forbidden, Invalid.
+// checkAdmission decides whether a visitor may register; invited is true when an invite admits the
+// visitor, whose use is then counted. Faults: Forbidden, Invalid.
 func (s *Service) checkAdmission(ctx context.Context, r Registration) (invited bool, err error) {
 	if r.Settings.AllowRegistration && !r.Settings.RequireInviteCode {
 		return false, nil

@@ -99,9 +99,9 @@ func (s *Service) Seed(ctx context.Context, first FirstStart) (made bool, err er
 	return made, nil
 }
 
-// firstStoreMarker returns the id of the first store. It is committed before the store is made, so
-// that a first start that breaks off in between can be repeated: it finds the store that it made,
-// and not another one.
+// firstStoreMarker returns the id of the first store, for its marker file. The id is committed
+// before the store is made, so that a first start that breaks off in between can be repeated: it
+// finds the store that it made, and not another one.
 func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	drawn := int64(binary.BigEndian.Uint64(s.cfg.IDs.Bytes(8)) >> 1)
 	var number int64
@@ -112,8 +112,9 @@ func (s *Service) firstStoreMarker(ctx context.Context) (string, error) {
 	return markerOf(number, firstBucket), err
 }
 
-// seedTree makes the provider, its mount and the folders below it. The directory of the store is
-// the only part that no rollback removes; making it again succeeds.
+// seedTree makes the provider with its store, its mount and the folders below it. marker is the id
+// of the store. The directory of the store is the only part that no rollback removes; making it
+// again succeeds.
 func (s *Service) seedTree(tx *db.Tx, ownerID, providerID, mountID, marker string) error {
 	if err := s.cfg.Providers.Prepare(firstBucket, marker); err != nil {
 		return err

@@ -13,6 +13,7 @@ func markSeeded(tx *db.Tx) (bool, error) {
 	return n == 1, err
 }
 
+// seeded reports whether the first start is done.
 func seeded(q db.Querier) (bool, error) {
 	var value int64
 	err := q.QueryRow("SELECT value FROM versions WHERE name = 'seeded'").Scan(&value)
@@ -22,8 +23,8 @@ func seeded(q db.Querier) (bool, error) {
 	return err == nil, err
 }
 
-// recordFirstStore records the number of the first store, unless one is recorded already, and
-// returns the recorded one.
+// recordFirstStore records drawn as the number of the first store, unless one is recorded already,
+// and returns the recorded one.
 func recordFirstStore(tx *db.Tx, drawn int64) (int64, error) {
 	if _, err := tx.Exec("INSERT INTO versions (name, value) VALUES ('first store', $1) ON CONFLICT (name) DO NOTHING",
 		drawn); err != nil {
@@ -34,7 +35,8 @@ func recordFirstStore(tx *db.Tx, drawn int64) (int64, error) {
 	return number, err
 }
 
-// storeNumber returns what recordFirstStore has recorded.
+// storeNumber returns the number of the first store, which recordFirstStore has recorded; the ids
+// of all stores derive from it.
 func storeNumber(q db.Querier) (number int64, err error) {
 	err = q.QueryRow("SELECT value FROM versions WHERE name = 'first store'").Scan(&number)
 	return number, err
@@ -52,12 +54,13 @@ func recordKeyFingerprint(tx *db.Tx, fingerprint int64) (noted int64, err error)
 	return noted, err
 }
 
+// keyFingerprint returns the recorded fingerprint of the master key.
 func keyFingerprint(q db.Querier) (noted int64, err error) {
 	err = q.QueryRow("SELECT value FROM versions WHERE name = 'key'").Scan(&noted)
 	return noted, err
 }
 
-// replaceKeyFingerprint records another fingerprint.
+// replaceKeyFingerprint records another fingerprint of the master key.
 func replaceKeyFingerprint(tx *db.Tx, fingerprint int64) error {
 	_, err := tx.Exec("UPDATE versions SET value = $1 WHERE name = 'key'", fingerprint)
 	return err

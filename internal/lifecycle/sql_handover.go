@@ -8,7 +8,8 @@ import (
 	"larder/internal/files"
 )
 
-// overlapsOtherHome reports whether a folder is in another account's home or contains one.
+// overlapsOtherHome reports whether the folder place is in the home of another account than userID,
+// or contains one.
 func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (bool, error) {
 	if is, err := inOtherHome(tx, userID, place.FolderIDs); is || err != nil {
 		return is, err
@@ -26,12 +27,14 @@ func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (boo
 		SELECT EXISTS (SELECT 1 FROM up WHERE id `, userID, append([]string{place.ID}, place.MountRootIDs...))
 }
 
-// inOtherHome reports whether one of the folders is another account's home.
+// inOtherHome reports whether one of the folders, given by their ids, is the home of another
+// account than userID.
 func inOtherHome(tx *db.Tx, userID string, folders []string) (bool, error) {
 	return existsAmong(tx, "SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1 AND home_id ", userID, folders)
 }
 
-// existsAmong runs a query that ends with a column, which has to be one of the ids.
+// existsAmong reports whether the query finds a row. query ends with a column, which has to be one
+// of the ids; userID is its parameter $1.
 func existsAmong(tx *db.Tx, query, userID string, ids []string) (is bool, err error) {
 	in, args := db.InList(2, ids)
 	if err := tx.QueryRow(query+in+")", append([]any{userID}, args...)...).Scan(&is); err != nil {
@@ -55,12 +58,15 @@ func insertHandover(tx *db.Tx, userID string, heir files.Successor, now int64) e
 	return nil
 }
 
+// successorOf reads the successor of a deleted account. Error: db.ErrNoRows when there is no
+// handover.
 func successorOf(q db.Querier, userID string) (heir files.Successor, err error) {
 	err = q.QueryRow("SELECT heir_id, drop_links FROM legacies WHERE user_id = $1", userID).
 		Scan(&heir.ID, &heir.DropLinks)
 	return heir, err
 }
 
+// deleteHandover deletes the record of a handover that is complete.
 func deleteHandover(tx *db.Tx, userID string) error {
 	if _, err := tx.Exec("DELETE FROM legacies WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete a handover: %w", err)

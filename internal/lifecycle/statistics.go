@@ -20,7 +20,8 @@ type Statistics struct {
 	Storage      []ProviderUsage // of all providers, the oldest first
 }
 
-// Statistics counts users, files and bytes. Specification: Dashboard and statistics.
+// Statistics counts all users, files and bytes, and the files and bytes of each provider.
+// Specification: Dashboard and statistics.
 func (s *Service) Statistics(ctx context.Context) (st Statistics, err error) {
 	if st.Users, err = account.Count(s.cfg.DB.Read(ctx)); err != nil {
 		return Statistics{}, err

@@ -41,6 +41,7 @@ func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, erro
 	return list, nil
 }
 
+// withMounts returns the provider of a status with the number of its mounts.
 func withMounts(standing provider.StoreStatus, mounts *mount.Table) StorageProvider {
 	shown := StorageProvider{Provider: standing.Provider, Available: standing.Err == nil}
 	for _, m := range mounts.All() {
@@ -51,12 +52,13 @@ func withMounts(standing provider.StoreStatus, mounts *mount.Table) StorageProvi
 	return shown
 }
 
-// TestProvider tests what a provider's store can do, also for browsers on pages at origin, see
-// provider.Registry.Probe. Fault: NotFound.
+// TestProvider tests what the store of the provider id can do, also for browsers on pages of the
+// site at origin, see provider.Registry.Probe. Fault: NotFound.
 func (s *Service) TestProvider(ctx context.Context, id, origin string) (provider.Report, error) {
 	return s.cfg.Providers.Probe(ctx, id, origin)
 }
 
+// describeProvider returns p as administrators see it. It asks the store whether it is available.
 func (s *Service) describeProvider(ctx context.Context, p provider.Provider) (StorageProvider, error) {
 	mounts, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
@@ -86,9 +88,10 @@ func (s *Service) CreateProvider(ctx context.Context, p provider.Provider) (Stor
 	return s.describeProvider(ctx, p)
 }
 
-// prepareStore makes the built-in store of a bucket before a row with its marker is committed. A
-// bucket of an existing provider is that provider's store, and is never made again: its directory
-// may be missing because a disk is.
+// prepareStore makes the built-in store of a provider's bucket before a row with its marker is
+// committed, and returns the marker, "" for other types. A bucket of an existing provider is that
+// provider's store, and is never made again: its directory may be missing because a disk is.
+// Faults: Invalid, Unavailable.
 func (s *Service) prepareStore(ctx context.Context, to provider.Provider) (marker string, err error) {
 	if to.Type != provider.BuiltIn {
 		return "", nil
@@ -111,9 +114,9 @@ func (s *Service) prepareStore(ctx context.Context, to provider.Provider) (marke
 	return marker, s.cfg.Providers.Prepare(bucket, marker)
 }
 
-// markerOf returns the marker of a bucket's store in the database with that first store number. It
-// is always the same, so that a crash between making the store and committing the row can be
-// repeated, and differs between databases, so that none takes over the store of another.
+// markerOf returns the id, for the marker file, of a bucket's store in the database with that first
+// store number. It is always the same, so that a crash between making the store and committing the
+// row can be repeated, and differs between databases, so that none takes over the store of another.
 func markerOf(first int64, bucket string) string {
 	marker := fmt.Sprintf("larder-%016x", first)
 	if bucket == firstBucket {
@@ -123,9 +126,9 @@ func markerOf(first int64, bucket string) string {
 	return fmt.Sprintf("larder-%x", sum[:16])
 }
 
-// UpdateProvider applies change to a provider; change may be called more than once, and its fault
-// ends the update. Faults: Invalid, NotFound, Unavailable, Conflict for another bucket, type or
-// prefix while there are objects.
+// UpdateProvider applies change to the provider id; change may be called more than once, and its
+// fault ends the update. Faults: Invalid, NotFound, Unavailable, Conflict for another bucket, type
+// or prefix while there are objects.
 func (s *Service) UpdateProvider(ctx context.Context, id string,
 	change func(p *provider.Provider) error) (StorageProvider, error) {
 	before, err := s.cfg.Providers.ByID(ctx, id)
@@ -176,6 +179,7 @@ func (s *Service) UpdateProvider(ctx context.Context, id string,
 	return s.describeProvider(ctx, after)
 }
 
+// applyChange returns p after change, checked. Faults: those of change, Invalid.
 func applyChange(p provider.Provider, change func(p *provider.Provider) error) (provider.Provider, error) {
 	if err := change(&p); err != nil {
 		return p, err
@@ -183,13 +187,15 @@ func applyChange(p provider.Provider, change func(p *provider.Provider) error) (
 	return p, p.Check()
 }
 
-// storageChanged reports whether the keys of one provider cannot be found through the other.
+// storageChanged reports whether objects that were stored with the record a cannot be found with b:
+// type, bucket or prefix differ.
 func storageChanged(a, b provider.Provider) bool {
 	return a.Type != b.Type || a.Bucket != b.Bucket || a.PathPrefix != b.PathPrefix
 }
 
-// checkEmpty refuses while objects are, or are about to be, in the provider's store. It forgets
-// keys that were only put on the garbage list for future uploads.
+// checkEmpty refuses while objects are, or are about to be, in the store of the provider id. noted
+// are the keys that were only put on the garbage list for future uploads, and have no object
+// (object.Registry.UnusedKeys); it takes them off the list. Fault: Conflict.
 func (s *Service) checkEmpty(tx *db.Tx, id string, noted []blob.Key) error {
 	busy, err := upload.InUse(tx, id)
 	if err != nil {
@@ -232,7 +238,8 @@ func (s *Service) DeleteProvider(ctx context.Context, id string) error {
 	return nil
 }
 
-// checkUnmounted refuses while mounts are on the provider. Fault: Conflict.
+// checkUnmounted refuses while mounts are on the provider or are being evacuated from it. Fault:
+// Conflict.
 func (s *Service) checkUnmounted(q db.Querier, id string) error {
 	mounts, err := s.cfg.Mounts.TableIn(q)
 	if err != nil {

@@ -22,7 +22,8 @@ type ListedUser struct {
 	LastSeenAt *int64 // ms: the last use of a session or an API key, nil for none
 }
 
-// withUse adds the quota and the last use to accounts.
+// withUse returns the accounts with their quota, the bytes that their trash keeps, and the time of
+// their last use.
 func (s *Service) withUse(q db.Querier, users ...account.User) ([]ListedUser, error) {
 	ids := make([]string, len(users))
 	for i, u := range users {
@@ -81,8 +82,8 @@ func (s *Service) Impact(ctx context.Context, id string) (i Impact, err error) {
 	return i, err
 }
 
-// ListUsers lists a page of the accounts that f selects, by username, and returns their total
-// number.
+// ListUsers lists up to limit of the accounts that f selects, by username, after the first offset
+// ones, and returns the number of all that f selects.
 func (s *Service) ListUsers(ctx context.Context, f account.Filter, limit,
 	offset int64) ([]ListedUser, int64, error) {
 	q := s.cfg.DB.Read(ctx)
@@ -104,10 +105,10 @@ type UserUpdate struct {
 	DefaultMaxKept       bool        // MaxKept becomes the default
 }
 
-// UpdateUser changes an account for an administrator. Another role ends its sessions, and so does
-// every status except active; what belongs to the account, such as its keys and permanent links,
-// does not work while it is not active. Faults: Invalid (also: no active administrator would be
-// left), NotFound, Forbidden when the caller is no administrator any more.
+// UpdateUser changes the account id for the administrator adminID. Another role ends its sessions,
+// and so does every status except active; what belongs to the account, such as its keys and
+// permanent links, does not work while it is not active. Faults: Invalid (also: no active
+// administrator would be left), NotFound, Forbidden when the caller is no administrator any more.
 func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (ListedUser, error) {
 	var changed ListedUser
 	err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {
@@ -144,9 +145,10 @@ func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpda
 	return changed, nil
 }
 
-// lockAdminAndUser locks the administrator who asks and the user in question. Two administrators
-// who would end each other take turns here, and the second one sees the change of the first.
-// Faults: Forbidden, NotFound.
+// lockAdminAndUser locks the rows of the administrator adminID, who asks, and of the account id,
+// which it returns. Two administrators who would end each other take turns here, and the second one
+// sees the change of the first. Faults: Forbidden when adminID is no active administrator,
+// NotFound.
 func (s *Service) lockAdminAndUser(tx *db.Tx, adminID, id string) (account.User, error) {
 	admin, err := s.cfg.Accounts.Lock(tx, adminID)
 	if fault.Is(err, fault.NotFound) || err == nil && (admin.Role != access.Admin || admin.Status != account.Active) {
@@ -178,7 +180,7 @@ func (s *Service) checkAdminRemains(tx *db.Tx, user account.User, c UserUpdate) 
 	return err
 }
 
-// updateAccount changes the account itself.
+// updateAccount changes default path, role and status of an account as c says. Fault: Invalid.
 func (s *Service) updateAccount(tx *db.Tx, user account.User, c UserUpdate) error {
 	if c.DefaultPath != nil {
 		if err := s.setDefaultPath(tx, user, *c.DefaultPath); err != nil {
