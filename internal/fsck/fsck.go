@@ -69,7 +69,8 @@ type Repairs struct {
 	Trash   bool // record unrecorded entries, drop records without entries, set the counts to the sums
 }
 
-// ParseRepairs parses a list such as "orphans,quota".
+// ParseRepairs parses a list such as "orphans,quota" from the command line; "" selects nothing.
+// Error: an unknown word.
 func ParseRepairs(list string) (Repairs, error) {
 	var m Repairs
 	for word := range strings.SplitSeq(list, ",") {
@@ -145,7 +146,7 @@ type check struct {
 	namedObjects int                    // objects whose files were looked up
 }
 
-// Command is the name under which Check records its outcome, see db.LastOutcome.
+// Command is the name under which Check records its result, see db.LastCommandResult.
 const Command = "fsck"
 
 // Check examines the database and all stores and reports its findings. It returns an error when it
@@ -190,7 +191,9 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	return c.Summary, err
 }
 
-// addFinding reports a finding. When mend is not nil it repairs the problem first.
+// addFinding counts and reports a finding; format and args describe it. When mend is not nil
+// addFinding calls it first, and marks the finding as repaired. Error: that of mend, which ends the
+// check.
 func (c *check) addFinding(kind Kind, mend func() error, format string, args ...any) error {
 	f := Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
 	if mend != nil {

@@ -21,6 +21,8 @@ const (
 	ageReplicas = 48 * time.Hour
 )
 
+// leftoverAge returns the age from which an unreferenced object counts as left over, longer where
+// there are replicas.
 func (s *Service) leftoverAge() time.Duration {
 	if s.DB.Dialect() == "postgres" {
 		return ageReplicas
@@ -46,9 +48,9 @@ type listableArea struct {
 	prefix   string // in a bucket
 }
 
-// mayOwn reports whether an object can belong to this service. A directory has a marker and holds
-// nothing else. A bucket may also hold objects of another service with names of the same form,
-// which must be below another prefix.
+// mayOwn reports whether an object that was listed can belong to this service. A directory has a
+// marker and holds nothing else. A bucket may also hold objects of another service with names of
+// the same form, which must be below another prefix.
 func (a listableArea) mayOwn(key blob.Key) bool {
 	if !a.inBucket {
 		return true
@@ -58,8 +60,9 @@ func (a listableArea) mayOwn(key blob.Key) bool {
 	return strings.TrimSuffix(above, "/") == a.prefix
 }
 
-// listableAreas returns the parts of a place whose stores work: the directory, which its providers
-// share, or each prefix of a bucket.
+// listableAreas returns the parts of a place (a directory or bucket) whose stores work: the
+// directory, which its providers share, or each prefix of a bucket. Error: errCannotList, or the
+// failure of the last store when none works.
 func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocation) (all []listableArea, err error) {
 	inBucket := place.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
@@ -93,9 +96,9 @@ func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocatio
 	return all, nil
 }
 
-// eachLeftover lists a place and calls do with batches of unreferenced objects of any age. It
-// returns the number of objects seen. It skips areas without a working store, and fails when no
-// area has one.
+// eachLeftover lists the objects of a place and calls do with batches of unreferenced ones, of any
+// age. It returns the number of objects seen. It skips areas without a working store, and fails
+// when no area has one. Error: errCannotList.
 func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation,
 	do func([]leftover) error) (seen int64, err error) {
 	grounds, err := s.listableAreas(ctx, place)
@@ -141,7 +144,8 @@ func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation
 	return seen, ask()
 }
 
-// checkLeftovers reports the unreferenced objects of a place.
+// checkLeftovers reports the unreferenced objects of a place that are older than leftoverAge, and
+// counts the younger ones.
 func (c *check) checkLeftovers(place provider.StoreLocation) error {
 	away := true
 	for _, id := range place.ProviderIDs() {
@@ -177,8 +181,8 @@ func (c *check) checkLeftovers(place provider.StoreLocation) error {
 	return err
 }
 
-// stillStored reports whether an object still exists. The collector may have deleted it since the
-// listing.
+// stillStored reports whether a listed object still exists. The collector may have deleted it since
+// the listing. It is true when the store does not answer.
 func (c *check) stillStored(place provider.StoreLocation, key blob.Key) bool {
 	store, err := c.Providers.Store(c.ctx, place.ProviderOf(string(key)).ID)
 	if err == nil {
@@ -187,6 +191,8 @@ func (c *check) stillStored(place provider.StoreLocation, key blob.Key) bool {
 	return !errors.Is(err, blob.ErrNotFound)
 }
 
+// reportLeftovers reports unreferenced objects of a place, and puts them on the garbage list if
+// Repair.Orphans says so.
 func (c *check) reportLeftovers(place provider.StoreLocation, old []leftover) error {
 	var mend func() error
 	if c.Repair.Orphans {
@@ -207,7 +213,8 @@ func (c *check) reportLeftovers(place provider.StoreLocation, old []leftover) er
 	return nil
 }
 
-// discard puts objects on the garbage list. The collector deletes them after the grace period.
+// discard puts unreferenced objects of a place on the garbage list. The collector deletes them
+// after the grace period.
 func (s *Service) discard(ctx context.Context, place provider.StoreLocation, old []leftover) error {
 	after := s.Now().Add(s.Objects.Grace).UnixMilli()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {

@@ -25,7 +25,7 @@ type storeState struct {
 // another error.
 const absentKey = blob.Key("00/00000000000000000000000000000000")
 
-// openStores checks every store without writing to it.
+// openStores opens every store and reports those that are not available. It writes nothing to them.
 func (c *check) openStores(places []provider.StoreLocation) error {
 	for _, place := range places {
 		for _, p := range place.Providers {
@@ -56,7 +56,8 @@ func (c *check) probe(s *storeState) error {
 	return nil
 }
 
-// storeOf returns the store of a provider, also of one whose row no longer exists.
+// storeOf returns the store of a provider. It reports a provider whose row no longer exists, once,
+// and returns a store with an error for it.
 func (c *check) storeOf(providerID string) (*storeState, error) {
 	if s := c.stores[providerID]; s != nil {
 		return s, nil
@@ -94,7 +95,8 @@ type suspect struct {
 	text string
 }
 
-// checkObjects compares each object with its store.
+// checkObjects compares each object with its store, by size and with Deep by SHA-256, and reports
+// the differences that remain after a pause.
 func (c *check) checkObjects() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextObject, low, objectPiece) },
@@ -127,7 +129,9 @@ func (c *check) checkObjects() error {
 		})
 }
 
-// compare compares one object with its store. An error ends the check.
+// compare compares one object with its store. It returns a suspect with the kind of the problem,
+// the zero value for none or when the store is unavailable, which it reports. An error ends the
+// check.
 func (c *check) compare(o storedObject) (suspect, error) {
 	s, err := c.storeOf(o.provider)
 	if err != nil {
@@ -199,8 +203,8 @@ func (c *check) recheck(doubts []suspect) error {
 	return nil
 }
 
-// describeFiles names some files whose content is the object. The query reads all files, so after
-// many objects it is left out.
+// describeFiles returns a text for a finding that names some files whose content is the object. The
+// query reads all files, so after many objects it is left out.
 func (c *check) describeFiles(objectID string) (string, error) {
 	const some, enough = 3, 200
 	if c.namedObjects++; c.namedObjects > enough {
@@ -231,7 +235,7 @@ func (c *check) describeFiles(objectID string) (string, error) {
 	return text, nil
 }
 
-// read returns the SHA-256 of a stored object in hexadecimal.
+// read returns the SHA-256 of a stored object in hexadecimal, and counts the bytes that it reads.
 func (c *check) read(store blob.Store, key blob.Key) (string, error) {
 	o, err := store.Open(c.ctx, key)
 	if err != nil {
@@ -253,6 +257,7 @@ type contextReader struct {
 	r io.Reader
 }
 
+// Read implements io.Reader.
 func (r contextReader) Read(p []byte) (int, error) {
 	if err := r.c.ctx.Err(); err != nil {
 		return 0, err
@@ -260,8 +265,8 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// fillHash records the SHA-256 of an object that has none, if the object can be read completely.
-// compare reports other problems.
+// fillHash computes and records the SHA-256 of an object that has none, also in o, if the object
+// can be read completely. It reports no problem; compare does.
 func (c *check) fillHash(o *storedObject) error {
 	s, err := c.storeOf(o.provider)
 	if err != nil || s.err != nil {

@@ -18,7 +18,8 @@ const (
 	recountMaxDelay = 24 * time.Hour
 )
 
-// Recount corrects the numbers of folders once an hour. Most calls do nothing.
+// Recount corrects the numbers of folders in the quotas on PostgreSQL, once an hour by one of the
+// replicas. All other calls do nothing.
 func (s *Service) Recount(ctx context.Context) error {
 	if s.DB.Dialect() != "postgres" {
 		return nil

@@ -20,7 +20,8 @@ const (
 	countEntries = "SELECT count(*) FROM entries WHERE id > $1 AND id <= $2"
 )
 
-// lastOfRange returns the last id of the range of n rows after low, "" when fewer are left.
+// lastOfRange returns the last id of the range of n rows with ids above low, "" when fewer are
+// left. query is nextEntry, nextLink or nextObject.
 func lastOfRange(q db.Querier, query, low string, n int) (string, error) {
 	var high string
 	err := q.QueryRow(query, low, n-1).Scan(&high)
@@ -30,6 +31,7 @@ func lastOfRange(q db.Querier, query, low string, n int) (string, error) {
 	return high, err
 }
 
+// count returns the number that a query such as countEntries yields.
 func count(q db.Querier, query string, args ...any) (n int64, err error) {
 	err = q.QueryRow(query, args...).Scan(&n)
 	return n, err
@@ -43,6 +45,7 @@ type entry struct {
 	size, objectSize        int64
 }
 
+// kind returns "folder" or "file", for a finding.
 func (e entry) kind() string {
 	if e.folder {
 		return "folder"
@@ -68,8 +71,9 @@ func queryAll[T any](q db.Querier, scan func(rows *sql.Rows) (T, error), query s
 	return out, rows.Err()
 }
 
-// unreachableEntries lists the entries whose parent is missing or not a folder, and the entries
-// without a parent that are neither the root of a mount nor a hidden folder.
+// unreachableEntries lists, of the entries with ids in (low, high], those whose parent is missing
+// or not a folder, and those without a parent that are neither the root of a mount nor a hidden
+// folder.
 func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		var kind int
@@ -84,7 +88,7 @@ func unreachableEntries(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// folderCycles lists the folders that are their own ancestors.
+// folderCycles lists, of the folders with ids in (low, high], those that are their own ancestors.
 func folderCycles(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner)
@@ -100,7 +104,8 @@ func folderCycles(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// filesWithoutContent lists files whose object is missing (object is "" then) or has another size.
+// filesWithoutContent lists, of the files with ids in (low, high], those whose object is missing
+// (object is "" then) or has another size.
 func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.name, &e.owner, &e.size, &e.object, &e.objectSize)
@@ -112,8 +117,8 @@ func filesWithoutContent(q db.Querier, low, high string) ([]entry, error) {
 		ORDER BY e.id`, low, high)
 }
 
-// wrongSortKeys lists entries with a wrong sort key. Those in the graveyard are in no listing, and
-// keep the key of their former name.
+// wrongSortKeys lists, of the entries with ids in (low, high], those whose sort key is not that of
+// their name. Those in the graveyard are in no listing, and keep the key of their former name.
 func wrongSortKeys(q db.Querier, low, high string) (wrong []entry, err error) {
 	rows, err := q.Query(`
 		SELECT id, name, owner_id, kind, sort_key
@@ -138,7 +143,8 @@ func wrongSortKeys(q db.Querier, low, high string) (wrong []entry, err error) {
 	return wrong, rows.Err()
 }
 
-// brokenLinks lists the entry ids of permanent links whose file is missing.
+// brokenLinks lists, of the permanent links with ids in (low, high], those whose file is missing,
+// by the id of the file.
 func brokenLinks(q db.Querier, low, high string) ([]string, error) {
 	return queryAll(q, scanText, `
 		SELECT l.entry_id
@@ -147,18 +153,21 @@ func brokenLinks(q db.Querier, low, high string) ([]string, error) {
 		ORDER BY l.id`, low, high)
 }
 
+// scanText is a scan function of queryAll for rows of one text.
 func scanText(rows *sql.Rows) (s string, err error) {
 	err = rows.Scan(&s)
 	return s, err
 }
 
+// wrongRef is an object whose reference count, refs, is not the number of its files and versions,
+// files.
 type wrongRef struct {
 	id          string
 	refs, files int64
 }
 
-// wrongRefs lists objects whose reference count differs from the number of files and versions, or
-// is 0.
+// wrongRefs lists, of the objects with ids in (low, high], those whose reference count differs from
+// the number of files and versions, or is 0.
 func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 	return queryAll(q, func(rows *sql.Rows) (w wrongRef, err error) {
 		err = rows.Scan(&w.id, &w.refs, &w.files)
@@ -176,9 +185,11 @@ func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 		ORDER BY o.id`, low, high)
 }
 
+// condemnedObject is an object of a file or version that is on the garbage list.
 type condemnedObject struct{ id, provider, key string }
 
-// condemnedObjects lists referenced objects whose key is on the garbage list.
+// condemnedObjects lists, of the objects with ids in (low, high], those that are referenced while
+// their key is on the garbage list, so that the collector would delete them.
 func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error) {
 	return queryAll(q, func(rows *sql.Rows) (d condemnedObject, err error) {
 		err = rows.Scan(&d.id, &d.provider, &d.key)
@@ -219,15 +230,17 @@ func leftoverCopies(q db.Querier) ([]leftoverCopy, error) {
 		ORDER BY 2`)
 }
 
+// wrongQuota is a user whose recorded counters differ from the counted sums.
 type wrongQuota struct {
 	user, name        string
 	hasQuota          bool // a row of quotas exists
 	recorded, counted quota.Counters
 }
 
-// wrongQuotas lists users whose counters differ from the sums. It first adds up the files by
-// folder, in the order of the index entries_sums. `kind + 0` keeps SQLite from another order: by
-// owner it would look up each row separately, or sort all rows in memory.
+// wrongQuotas lists users whose counters in the quota differ from the sums over their files,
+// folders and reservations. It first adds up the files by folder, in the order of the index
+// entries_sums. `kind + 0` keeps SQLite from another order: by owner it would look up each row
+// separately, or sort all rows in memory.
 func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 	return queryAll(q, func(rows *sql.Rows) (w wrongQuota, err error) {
 		var kept int
@@ -274,7 +287,8 @@ func wrongQuotas(q db.Querier) ([]wrongQuota, error) {
 		ORDER BY h.user_id`)
 }
 
-// sumsOf returns the sums over the files, folders and reservations of one user.
+// sumsOf returns the sums over the files, folders and reservations of one user, to which the
+// quota's counters are to be set.
 func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	err = q.QueryRow(`
 		WITH `+hiddenFolders+`
@@ -304,7 +318,8 @@ func sumsOf(q db.Querier, user string) (sums quota.Counters, err error) {
 	return sums, nil
 }
 
-// pathOf returns the path of an entry for a person.
+// pathOf returns the path of the entry id for a person; a hidden folder such as the trash is named
+// in parentheses.
 func pathOf(q db.Querier, id string) (string, error) {
 	names, err := queryAll(q, func(rows *sql.Rows) (s string, err error) {
 		var name, root, mount string

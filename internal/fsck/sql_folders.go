@@ -28,7 +28,7 @@ func wrongFolders(q db.Querier) ([]string, error) {
 		ORDER BY q.user_id`)
 }
 
-// foldersOf counts the folders of one user.
+// foldersOf counts the folders of one user that are neither deleted nor being copied.
 func foldersOf(q db.Querier, user string) (n int64, err error) {
 	err = q.QueryRow(`
 		WITH `+hiddenFolders+`

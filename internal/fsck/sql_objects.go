@@ -10,21 +10,24 @@ import (
 
 const objectColumns = "SELECT id, provider_id, key, size, COALESCE(sha256, '') FROM objects "
 
+// scanObject is a scan function of queryAll for the columns objectColumns.
 func scanObject(rows *sql.Rows) (o storedObject, err error) {
 	err = rows.Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
 	return o, err
 }
 
+// objectRows returns the objects with ids in (low, high], ordered by id.
 func objectRows(q db.Querier, low, high string) ([]storedObject, error) {
 	return queryAll(q, scanObject, objectColumns+"WHERE id > $1 AND id <= $2 ORDER BY id", low, high)
 }
 
+// objectRow returns the object with that id. Error: db.ErrNoRows when it was deleted.
 func objectRow(q db.Querier, id string) (o storedObject, err error) {
 	err = q.QueryRow(objectColumns+"WHERE id = $1", id).Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
 	return o, err
 }
 
-// filesOf lists some files whose content is the object. It reads all files.
+// filesOf lists the ids of up to limit files whose content is the object. It reads all files.
 func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 	return queryAll(q, scanText, "SELECT id FROM entries WHERE object_id = $1 ORDER BY id LIMIT $2", objectID, limit)
 }
@@ -79,11 +82,11 @@ func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {
 	return rest, nil
 }
 
-// claimTurn reports whether the caller sweeps a store now: one caller within every `every` ms. The
-// first call of all creates the row and gets no turn. Neither does a call that is more than late ms
-// overdue: then the service was down for long, or the database comes from a backup, and the last
-// turn says nothing about what has been stored since. A turn far in the future was recorded by a
-// wrong clock and counts as over.
+// claimTurn reports whether the caller does the periodic work with that name now: one caller within
+// every `every` ms; now is the present time in ms. The first call of all creates the row and gets
+// no turn. Neither does a call that is more than late ms overdue: then the service was down for
+// long, or the database comes from a backup, and the last turn says nothing about what has been
+// stored since. A turn far in the future was recorded by a wrong clock and counts as over.
 func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	made, err := tx.Exec("INSERT INTO versions (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, now)
 	if err != nil || made == 1 {
@@ -98,8 +101,8 @@ func claimTurn(tx *db.Tx, name string, now, every, late int64) (bool, error) {
 	return false, err
 }
 
-// AfterRestore deletes the recorded turns from a restored database, so that the interval before the
-// first sweep begins again.
+// AfterRestore deletes from a restored database the times at which stores were swept and folders
+// counted (claimTurn), so that the interval before the first sweep begins again.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM versions WHERE name LIKE 'swept %'"); err != nil {
 		return fmt.Errorf("forget when stores were swept: %w", err)

@@ -30,6 +30,7 @@ const (
 		ORDER BY 1`
 )
 
+// entriesOf returns the ids and owners that a query such as trashedWithoutRecord finds.
 func entriesOf(q db.Querier, query string) ([]entry, error) {
 	return queryAll(q, func(rows *sql.Rows) (e entry, err error) {
 		err = rows.Scan(&e.id, &e.owner)
@@ -37,11 +38,15 @@ func entriesOf(q db.Querier, query string) ([]entry, error) {
 	}, query)
 }
 
+// keptCount is a user whose quota records another number of kept bytes than the trash and the
+// versions add up to.
 type keptCount struct {
 	user              string
 	recorded, counted int64
 }
 
+// wrongKept lists the users whose quota records another number of kept bytes than the sum over
+// their trash and versions.
 func wrongKept(q db.Querier) ([]keptCount, error) {
 	return queryAll(q, func(rows *sql.Rows) (k keptCount, err error) {
 		err = rows.Scan(&k.user, &k.recorded, &k.counted)
@@ -56,6 +61,7 @@ func wrongKept(q db.Querier) ([]keptCount, error) {
 		ORDER BY q.user_id`)
 }
 
+// keptOf returns the bytes of one user's trash and versions.
 func keptOf(q db.Querier, user string) (sum int64, err error) {
 	err = q.QueryRow(`
 		SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT)

@@ -62,8 +62,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepPlace lists the place twice, since it must know the number of unreferenced objects before it
-// removes any.
+// sweepPlace puts the unreferenced objects of a place on the garbage list, unless they are so many
+// that the database is probably wrong. It lists the place twice, since it must know their number
+// before it discards any.
 func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) error {
 	before := s.Now().Add(-s.leftoverAge())
 	walk := func(do func(old []leftover) error) (seen int64, err error) {

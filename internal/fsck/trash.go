@@ -35,7 +35,8 @@ func (c *check) checkTrash() error {
 	return c.checkKept()
 }
 
-// checkKept finds accounts whose kept bytes are not the sum of the records.
+// checkKept finds users whose quota records another number of kept bytes than their trash and
+// versions add up to.
 func (c *check) checkKept() error {
 	wrong, err := wrongKept(c.DB.Read(c.ctx))
 	if err != nil {

@@ -21,8 +21,9 @@ const (
 // maxID sorts after every id.
 const maxID = "\U0010FFFF"
 
-// eachRange calls do with consecutive ranges of ids (low, high]; the last high is maxID. Both
-// bounds are plain comparisons, so that a range costs only its own rows.
+// eachRange calls do with consecutive ranges of ids (low, high]; after returns the last id of the
+// range that begins after low, "" when the rest is one range, whose high is maxID. Both bounds are
+// plain comparisons, so that a range costs only its own rows.
 func eachRange(after func(low string) (high string, err error), do func(low, high string) error) error {
 	for low := ""; ; {
 		high, err := after(low)
@@ -147,7 +148,7 @@ func (c *check) checkLinks() error {
 		})
 }
 
-// checkCopies finds the remains of copies that no job continues.
+// checkCopies finds the remains of unfinished copies of folders that no job continues.
 func (c *check) checkCopies() error {
 	stray, err := leftoverCopies(c.DB.Read(c.ctx))
 	if err != nil {
@@ -264,6 +265,7 @@ func (c *check) recount(user string) error {
 	})
 }
 
+// describeCounters returns the counters as a text for a finding.
 func describeCounters(c quota.Counters) string {
 	return fmt.Sprintf("%d bytes in %d files and %d folders, and %d bytes in %d files and %d folders reserved",
 		c.Storage, c.Files, c.Folders, c.ReservedStorage, c.ReservedFiles, c.ReservedFolders)
