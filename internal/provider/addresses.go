@@ -8,8 +8,8 @@ import (
 	"larder/internal/egress"
 )
 
-// PublicAddress returns the address of an object under the provider's publicDomain, "" if there is
-// none. The address never changes and belongs to one object.
+// PublicAddress returns the address of the object key under the provider's publicDomain, "" if the
+// provider has none. The address never changes and belongs to one object.
 func (p Provider) PublicAddress(key blob.Key) string {
 	if p.PublicDomain == "" {
 		return ""
@@ -36,8 +36,8 @@ func (r *Registry) BrowserAddresses(ctx context.Context, https bool) ([]string, 
 	return addresses, err
 }
 
-// origin returns the address of the bucket for a store without a domain: its endpoint, or a host of
-// its own there.
+// origin returns the address of the bucket that clients use without an upload domain: the endpoint,
+// or a host of the bucket's own below it.
 func (p Provider) origin() string {
 	if p.Type == PathStyle {
 		return p.Endpoint

@@ -57,7 +57,8 @@ func (p *Provider) Check() error {
 	return nil
 }
 
-// checkStoreLocation is Check for the fields that say where the store is.
+// checkStoreLocation is Check for the fields that say where the store is: type, endpoint, region,
+// bucket and credentials.
 func (p *Provider) checkStoreLocation() error {
 	switch p.Type {
 	case BuiltIn:
@@ -124,6 +125,8 @@ var specialBucketSuffixes = []string{"--x-s3", "--table-s3", "--ol-s3", "-s3alia
 // hostBucketPattern matches bucket names that can precede a host name.
 var hostBucketPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
+// validCredential reports whether c can be an access key id or a secret key: 1 to maxCredential
+// printable ASCII characters without spaces.
 func validCredential(c secret.Text) bool {
 	return c != "" && len(c) <= maxCredential &&
 		!strings.ContainsFunc(c.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' })
@@ -134,8 +137,8 @@ func validCredential(c secret.Text) bool {
 var hostPattern = regexp.MustCompile(
 	`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// validDomain reports whether s is empty, a host, or an http(s) address without credentials, query
-// and fragment.
+// validDomain reports whether s can be a publicDomain or uploadDomain: empty, a host, or an http(s)
+// address without credentials, query and fragment.
 func validDomain(s string) bool {
 	if s == "" || len(s) <= maxDomain && isHost(s) {
 		return true
@@ -150,6 +153,7 @@ func validDomain(s string) bool {
 		u.User == nil && u.RawQuery == "" && !u.ForceQuery && !strings.Contains(s, "#")
 }
 
+// isHost reports whether s is a host name or IP address, with or without a port from 1 to 65535.
 func isHost(s string) bool {
 	if !hostPattern.MatchString(s) {
 		return false

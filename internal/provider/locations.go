@@ -12,8 +12,8 @@ type StoreLocation struct {
 	Providers []Provider // at least one
 }
 
-// ProviderOf returns the provider that a key belongs to: the one with the longest matching prefix,
-// or the first provider if none matches.
+// ProviderOf returns the provider in this location that a key belongs to: the one with the longest
+// matching prefix, or the first provider if none matches.
 func (l StoreLocation) ProviderOf(key string) Provider {
 	owner, longest := l.Providers[0], -1
 	for _, candidate := range l.Providers {

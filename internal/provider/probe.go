@@ -58,6 +58,7 @@ func (r *Registry) Probe(ctx context.Context, id, origin string) (Report, error)
 	return r.probe(ctx, p, origin), nil
 }
 
+// probe is Probe for a record that need not be stored.
 func (r *Registry) probe(ctx context.Context, p Provider, origin string) Report {
 	t := &probeRun{r: r, p: p, origin: origin, body: []byte(r.cfg.IDs.Hex(probeBodyBytes)), found: map[string]Finding{}}
 	if err := t.open(ctx); err != nil {
@@ -119,7 +120,8 @@ func (p *probeRun) open(ctx context.Context) (err error) {
 	return err
 }
 
-// run runs the steps. A step that depends on a failed one is left out, so it has no finding.
+// run runs the steps in order and records a finding for each. A step that depends on a failed one
+// is left out, so it has no finding.
 func (p *probeRun) run(ctx context.Context) {
 	p.key = p.newKey()
 	var readError error
@@ -155,9 +157,9 @@ func (p *probeRun) run(ctx context.Context) {
 	p.step(ctx, "delete", p.delete)
 }
 
-// step runs one step within its time limit and records the finding. Until the store has proven to
-// be one, a failed step takes the whole time limit, so that the time reveals nothing either. So
-// does presign, which uses a second address.
+// step runs the step name within its time limit, records its finding and reports whether it
+// succeeded. Until the store has proven to be one, a failed step takes the whole time limit, so
+// that the time reveals nothing either. So does presign, which uses a second address.
 func (p *probeRun) step(ctx context.Context, name string, do func(ctx context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -171,12 +173,14 @@ func (p *probeRun) step(ctx context.Context, name string, do func(ctx context.Co
 	return err == nil
 }
 
+// newKey returns a key for an object of the probe, which cleanUp deletes.
 func (p *probeRun) newKey() blob.Key {
 	key := blob.NewKey(p.r.cfg.IDs, p.shard, "check")
 	p.keys = append(p.keys, key)
 	return key
 }
 
+// putOptions returns the options for an object with the body of the probe.
 func (p *probeRun) putOptions() blob.PutOptions {
 	return blob.PutOptions{Size: int64(len(p.body)), Max: int64(len(p.body))}
 }
@@ -184,7 +188,8 @@ func (p *probeRun) putOptions() blob.PutOptions {
 // errDiffers means that the store returned something else than was written.
 var errDiffers = errors.New("the store returns other content than was written")
 
-// checkObject checks that an object has the written content, from an offset on.
+// checkObject returns errDiffers unless the object has the written content, read from an offset in
+// bytes on.
 func (p *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) error {
 	object, err := p.store.Open(ctx, key)
 	if err != nil {
@@ -197,6 +202,8 @@ func (p *probeRun) checkObject(ctx context.Context, key blob.Key, offset int64) 
 	return p.checkBody(object, offset)
 }
 
+// checkBody returns errDiffers unless the bytes that from yields are those that the probe wrote,
+// from an offset on.
 func (p *probeRun) checkBody(from io.Reader, offset int64) error {
 	got, err := io.ReadAll(io.LimitReader(from, int64(len(p.body))+1))
 	if err == nil && !bytes.Equal(got, p.body[offset:]) {
@@ -205,7 +212,7 @@ func (p *probeRun) checkBody(from io.Reader, offset int64) error {
 	return err
 }
 
-// multipart uploads an object of one part. The last part may be small.
+// multipart is the step that uploads an object in one part. The last part may be small.
 func (p *probeRun) multipart(ctx context.Context) error {
 	key, size := p.newKey(), int64(len(p.body))
 	upload, err := p.store.Begin(ctx, key, size, size, "")
@@ -231,6 +238,7 @@ func (p *probeRun) multipart(ctx context.Context) error {
 	return p.checkObject(ctx, key, 0)
 }
 
+// copy is the step that makes the server copy the first object. Error: blob.ErrCopyUnsupported.
 func (p *probeRun) copy(ctx context.Context) error {
 	copier, ok := p.store.(blob.Copier)
 	if !ok {
@@ -243,7 +251,7 @@ func (p *probeRun) copy(ctx context.Context) error {
 	return p.checkObject(ctx, key, 0)
 }
 
-// delete deletes the first object and checks that it is gone.
+// delete is the step that deletes the first object and checks that it is gone.
 func (p *probeRun) delete(ctx context.Context) error {
 	if err := p.store.Delete(ctx, p.key); err != nil {
 		return err
@@ -259,8 +267,9 @@ func (p *probeRun) delete(ctx context.Context) error {
 	return err
 }
 
-// cleanUp deletes what the steps have left, even if the request has ended. `larder fsck` finds
-// objects that it cannot delete.
+// cleanUp deletes the objects and uploads that the steps have left, even if the request has ended.
+// `larder fsck` finds objects that it cannot delete. A store that has not proven to be one takes
+// the whole time limit.
 func (p *probeRun) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTimeout)
 	defer cancel()

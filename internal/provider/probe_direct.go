@@ -28,19 +28,22 @@ type probeTransport struct {
 	hasDate bool          // a response had a date
 }
 
+// newProbeTransport returns a transport that connects to the addresses that policy allows.
 func newProbeTransport(policy *egress.Policy, now func() time.Time) *probeTransport {
 	transport := policy.Transport()
 	transport.MaxResponseHeaderBytes = maxProbeAnswer
 	return &probeTransport{next: transport, now: now}
 }
 
+// close closes idle connections. A nil transport, as for a disk, has none.
 func (t *probeTransport) close() {
 	if t != nil {
 		t.next.CloseIdleConnections()
 	}
 }
 
-// setStep sets the step that calls belong to from now on.
+// setStep sets the context of the step that calls belong to from now on; they end with it. A nil
+// transport does nothing.
 func (t *probeTransport) setStep(ctx context.Context) {
 	if t != nil {
 		t.mu.Lock()
@@ -89,7 +92,7 @@ const (
 	warnSkew = 30 * time.Second
 )
 
-// clock returns the finding about the store's clock.
+// clock returns the finding about the store's clock, compared with that of this machine.
 func (t *probeTransport) clock() Finding {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +111,7 @@ func (t *probeTransport) clock() Finding {
 // presignLifetime is how long the presigned addresses of a probe are valid.
 const presignLifetime = time.Minute
 
-// presign puts and gets an object with presigned addresses like those for clients.
+// presign is the step that puts and gets an object by presigned addresses like those for clients.
 func (p *probeRun) presign(ctx context.Context) error {
 	put, get, err := p.presignedURLs(ctx)
 	if err != nil {
@@ -170,8 +173,8 @@ var (
 	errNoHeader = errors.New("CORS does not allow Content-Type")
 )
 
-// cors sends the requests of a browser on a page of the site that uploads to the bucket and reads
-// from it.
+// cors is the step that sends the requests of a browser on a page of the site, which uploads to the
+// bucket and reads from it. Errors: errNoCORS, errNoETag, errNoHeader.
 func (p *probeRun) cors(ctx context.Context) error {
 	put, get, err := p.presignedURLs(ctx)
 	if err != nil {
@@ -206,6 +209,7 @@ func (p *probeRun) cors(ctx context.Context) error {
 	return nil
 }
 
+// allowsOrigin reports whether a response allows pages of the site to read it.
 func (p *probeRun) allowsOrigin(answer http.Header) bool {
 	allowed := answer.Get("Access-Control-Allow-Origin")
 	return allowed == "*" || allowed == p.origin

@@ -60,7 +60,7 @@ var reasons = map[string]string{
 	corsHeaderMessage: "cors_headers", corsETagMessage: "cors_etag", noDateMessage: "no_date", skewMessage: "skew",
 }
 
-// Reason returns the name of the finding's message.
+// Reason returns the name of the finding's message for programs, such as "credentials".
 func (f Finding) Reason() string { return reasons[f.Message] }
 
 // errLocked means that the credentials in the row cannot be opened.
@@ -91,12 +91,14 @@ var codeMessages = map[string]string{
 var ambiguousCodes = []string{"MethodNotAllowed", "ServiceUnavailable", "TooManyRequests", "NotImplemented",
 	"Unauthorized"}
 
-// isS3Error reports whether an error was reported in the S3 protocol.
+// isS3Error reports whether an S3 server returned the error in its protocol, so that the endpoint
+// is known to be one.
 func isS3Error(err error) bool {
 	_, known := codeMessages[errorCode(err)]
 	return known && !slices.Contains(ambiguousCodes, errorCode(err)) || errors.Is(err, blob.ErrNotFound)
 }
 
+// errorCode returns the S3 error code of a failed call, "" for none.
 func errorCode(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -105,7 +107,7 @@ func errorCode(err error) string {
 	return ""
 }
 
-// finding returns the finding of a step, with one of the fixed messages.
+// finding returns the finding of the step name that ended with err, with one of the fixed messages.
 func (p *probeRun) finding(name string, err error) Finding {
 	message, known := codeMessages[errorCode(err)]
 	switch {
@@ -136,7 +138,8 @@ func (p *probeRun) finding(name string, err error) Finding {
 	return Finding{name, false, message}
 }
 
-// report returns the findings in order, including those of steps that were not run.
+// report returns the findings in order, including those of steps that were not run, and what they
+// mean together.
 func (p *probeRun) report() Report {
 	report := Report{Connected: true, Message: allWorksMessage, Latency: p.latency}
 	names := essentialSteps

@@ -144,6 +144,8 @@ type diskName struct{ bucket, marker string }
 // bucketNamePattern matches bucket names of the built-in store, which become names of directories.
 var bucketNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
+// dir returns the directory of a bucket of the built-in store. Fault: Invalid for a name that
+// cannot be a directory.
 func (r *Registry) dir(bucket string) (string, error) {
 	if !bucketNamePattern.MatchString(bucket) {
 		return "", badBucket()
@@ -151,6 +153,7 @@ func (r *Registry) dir(bucket string) (string, error) {
 	return filepath.Join(r.cfg.ObjectDir, bucket), nil
 }
 
+// badBucket returns the fault Invalid for the field bucket of a built-in store.
 func badBucket() error {
 	return fault.InvalidField("bucket",
 		"A bucket of the built-in store has 1 to 63 letters, digits, dots, underscores and hyphens and begins with a "+
@@ -183,8 +186,9 @@ func (r *Registry) Prepare(bucket, marker string) error {
 // ErrGone is the cause of the fault for a provider that no longer exists.
 var ErrGone = errors.New("no such provider")
 
-// Store returns the open store of a provider. Fault: Unavailable for a provider that is unknown or
-// cannot be opened. A missing store shows only when it is used.
+// Store returns the open store of the provider id. Fault: Unavailable for a provider that is
+// unknown or cannot be opened. A store that is missing or does not answer shows only when it is
+// used.
 func (r *Registry) Store(ctx context.Context, id string) (blob.Store, error) {
 	version, err := db.ConfigVersion(r.cfg.DB.Read(ctx))
 	if err != nil {
@@ -199,6 +203,7 @@ func (r *Registry) ByIDAt(ctx context.Context, version int64, id string) (Provid
 }
 
 // StoreAt is Store with a cache of the record, for a caller that knows the present config version.
+// Fault: Unavailable.
 func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.Store, error) {
 	p, err := r.ByIDAt(ctx, version, id)
 	if fault.Is(err, fault.NotFound) {
@@ -211,7 +216,8 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 	return r.open(p)
 }
 
-// open returns the open store of a provider. Faults: Invalid, Unavailable.
+// open returns the store of a provider's record, opened at the first call and shared later. Faults:
+// Invalid, Unavailable.
 func (r *Registry) open(p Provider) (blob.Store, error) {
 	if p.CredentialsUnreadable {
 		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").
@@ -238,7 +244,8 @@ func (r *Registry) open(p Provider) (blob.Store, error) {
 	return store, nil
 }
 
-// bucketStore returns the open store of a provider with a bucket.
+// bucketStore returns the store of a provider with a bucket. It opens another one when the record
+// has changed. Fault: Unavailable.
 func (r *Registry) bucketStore(p Provider) (blob.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -325,7 +332,8 @@ func (r *Registry) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// claimSweep reports whether a provider's bucket is due for a sweep, and records the sweep as done.
+// claimSweep reports whether this process has to sweep the bucket of the provider id now, once in
+// bucketSweepInterval, and records the sweep as done.
 func (r *Registry) claimSweep(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -337,6 +345,8 @@ func (r *Registry) claimSweep(id string) bool {
 	return true
 }
 
+// sweepBucket removes the unfinished uploads and test objects that crashes have left in a bucket,
+// for at most bucketSweepTimeout. Running out of time is no error.
 func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
 	limited, cancel := context.WithTimeout(ctx, bucketSweepTimeout)
 	defer cancel()

@@ -13,6 +13,8 @@ import (
 
 const columns = `id, name, type, endpoint, region, bucket, access_key_id, secret_access_key, public_domain, upload_domain, path_prefix, upload_mode, redirect, marker, COALESCE(evacuation_id, ''), COALESCE(evacuate_to, ''), created_at, updated_at`
 
+// scan reads a row of the columns and opens its sealed credentials. When they cannot be opened,
+// they are empty and CredentialsUnreadable is set. Fault: NotFound for no row.
 func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, error) {
 	var p Provider
 	var accessKeyID, secretKey string // sealed
@@ -38,6 +40,7 @@ func (r *Registry) scan(from interface{ Scan(dest ...any) error }) (Provider, er
 // of their provider.
 const sealPurpose = "provider"
 
+// seal encrypts a credential for the row of the provider id; "" stays "".
 func (r *Registry) seal(id string, credential secret.Text) (string, error) {
 	if credential == "" {
 		return "", nil
@@ -45,6 +48,8 @@ func (r *Registry) seal(id string, credential secret.Text) (string, error) {
 	return r.cfg.Secrets.Seal(sealPurpose, id, []byte(credential.Reveal()))
 }
 
+// unseal decrypts a sealed credential of the provider id; it returns "" for "" and without
+// Config.Secrets.
 func (r *Registry) unseal(id, column string) (secret.Text, error) {
 	if column == "" || r.cfg.Secrets == nil {
 		return "", nil
@@ -126,8 +131,8 @@ func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
 	return r.ByIDIn(r.cfg.DB.Read(ctx), id)
 }
 
-// ByIDIn is ByID within a transaction or another querier. A transaction that holds the exclusive
-// lock on the tree can rely on the record until it ends.
+// ByIDIn is ByID by another querier, such as a transaction. A transaction that holds the exclusive
+// lock on the tree can rely on the record until it ends. Fault: NotFound.
 func (r *Registry) ByIDIn(q db.Querier, id string) (Provider, error) {
 	return r.scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
 }
@@ -172,6 +177,8 @@ func (r *Registry) Delete(tx *db.Tx, id string) error {
 	return finishChange(tx, "delete provider", n, err)
 }
 
+// finishChange ends a change of one provider's row that affected n rows and returned err: it raises
+// the config version. doing names the change. Fault: NotFound when n is 0.
 func finishChange(tx *db.Tx, doing string, n int64, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -6,15 +6,16 @@ import (
 	"larder/internal/db"
 )
 
-// Evacuate records that a job moves all objects of a provider to the provider target. It raises the
-// config version.
+// Evacuate records that the job evacuationID moves all objects of the provider id to the provider
+// target. It raises the config version. Fault: NotFound.
 func (r *Registry) Evacuate(tx *db.Tx, id, target, evacuationID string) error {
 	n, err := tx.Exec("UPDATE providers SET evacuation_id = $1, evacuate_to = $2 WHERE id = $3", evacuationID, target,
 		id)
 	return finishChange(tx, "evacuate provider", n, err)
 }
 
-// EndEvacuation records that the evacuation of a provider has ended. It raises the config version.
+// EndEvacuation records that the evacuation by the job evacuationID has ended. It raises the config
+// version.
 func (r *Registry) EndEvacuation(tx *db.Tx, evacuationID string) error {
 	_, err := tx.Exec("UPDATE providers SET evacuation_id = NULL, evacuate_to = NULL WHERE evacuation_id = $1",
 		evacuationID)

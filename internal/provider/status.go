@@ -81,13 +81,15 @@ func (r *Registry) StoreStatuses(ctx context.Context, bucketTimeout time.Duratio
 	return list, nil
 }
 
-// CheckStore checks the store of one provider's record.
+// CheckStore returns the error because of which the store of p cannot be used, nil if it can. It
+// waits for StatusTimeout at most.
 func (r *Registry) CheckStore(ctx context.Context, p Provider) error {
 	ctx, cancel := context.WithTimeout(ctx, StatusTimeout)
 	defer cancel()
 	return r.startStatusCheck(p).wait(ctx)
 }
 
+// status returns the result of the check for p, or an error when until ends first.
 func (c *statusCheck) status(p Provider, until context.Context) StoreStatus {
 	err := c.wait(until)
 	select {
@@ -98,6 +100,8 @@ func (c *statusCheck) status(p Provider, until context.Context) StoreStatus {
 	}
 }
 
+// wait waits for the end of the check and returns its error; blob.ErrUnavailable when ctx ends
+// first.
 func (c *statusCheck) wait(ctx context.Context) error {
 	select {
 	case <-c.done:
@@ -107,8 +111,8 @@ func (c *statusCheck) wait(ctx context.Context) error {
 	}
 }
 
-// startStatusCheck starts a check of a store, or returns the one that is running or cached. A
-// hanging store is asked only once, however many callers wait.
+// startStatusCheck starts a check of the store of p, or returns the one that is running or cached.
+// A hanging store is asked only once, however many callers wait.
 func (r *Registry) startStatusCheck(p Provider) *statusCheck {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,8 +141,9 @@ func (r *Registry) startStatusCheck(p Provider) *statusCheck {
 	return l
 }
 
-// stale reports whether a store must be checked again. Failures are not cached, so that a store is
-// used again at once when it is back. Disks are not cached, since checking one costs nothing.
+// stale reports whether the check l is too old to be used again. Failures are not cached, so that a
+// store is used again at once when it is back. Disks are not cached, since checking one costs
+// nothing.
 func (r *Registry) stale(l *statusCheck) bool {
 	select {
 	case <-l.done:
@@ -149,7 +154,8 @@ func (r *Registry) stale(l *statusCheck) bool {
 	}
 }
 
-// pingStore checks a store.
+// pingStore returns an error unless the store of p works: a disk has its marker and accepts writes,
+// and a bucket answers that an object does not exist.
 func (r *Registry) pingStore(ctx context.Context, p Provider) error {
 	store, err := r.open(p)
 	if err != nil {
@@ -188,7 +194,8 @@ type Shortage struct {
 	Bytes    int64 // missing to twice the free space below which uploads are refused
 }
 
-// Shortages returns the built-in providers whose disk has less than twice MinFree left.
+// Shortages returns the built-in providers whose disk has less than twice MinFree left, so that an
+// administrator can be warned before uploads are refused.
 func (r *Registry) Shortages(ctx context.Context) (short []Shortage, err error) {
 	all, err := r.All(ctx)
 	if err != nil {
@@ -205,7 +212,7 @@ func (r *Registry) Shortages(ctx context.Context) (short []Shortage, err error) 
 	return short, nil
 }
 
-// dropRemoved drops the checks and stores of removed providers.
+// dropRemoved drops the status checks and closes the open buckets of providers that are not in all.
 func (r *Registry) dropRemoved(all []Provider) {
 	there := make(map[string]bool, len(all))
 	for _, p := range all {
