@@ -1,6 +1,11 @@
 package api
 
-import "net/http"
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+)
 
 // requestIDHeader is the field of requests and responses with the id of the request, by which
 // administrators find it in the logs of the proxy and of this service.
@@ -18,7 +23,15 @@ func (a *API) requestIDOf(r *http.Request) string {
 			return given[0]
 		}
 	}
-	return a.IDs.Hex(8)
+	return newRequestID()
+}
+
+// newRequestID returns a random id of 16 hexadecimal digits. Ids of requests are no secrets, so
+// they come from the generator of the Go runtime, which makes no system call.
+func newRequestID() string {
+	var id [8]byte
+	binary.BigEndian.PutUint64(id[:], rand.Uint64())
+	return hex.EncodeToString(id[:])
 }
 
 // isRequestID reports whether an id of a proxy may appear in the logs: it has 1 to maxRequestID
