@@ -60,7 +60,7 @@ func viewSettings(s site.Settings) settingsReply {
 	return reply
 }
 
-// siteSettings handles GET /api/admin/settings.
+// siteSettings handles GET /api/admin/settings: all site settings, without the SMTP password.
 func (a *API) siteSettings(c *call, _ struct{}) (settingsReply, error) {
 	settings, err := c.settings()
 	return viewSettings(settings), err

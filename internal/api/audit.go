@@ -80,7 +80,7 @@ func (c *call) auditZip(ids []string) {
 	}
 }
 
-// auditFound is auditRead for the entry that the route has found.
+// auditFound is auditRead for the entry that lookUp has found; it notes nothing if none exists.
 func (c *call) auditFound(found *files.FoundEntry) {
 	if path, exists := found.Path(); exists {
 		c.auditRead(path)
@@ -114,7 +114,8 @@ func (c *call) auditRedemption(r download.Redemption) {
 	c.auditNotes = append(c.auditNotes, n)
 }
 
-// auditKey notes that an API key was created, changed or revoked.
+// auditKey notes, once the request has succeeded, that the API key with that id was created,
+// changed or revoked.
 func (c *call) auditKey(id string) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Key, path: "/api/keys/" + id, onlySuccess: true})
 }

@@ -138,7 +138,8 @@ func (b binding) bind(c *call, into reflect.Value) error {
 	return nil
 }
 
-// bindInput binds the input of a stream route, whose handler calls it. Faults: those of bind.
+// bindInput returns the input struct of a stream route, filled from path, query and body as bind
+// does; the handler calls it. Faults: those of bind.
 func bindInput[In any](c *call) (In, error) {
 	var in In
 	err := bindingOf(reflect.TypeFor[In]()).bind(c, reflect.ValueOf(&in).Elem())
@@ -177,7 +178,8 @@ func (f inputField) fromQuery(query url.Values, into reflect.Value) error {
 	return nil
 }
 
-// check checks a value against the bounds in its tags. Fault: Invalid.
+// check checks a bound value against the tags of its field: presence if it is required, the bounds
+// of a number, the length and choices of a text, the number of items of a list. Fault: Invalid.
 func (f inputField) check(value reflect.Value) error {
 	if n, ok := value.Interface().(interface{ given() any }); ok {
 		value = reflect.ValueOf(n.given())

@@ -64,6 +64,7 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (w *recorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -73,7 +74,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom passes an *os.File on to the connection, which sends it by sendfile.
+// ReadFrom implements io.ReaderFrom: it passes an *os.File on to the connection, which sends it by
+// sendfile.
 func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK

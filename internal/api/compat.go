@@ -268,6 +268,7 @@ func partNames(part *multipart.Part) (field, name string, isFile bool) {
 // formBody is the body of a form part. It returns the fault Unverified when the form ends early.
 type formBody struct{ io.Reader }
 
+// Read implements io.Reader.
 func (b formBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -55,6 +55,7 @@ type countingReader struct {
 	bytes int64
 }
 
+// Read implements io.Reader.
 func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.bytes += int64(n)

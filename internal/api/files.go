@@ -38,10 +38,9 @@ type entryReply struct {
 func viewEntry(e files.Entry) entryReply {
 	reply := entryReply{
 		ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType,
-		HasPassword: e.HasPassword, OwnerID: e.OwnerID,
-		CustomTitle: e.CustomTitle, CustomColor: e.CustomColor, CoverURL: e.CoverURL, IconEmoji: e.IconEmoji,
-		ManualPosition: e.ManualPosition,
-		Public:         e.Public, Permissions: e.Permissions.Names(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		HasPassword: e.HasPassword, OwnerID: e.OwnerID, CustomTitle: e.CustomTitle, CustomColor: e.CustomColor,
+		CoverURL: e.CoverURL, IconEmoji: e.IconEmoji, ManualPosition: e.ManualPosition, Public: e.Public,
+		Permissions: e.Permissions.Names(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 	if e.Folder {
 		reply.Type, reply.MimeType = "folder", ""
@@ -67,7 +66,7 @@ type pagination struct {
 	Pages int64 `json:"pages" required:"true"`
 }
 
-// paginate describes a page: its number from 1, its limit of rows, and the number of pages.
+// paginate returns the total of rows, the page from 1, its limit of rows, and the number of pages.
 func paginate(total, page, limit int64) pagination {
 	return pagination{Total: total, Page: page, Limit: limit, Pages: (total + limit - 1) / limit}
 }
@@ -98,7 +97,7 @@ type listedReply struct {
 	State string `json:"state,omitempty" enum:"same,changed,lost,moved,trashed" description:"With at: the entry now, compared with that time. lost: where it was, and the content of that time is not kept any more."`
 }
 
-// listFiles handles GET /api/files: it lists or searches a folder, with at as it was then.
+// listFiles handles GET /api/files: it lists or searches a folder, present or at an earlier time.
 func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return listFilesReply{}, err
@@ -261,7 +260,7 @@ func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	return fileReply{viewEntry(entry)}, nil
 }
 
-// changeField translates a field that may be absent or null.
+// changeField translates a nullable JSON field into a files.Change field; absent: not Given.
 func changeField[T any](n nullable[T]) files.Field[T] {
 	return files.Field[T]{Given: n.isSet, Value: n.value}
 }
@@ -330,6 +329,7 @@ type makeLinkReply struct {
 	Link linkReply `json:"link" required:"true"`
 }
 
+// makeLink handles POST /api/files/{id}/link; see linkOf.
 func (a *API) makeLink(c *call, in idInput) (makeLinkReply, error) {
 	c.auditEntry(audit.Share, in.ID)
 	link, err := c.linkOf(in.ID)
@@ -375,6 +375,7 @@ func (a *API) makeManyLinks(c *call, in makeManyLinksInput) (makeManyLinksReply,
 	return reply, nil
 }
 
+// revokeLink handles DELETE /api/files/{id}/link: the permanent link stops working.
 func (a *API) revokeLink(c *call, in idInput) (none, error) {
 	c.auditEntry(audit.Share, in.ID)
 	return none{}, a.Tree.Unlink(c.ctx(), c.actor, in.ID)

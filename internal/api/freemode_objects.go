@@ -251,6 +251,7 @@ func (c *call) freeForm(boundary string) (incomingFile, error) {
 // early, and TooLarge when the form is too long.
 type freeFormBody struct{ io.Reader }
 
+// Read implements io.Reader.
 func (b freeFormBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err != nil && err != io.EOF {

@@ -101,7 +101,8 @@ func (c *call) writeErrorPage(answer clientError) {
 	c.writePage(answer.status, answer.message)
 }
 
-// writePage writes the plain page. text describes the failure; it is empty for the page at `/`.
+// writePage writes the plain page of a binary without the web UI. text describes a failure; it is
+// empty for the page at `/`.
 func (c *call) writePage(status int, text string) {
 	title := c.siteTitle()
 	var b strings.Builder

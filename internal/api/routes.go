@@ -431,6 +431,8 @@ const storeRedirect = "Redirect to the file's store, if the provider has redirec
 var compatibleFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded,
 	fault.Unverified}
 
+// get, post, put, patch, del and options give a route its method and its path, such as
+// /api/files/{id}.
 func get(pattern string, r route) route     { return r.withPattern("GET", pattern) }
 func post(pattern string, r route) route    { return r.withPattern("POST", pattern) }
 func put(pattern string, r route) route     { return r.withPattern("PUT", pattern) }
@@ -438,17 +440,28 @@ func patch(pattern string, r route) route   { return r.withPattern("PATCH", patt
 func del(pattern string, r route) route     { return r.withPattern("DELETE", pattern) }
 func options(pattern string, r route) route { return r.withPattern("OPTIONS", pattern) }
 
+// withPattern sets the method and the path; a {name} in the path stands for a parameter.
 func (r route) withPattern(method, pattern string) route {
 	r.method, r.pattern = method, pattern
 	return r
 }
-func (r route) withAuth(w authMode) route             { r.auth = w; return r }
-func (r route) withLimit(b limitClass) route          { r.limit = b; return r }
-func (r route) withSummary(summary string) route      { r.summary = summary; return r }
+
+// withAuth sets which credential the route accepts.
+func (r route) withAuth(w authMode) route { r.auth = w; return r }
+
+// withLimit sets the class of rate limit that the route counts against.
+func (r route) withLimit(b limitClass) route     { r.limit = b; return r }
+func (r route) withSummary(summary string) route { r.summary = summary; return r }
+
+// withFaults sets the handler's faults for the OpenAPI document.
 func (r route) withFaults(faults ...fault.Kind) route { r.faults = faults; return r }
 func (r route) withRedirect(to string) route          { r.redirect = to; return r }
-func (r route) withReply(json any) route              { r.reply = reflect.TypeOf(json); return r }
-func (r route) withInput(input any) route             { r.input = reflect.TypeOf(input); return r }
+
+// withReply sets the JSON answer of a stream route for the document, by a value of its type.
+func (r route) withReply(json any) route { r.reply = reflect.TypeOf(json); return r }
+
+// withInput sets the parameters of a stream route for the document, by a value of their struct.
+func (r route) withInput(input any) route { r.input = reflect.TypeOf(input); return r }
 
 // withFind sets the function by which lookUp finds the entry that the route serves.
 func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
@@ -456,7 +469,7 @@ func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
 	return r
 }
 
-// asAddition marks a route that the specification does not have.
+// asAddition marks a route that goes beyond the specification, in the OpenAPI document.
 func (r route) asAddition() route { r.addition = true; return r }
 
 // withCompression lets the answers be compressed; compress.go says of which routes.
@@ -476,5 +489,7 @@ func (r route) withStatus(status int) route {
 	r.status = status
 	return r
 }
+
+// withRawBody says in the document that the body is bytes of any type.
 func (r route) withRawBody() route    { r.bodies = rawBody; return r }
 func (r route) withUploadBody() route { r.bodies = uploadBody; return r }

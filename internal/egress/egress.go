@@ -175,7 +175,7 @@ func looksNumeric(host string) bool {
 	return strings.Trim(last, "0123456789") == "" || strings.ContainsAny(host, ":%")
 }
 
-// resolve looks a host name up.
+// resolve looks a host name up and returns all of its addresses, whether p allows them or not.
 func (p *Policy) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	resolver := p.Resolver
 	if resolver == nil {

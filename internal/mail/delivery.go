@@ -243,6 +243,7 @@ type limitedConn struct {
 	left int
 }
 
+// Read implements net.Conn. Error: errTooMuchData once the bytes are used up.
 func (c *limitedConn) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, errTooMuchData

@@ -104,7 +104,7 @@ func stepError(at step, server Server, err error) *Error {
 		Temporary: true}
 }
 
-// permanentError returns an Error of this service that another try does not mend.
+// permanentError returns an Error that this service itself has found and another try does not mend.
 func permanentError(sentence string) *Error { return &Error{Sentence: sentence} }
 
 // base64Pattern matches text that may be a credential in base64, complete or truncated.

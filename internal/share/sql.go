@@ -52,6 +52,7 @@ func scanOne(row db.Row) (Share, error) {
 // null returns a text for a nullable column: NULL for "".
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
+// insert stores a new share, whose id must be new.
 func insert(tx *db.Tx, s Share) error {
 	_, err := tx.Exec(`
 		INSERT INTO shares (id, entry_id, creator_id, title, password_hash, password_id, proof, expires_at, max_views, max_downloads, allow_preview,
