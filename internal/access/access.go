@@ -193,7 +193,8 @@ func (a *Actor) grantWithoutRule(t *Target) string {
 	return ""
 }
 
-// HasUnlocked reports whether the actor has given the password with that id.
+// HasUnlocked reports whether the actor has given the password with that id, of an entry or a rule;
+// a key never has.
 func (a *Actor) HasUnlocked(id string) bool { return a.knowsPassword(id) }
 
 // limitToKey returns the permissions of want that a's key can use at path: those of the key without

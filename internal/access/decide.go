@@ -27,7 +27,8 @@ func (p *Policy) Allowed(a Actor, t Target) Set {
 	return out
 }
 
-// decide is Decide, which records its steps in trace unless that is nil.
+// decide decides whether the actor may use one permission on the target, and records its steps in
+// trace unless that is nil.
 func (p *Policy) decide(a *Actor, t *Target, permission Permission, trace *trace) Verdict {
 	if a.Operator && permission.single() {
 		return Verdict{Outcome: Allowed, DecidedBy: ByOperator}

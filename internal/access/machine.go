@@ -156,10 +156,10 @@ func (m *machine) classify(list []state) []byte {
 	return classes
 }
 
-// isContinuation reports whether b is a byte of a character other than its first.
+// isContinuation reports whether b is a byte of a UTF-8 character other than its first.
 func isContinuation(b byte) bool { return b&0xC0 == 0x80 }
 
-// enteredBy reports whether b enters s from the state before.
+// enteredBy reports whether the byte b of a path leads from the state before to s.
 func (s state) enteredBy(b byte) bool {
 	if s.any {
 		return b != '/' && !isContinuation(b)
@@ -167,7 +167,7 @@ func (s state) enteredBy(b byte) bool {
 	return b == s.enter
 }
 
-// keptBy reports whether s remains on b.
+// keptBy reports whether the machine stays in s on the byte b, as a wildcard does.
 func (s state) keptBy(b byte) bool {
 	switch s.stay {
 	case stayRune:
@@ -208,7 +208,8 @@ func (m *machine) statesAfter(s string) states {
 	return d
 }
 
-// run advances d over the bytes of s and reports whether any state is left.
+// run advances the set of states d over the bytes of s and reports whether any state is left: none
+// means that no text that begins with s matches.
 func (m *machine) run(d *states, s string) bool {
 	for i := range len(s) {
 		if !m.move(d, m.class[s[i]]) {
@@ -218,7 +219,7 @@ func (m *machine) run(d *states, s string) bool {
 	return true
 }
 
-// move advances d over one byte of a class and reports whether any state is left.
+// move advances the set of states d over one byte of a class and reports whether any state is left.
 func (m *machine) move(d *states, class uint8) bool {
 	at, set := int(class)*m.words, d[:m.words]
 	step, stay := m.step[at:][:len(set)], m.stay[at:][:len(set)]

@@ -109,7 +109,7 @@ func forbiddenRune(r rune) bool {
 	return r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
 }
 
-// collapseStars shortens runs of stars to two.
+// collapseStars shortens runs of stars to two, which mean the same.
 func collapseStars(s string) string {
 	for strings.Contains(s, "***") {
 		s = strings.ReplaceAll(s, "***", "**")
@@ -147,7 +147,8 @@ func baseOf(text string, fixed int) vpath.Path {
 	return base
 }
 
-// rankOf computes the specificity of text in characters, including slashes.
+// rankOf computes how specific a pattern is, which orders rules: its literal characters, slashes
+// included, before the first wildcard and in all, and its number of `**`.
 func rankOf(text string) specificity {
 	r := specificity{literalPrefix: -1}
 	for i := 0; i < len(text); {
@@ -192,7 +193,7 @@ func matchText(path vpath.Path) string {
 // Match reports whether the pattern covers path.
 func (p Pattern) Match(path vpath.Path) bool { return p.match(matchText(path)) }
 
-// match is Match for the matchText of a path.
+// match reports whether the pattern covers a path, given as its matchText.
 func (p *Pattern) match(s string) bool {
 	rest, ok := strings.CutPrefix(s, p.prefix)
 	if !ok {

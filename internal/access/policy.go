@@ -96,7 +96,9 @@ const (
 	forRole
 )
 
-// NewPolicy compiles and sorts rules, which may come in any order. It keeps no reference to them.
+// NewPolicy compiles rules, which may come in any order, into a policy, and sorts them by
+// evaluation. guestAccess tells whether the rules for guests apply to everybody. It keeps no
+// reference to rules.
 func NewPolicy(rules []Rule, guestAccess bool) *Policy {
 	p := &Policy{
 		guestAccess: guestAccess,
@@ -158,8 +160,8 @@ func compileRule(r Rule) *rule {
 // matchAll covers all paths.
 var matchAll = compilePattern("/**", []string{"**"})
 
-// unmapped converts a prefix of IPv4 addresses mapped into IPv6 into an IPv4 prefix (abuse case
-// C59).
+// unmapped converts a range of IPv4 addresses that are written as IPv6 (::ffff:192.0.2.0/120) into
+// the IPv4 range (abuse case C59); it returns others unchanged.
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	if addr := prefix.Addr(); addr.Is4In6() && prefix.Bits() >= 96 {
 		return netip.PrefixFrom(addr.Unmap(), prefix.Bits()-96)
@@ -267,7 +269,8 @@ func (r *rule) needsPassword(a *Actor) bool {
 	return r.RequirePassword && r.allows() && !a.knowsPassword(cmp.Or(r.PasswordID, r.ID))
 }
 
-// conditional reports whether r depends on more than the path: on a password or on an address.
+// conditional reports whether r depends on more than the path: on the address of the caller, or on
+// a password.
 func (r *rule) conditional() bool {
 	return len(r.AllowedIPs) > 0 || r.RequirePassword && r.allows()
 }

@@ -20,7 +20,8 @@ func (p *Policy) ShowsFolder(a Actor, path vpath.Path, home vpath.Path, hasHome 
 		p.showsFolderFor(a, path, home, hasHome, Set(Write), a.Key != nil)
 }
 
-// showsFolderForReading is ShowsFolder for contents that the actor may read or download.
+// showsFolderForReading reports whether the actor sees a folder because of contents that the actor
+// may read or download; see ShowsFolder, which also counts contents to write.
 func (p *Policy) showsFolderForReading(a Actor, path vpath.Path, home vpath.Path, hasHome bool) bool {
 	return p.showsFolderFor(a, path, home, hasHome, Set(Read|Download), a.Key != nil && a.Key.RootOnly)
 }
@@ -55,7 +56,7 @@ type folderQuery struct {
 	hasHome bool
 }
 
-// longerPath returns the longer of two paths if one contains the other, else the second.
+// longerPath returns the deeper one of two paths if one contains the other, else the second.
 func longerPath(a, b vpath.Path) vpath.Path {
 	if a.Within(b) {
 		return a

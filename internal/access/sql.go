@@ -22,7 +22,8 @@ type StoredRule struct {
 	UpdatedAt    int64  // milliseconds, as CreatedAt
 }
 
-// Check is Rule.Validate, and requires the password of a rule that asks for one. Fault: Invalid.
+// Check returns nil for a rule that can be stored, else the fault with the reason: those of
+// Rule.Validate, and a rule that asks for a password but has none. Fault: Invalid.
 func (r StoredRule) Check() error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -74,7 +75,8 @@ func (s *Store) All(ctx context.Context) ([]StoredRule, error) {
 	return readRules(s.db.Read(ctx), "ORDER BY priority DESC, created_at, id")
 }
 
-// WithPassword returns the rules with these ids that have a password, in the order of All.
+// WithPassword returns those of the rules with these ids that have a password, with its hash, in
+// the order of All.
 func (s *Store) WithPassword(ctx context.Context, ids []string) ([]StoredRule, error) {
 	rules, err := readRules(s.db.Read(ctx), "WHERE password_hash IS NOT NULL ORDER BY priority DESC, created_at, id")
 	return slices.DeleteFunc(rules, func(r StoredRule) bool { return !slices.Contains(ids, r.ID) }), err
@@ -112,8 +114,8 @@ func (s *Store) Insert(tx *db.Tx, r StoredRule) error {
 	return tx.BumpConfig()
 }
 
-// Lock returns a rule as it is in tx and locks its row until tx ends, so that the caller can change
-// it and Replace it. Fault: NotFound.
+// Lock reads a rule in tx and locks its row until tx ends, so that the caller can change it and
+// write it with Replace. Fault: NotFound.
 func (s *Store) Lock(tx *db.Tx, id string) (StoredRule, error) {
 	if _, err := tx.Exec("UPDATE rules SET updated_at = updated_at WHERE id = $1", id); err != nil {
 		return StoredRule{}, fmt.Errorf("lock rule: %w", err)

@@ -25,7 +25,8 @@ func (v *Viewer) showsFolder(path vpath.Path) bool {
 	return v.Policy.ShowsFolder(v.Actor, path, v.Home, v.HasHome)
 }
 
-// showsForWriting reports whether a folder shows because the actor may write in it.
+// showsForWriting reports whether a folder shows because the actor may create entries in it, never
+// for the viewers of a share.
 func (v *Viewer) showsForWriting(t *Target) bool { return !v.Shared && v.allowed(t, Write) }
 
 // Shows reports whether the actor sees an entry in listings and searches: the actor may read it, or
@@ -224,7 +225,7 @@ func (v *Viewer) addRules(sum *folderMatch, q ruleQueue, folder *Target, want Se
 	return false
 }
 
-// add makes m describe both patterns together.
+// add adds the match of another pattern to m, so that m describes how both together match.
 func (m *folderMatch) add(other folderMatch) {
 	m.names = append(m.names, other.names...)
 	m.byWildcard = m.byWildcard || other.byWildcard

@@ -53,7 +53,7 @@ func (m *machine) descend(d *states) bool {
 	return left != 0
 }
 
-// covers reports whether p covers all paths that other covers. It errs towards false.
+// covers reports whether p covers all paths that the pattern other covers. It errs towards false.
 func (p Pattern) covers(other Pattern) bool {
 	return p.text == other.text || other.shape == literal && p.Match(other.base) || p.CoversTree(other.base)
 }

@@ -30,7 +30,8 @@ type NewUser struct {
 	Locale          string // "" for en-US
 }
 
-// Check checks all values before any expensive work, without the database. Fault: Invalid.
+// Check checks name, address, role, locale, default path and password of a new account by their
+// form alone, before any expensive work. Fault: Invalid.
 func (n NewUser) Check() error {
 	if err := n.checkIdentity(); err != nil {
 		return err
@@ -38,7 +39,8 @@ func (n NewUser) Check() error {
 	return CheckPassword(n.Password)
 }
 
-// checkIdentity is Check without the password, which Insert receives as a hash. Fault: Invalid.
+// checkIdentity checks name, address, role, locale and default path of a new account, but not the
+// password. Fault: Invalid.
 func (n NewUser) checkIdentity() error {
 	if !usernamePattern.MatchString(n.Username) {
 		return fault.New(fault.Invalid, "A username has 3 to 20 characters: letters, digits and underscores.")

@@ -129,7 +129,7 @@ func (s *Service) deviceMAC(d deviceProof, userID, stored string) []byte {
 	return h.Sum(nil)
 }
 
-// String returns the proof in the form of the cookie, 75 characters.
+// String returns the proof in the form in which the cookie holds it, 75 characters of base64.
 func (d deviceProof) String() string {
 	return deviceEncoding.EncodeToString(append(d.body[:], d.mac[:]...))
 }

@@ -43,7 +43,8 @@ type NewInvite struct {
 	CreatedBy string        // user
 }
 
-// check checks number of uses, lifetime and note. Fault: Invalid.
+// check checks the allowed number of registrations, the lifetime and the note of a new invite.
+// Fault: Invalid.
 func (n NewInvite) check() error {
 	switch {
 	case n.MaxUses < 1 || n.MaxUses > maxInviteUses:

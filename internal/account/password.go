@@ -90,7 +90,8 @@ func (s *Service) computeHash(ctx context.Context, source Source, h hash, passwo
 	return argon2.IDKey([]byte(password.Reveal()), h.salt, h.passes, h.memory, h.lanes, uint32(length)), nil
 }
 
-// newHash returns a hash with the cost of this service, and with neither salt nor sum yet.
+// newHash returns a hash with the cost of this service, a salt of zeros that the caller overwrites,
+// and no sum yet.
 func (s *Service) newHash() hash {
 	return hash{passes: hashPasses, memory: s.hashMemory, lanes: hashLanes, salt: make([]byte, saltBytes)}
 }

@@ -166,7 +166,7 @@ func (s *Service) ChangePassword(ctx context.Context, u User, old, fresh secret.
 	})
 }
 
-// sessionEnded returns the fault SessionRevoked.
+// sessionEnded returns the fault SessionRevoked, for a caller whose session or account has ended.
 func sessionEnded() error {
 	return fault.New(fault.SessionRevoked, "This session has ended. Sign in again.")
 }

@@ -34,13 +34,14 @@ const (
 	sourceKinds
 )
 
-// AccountSource returns the source of a signed-in caller.
+// AccountSource returns the source for hashes on behalf of a signed-in caller; see Source.
 func AccountSource(userID string) Source { return Source{accountKind, userID} }
 
 // AddressSource returns the source of a caller without an account: an IPv4 address or an IPv6 /64.
 func AddressSource(address string) Source { return Source{addressKind, address} }
 
-// login returns the source of the logins of the same caller.
+// login returns the source under which the same caller's logins wait; they wait for other logins
+// only.
 func (s Source) login() Source { return Source{loginKind, s.name} }
 
 // IsLogin reports whether the hash verifies the password of a login.
@@ -164,7 +165,7 @@ func (q *hashQueue) cancel(t *ticket, err error) {
 	}
 }
 
-// release frees the slot of a hash for the next one.
+// release frees the slot of a hash that is done and gives it to the next ticket.
 func (q *hashQueue) release(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

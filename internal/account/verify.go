@@ -34,7 +34,8 @@ const VerifyMailJob = "verify-mail"
 // runs it.
 const ResendMailJob = "resend-mail"
 
-// MailJobTypes returns the types of all jobs that send mails.
+// MailJobTypes returns the types of all jobs that send mails. A restored database drops such jobs,
+// so that no mail is sent twice.
 func MailJobTypes() []string { return []string{VerifyMailJob, ResendMailJob, ResetMailJob} }
 
 // QueueVerification queues a verification link for the user. The job starts once tx is committed.
@@ -161,7 +162,8 @@ func (s *Service) CheckVerification(ctx context.Context, token string) (User, er
 	return s.verificationUser(s.db.Read(ctx), token)
 }
 
-// verificationUser is CheckVerification by the given querier.
+// verificationUser returns the user whose address the token of a link verifies. Fault: Invalid for
+// a token that is wrong, expired or for a former address.
 func (s *Service) verificationUser(q db.Querier, token string) (User, error) {
 	bad := fault.New(fault.Invalid, "This link is not valid or has expired. Ask for another one.")
 	if len(token) != verificationRunes {

@@ -11,7 +11,8 @@ type evacuateInput struct {
 	DropSigned     *bool           `json:"dropSigned" default:"false" description:"Old objects are removed before the addresses that their store has signed have ended."`
 }
 
-// evacuation translates the request into the domain's order. A BytesPerSecond of 0 means no limit.
+// evacuation translates the request into the order for lifecycle to move all objects to another
+// provider. A BytesPerSecond of 0 means no limit.
 func (in evacuateInput) evacuation() lifecycle.Evacuation {
 	return lifecycle.Evacuation{Target: valueOr(in.Target, ""), BytesPerSecond: valueOr(in.BytesPerSecond.value, 0),
 		DropSigned: valueOr(in.DropSigned, false)}

@@ -18,7 +18,7 @@ type inviteReply struct {
 	Usable    bool   `json:"usable" required:"true" description:"A registration with the code would be accepted now."`
 }
 
-// viewInvite translates an invite code into its JSON form.
+// viewInvite translates an invite code, which allows people to register, into its JSON form.
 func viewInvite(i account.Invite) inviteReply {
 	return inviteReply{i.ID, i.Code, i.MaxUses, i.UsedCount, i.ExpiresAt, i.Note, i.CreatedAt, i.Usable}
 }

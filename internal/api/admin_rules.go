@@ -78,7 +78,8 @@ func (c *call) viewAdminRule(r access.StoredRule) (adminRuleReply, error) {
 	return reply, err
 }
 
-// viewAdminRules applies viewAdminRule to a list and keeps its order.
+// viewAdminRules translates permission rules into their JSON form with the names of accounts and
+// keys, in their order.
 func (c *call) viewAdminRules(rules []access.StoredRule) ([]adminRuleReply, error) {
 	replies := []adminRuleReply{}
 	for _, rule := range rules {
@@ -315,7 +316,7 @@ func invalidIfMissing(err error, field, noun string) error {
 	return err
 }
 
-// deleteRule handles DELETE /api/admin/rules/{id}. Fault: NotFound.
+// deleteRule handles DELETE /api/admin/rules/{id}: it deletes a permission rule. Fault: NotFound.
 func (a *API) deleteRule(c *call, in idInput) (none, error) {
 	return none{}, a.DB.Write(c.ctx(), func(tx *db.Tx) error { return a.Rules.Delete(tx, in.ID) })
 }

@@ -97,7 +97,8 @@ func (a *API) updateAnnouncement(c *call, in updateAnnouncementInput) (oneAnnoun
 	return oneAnnouncementReply{viewAnnouncement(changed)}, err
 }
 
-// deleteAnnouncement handles DELETE /api/admin/announcements/{id}.
+// deleteAnnouncement handles DELETE /api/admin/announcements/{id}: it deletes an announcement of
+// the site. Fault: NotFound.
 func (a *API) deleteAnnouncement(c *call, in idInput) (none, error) {
 	return none{}, a.Announcements.Delete(c.ctx(), in.ID)
 }

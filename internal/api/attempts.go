@@ -86,7 +86,8 @@ func (c *call) checkLogin(name string, password secret.Text, requireVerified boo
 	return user, err
 }
 
-// deviceCookieValue returns the value of the device cookie, "" for none.
+// deviceCookieValue returns the value of the request's device cookie, by which a browser proves
+// earlier sign-ins, "" for none.
 func (c *call) deviceCookieValue() string {
 	cookie, err := c.r.Cookie(DeviceCookie)
 	if err != nil {
@@ -105,7 +106,8 @@ func (c *call) rememberDevice(user account.User) error {
 	return err
 }
 
-// deviceCookie makes the device cookie. Browsers send it to the authentication endpoints only.
+// deviceCookie makes the cookie that holds the proofs of known devices (see
+// account.Service.DeviceCookie). Browsers send it to the authentication endpoints only.
 func (a *API) deviceCookie(value string) *http.Cookie {
 	return &http.Cookie{
 		Name: DeviceCookie, Value: value, Path: "/api/auth", MaxAge: int(account.DeviceLifetime.Seconds()),

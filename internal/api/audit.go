@@ -44,7 +44,8 @@ func (c *call) auditEntry(action audit.Action, id string) {
 	}
 }
 
-// pathsOf returns the present paths of entries by id, without those that do not exist.
+// pathsOf returns the present path of each entry by its id, without entries that do not exist.
+// Handlers read the paths for the access log before they delete or move the entries.
 func (c *call) pathsOf(ids []string) map[string]vpath.Path {
 	paths := map[string]vpath.Path{}
 	for _, id := range ids {
@@ -80,7 +81,8 @@ func (c *call) auditZip(ids []string) {
 	}
 }
 
-// auditFound is auditRead for the entry that lookUp has found; it notes nothing if none exists.
+// auditFound notes a read of the entry that lookUp has found, as auditRead does; it notes nothing
+// if none exists.
 func (c *call) auditFound(found *files.FoundEntry) {
 	if path, exists := found.Path(); exists {
 		c.auditRead(path)

@@ -44,7 +44,8 @@ type call struct {
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// url returns the base URL followed by a path of this service.
+// url returns the address of a path of this service, which begins with a slash: the base URL
+// followed by it.
 func (c *call) url(path string) string { return c.a.BaseURL + path }
 
 // recorder is a ResponseWriter that records the status and the number of bytes written. It keeps
@@ -85,7 +86,8 @@ func (w *recorder) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// Unwrap returns the underlying writer for http.ResponseController.
+// Unwrap returns the underlying writer, by which http.ResponseController reaches Flush and
+// deadlines.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // loggedPath returns the escaped path of a request as the log may contain it. Tokens and the ids of
@@ -125,7 +127,7 @@ func decodeSegments(escaped string) ([]string, error) {
 	return segments, nil
 }
 
-// escapePath percent-encodes a virtual path segment by segment.
+// escapePath percent-encodes a virtual path segment by segment, so that the slashes stay.
 func escapePath(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {

@@ -92,7 +92,8 @@ func acceptedEncoding(r *http.Request, offered ...string) string {
 	return best
 }
 
-// parseWeight returns the thousandths of a weight such as `q=0.5`, 0 for a text that is no weight.
+// parseWeight returns the weight of an entry of Accept-Encoding, such as `q=0.5`, in thousandths, 0
+// for a text that is no weight.
 func parseWeight(parameter string) int {
 	digits, found := strings.CutPrefix(parameter, "q=")
 	whole, fraction, _ := strings.Cut(digits, ".")

@@ -173,7 +173,8 @@ func (c *call) pathLink(link files.CopyLink) linkResult {
 		nil}}
 }
 
-// newLinkFormats writes an address in all formats, with the entry's name as the text.
+// newLinkFormats writes an address in all formats (HTML, Markdown, BBCode), with the entry's name
+// as the text.
 func newLinkFormats(address string, entry files.Entry) linkFormats {
 	if entry.Name == "" { // the root
 		entry.Name = "/"

@@ -77,7 +77,7 @@ func (a *API) stats(c *call, _ struct{}) (reply statsReply, err error) {
 	return reply, err
 }
 
-// totals counts the accounts, the files, and the use of each provider.
+// totals returns the number of accounts and files, and the bytes and files of each provider.
 func (c *call) totals() (totalsReply, error) {
 	s, err := c.a.Lifecycle.Statistics(c.ctx())
 	reply := totalsReply{Users: s.Users, Files: s.Files, Storage: []storageReply{}}

@@ -14,7 +14,7 @@ type jobReply struct {
 	Paused       bool    `json:"paused" required:"true" description:"The job is pending until it is resumed."`
 }
 
-// viewJob translates a background job into its JSON form.
+// viewJob translates a background job, with its progress and its error, into its JSON form.
 func viewJob(j job.Job) jobReply {
 	return jobReply{j.ID, j.Type, j.Status, j.Progress, j.ErrorMessage, j.CreatedAt, j.CompletedAt, j.Paused}
 }
@@ -59,8 +59,8 @@ type listJobsReply struct {
 	Jobs []jobReply `json:"jobs" required:"true" description:"The newest 100, newest first."`
 }
 
-// listJobs handles GET /api/files/jobs: the caller's newest maxListedJobs jobs, optionally of one
-// status.
+// listJobs handles GET /api/files/jobs: the caller's newest maxListedJobs background jobs, such as
+// moves, optionally of one status.
 func (a *API) listJobs(c *call, in listJobsInput) (listJobsReply, error) {
 	jobs, err := job.List(a.DB.Read(c.ctx()), c.actor.UserID, valueOr(in.Status, ""), maxListedJobs)
 	reply := listJobsReply{Jobs: []jobReply{}}

@@ -128,7 +128,8 @@ func (c *call) takeByAddress(ctx context.Context, class string, limit, cost int)
 	return result, err
 }
 
-// networkKey returns the /48 of an IPv6 address, "" for other addresses.
+// networkKey returns the text by which the network of an address is counted: the /48 of an IPv6
+// address, "" for other addresses.
 func networkKey(ip netip.Addr) string {
 	if !ip.Is6() {
 		return ""
@@ -259,7 +260,8 @@ func (a *API) clientIP(r *http.Request) netip.Addr {
 	return ip
 }
 
-// peerOf returns the address that the connection of a request comes from, and whether it is known.
+// peerOf returns the address that the connection of a request comes from, a proxy's if there is one
+// in front, and whether it is known.
 func peerOf(r *http.Request) (ip netip.Addr, known bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return peer.Addr().Unmap().WithZone(""), err == nil

@@ -138,7 +138,8 @@ func wrongPassword() error {
 	return fault.New(fault.InvalidPassword, "The password is wrong, or none is required here.")
 }
 
-// refuseKey refuses API keys, which may not submit passwords. Fault: Forbidden.
+// refuseKey refuses requests with an API key where a password is submitted, which a key may not do.
+// Fault: Forbidden.
 func (c *call) refuseKey() error {
 	if c.key != nil {
 		return fault.New(fault.Forbidden, "API keys cannot submit passwords.")

@@ -93,7 +93,8 @@ func (c *call) clearProofs() {
 	}
 }
 
-// setProofs sets the ProofCookie for maxAge seconds; a negative maxAge clears it.
+// setProofs sets the ProofCookie, which lists given passwords, to a signed value for maxAge
+// seconds; a negative maxAge clears it.
 func (c *call) setProofs(value string, maxAge int) {
 	http.SetCookie(c.w, &http.Cookie{Name: ProofCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true,
 		Secure: c.a.secure, SameSite: http.SameSiteStrictMode})

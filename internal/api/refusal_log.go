@@ -53,7 +53,8 @@ func (r *refusalLog) flush(now time.Time, report func(minute time.Time, ip strin
 	r.flushLocked(now, report)
 }
 
-// flushLocked is flush for a caller that holds the mutex.
+// flushLocked gives report the counts of refusals in a minute that is over, by address, and forgets
+// them. The caller holds the mutex.
 func (r *refusalLog) flushLocked(now time.Time, report func(minute time.Time, ip string, count int)) {
 	if r.counts == nil || now.Truncate(time.Minute).Equal(r.minute) {
 		return

@@ -21,7 +21,7 @@ type pattern struct {
 	notAllowed route // answers the other methods
 }
 
-// newRouter builds the router of a table. It fails when a route occurs twice.
+// newRouter builds the router of the route table. It fails when a method and pattern occur twice.
 func newRouter(routes []route) (*router, error) {
 	rt := &router{}
 	for i := range routes {
@@ -139,7 +139,8 @@ func (p *pattern) match(segments []string) bool {
 	})
 }
 
-// endsInSlash reports whether the specification writes the path with a trailing slash.
+// endsInSlash reports whether the specification writes the path with a trailing slash; find then
+// accepts it with and without.
 func (p *pattern) endsInSlash() bool {
 	for _, r := range p.methods {
 		return strings.HasSuffix(r.pattern, "/")

@@ -449,7 +449,8 @@ func (r route) withPattern(method, pattern string) route {
 // withAuth sets which credential the route accepts.
 func (r route) withAuth(w authMode) route { r.auth = w; return r }
 
-// withLimit sets the class of rate limit that the route counts against.
+// withLimit sets the class of rate limit that the route counts against, defaultLimit if it is not
+// called.
 func (r route) withLimit(b limitClass) route     { r.limit = b; return r }
 func (r route) withSummary(summary string) route { r.summary = summary; return r }
 

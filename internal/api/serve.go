@@ -50,7 +50,8 @@ type contentSource interface {
 	OpenRange(ctx context.Context, first, length int64) (blob.Object, error)
 }
 
-// serveContent serves the content of a file of the tree, or of one of its versions; see serveBytes.
+// serveContent serves the content of a file of the tree, or of one of its versions, with its name,
+// type and ETag; see serveBytes. Faults: those of serveBytes.
 func (c *call) serveContent(content files.Content, opts serveOptions) error {
 	return c.serveBytes(servedContent{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size,
 		content.Modified, content}, opts)

@@ -91,7 +91,7 @@ func (a *API) createShare(c *call, in createShareInput) (createShareReply, error
 	}}, nil
 }
 
-// shareURL returns the address at which people open a share.
+// shareURL returns the address of the page on which people open the share with that id.
 func (c *call) shareURL(id string) string { return c.url("/share/" + id) }
 
 // shareReply is a share as its creator sees it.
@@ -133,7 +133,7 @@ type listSharesInput struct {
 	FileID *string `query:"fileId" json:"-" maxLength:"255" description:"An addition. Only the shares of this file or folder."`
 }
 
-// query translates the parameters, with their defaults, into a query of the domain.
+// query translates the parameters of a listing of shares, with their defaults, for share.Service.
 func (in listSharesInput) query() share.Query {
 	return share.Query{Status: share.Status(valueOr(in.Status, "")), EntryID: valueOr(in.FileID, ""),
 		Page: valueOr(in.Page, 1), Limit: valueOr(in.Limit, 20)}

@@ -137,7 +137,7 @@ func detectedType(t *mimetype.MIME) string {
 	return found
 }
 
-// isAudioOrVideo reports whether a <video> or <audio> accepts the type.
+// isAudioOrVideo reports whether a media type is one that a <video> or <audio> may play.
 func isAudioOrVideo(media string) bool {
 	return strings.HasPrefix(media, "audio/") || strings.HasPrefix(media, "video/")
 }

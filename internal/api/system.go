@@ -68,8 +68,8 @@ func (a *API) live(c *call) error {
 // reached, it answers degraded and ready.
 func (a *API) ready(c *call) error { return c.probe(200, 503, "unavailable") }
 
-// probe answers a health probe: with the HTTP status good while the service is ready, else with the
-// status bad and otherwise as the name of the state.
+// probe answers a health probe in JSON. While the service is ready the HTTP status is good and the
+// state ok, or degraded if something does not work; else the status is bad and the state otherwise.
 func (c *call) probe(good, bad int, otherwise string) error {
 	ready, detail := c.a.Ready(c.r)
 	reply, status := healthReply{Service: "larder", Status: "ok", Ready: ready, Detail: detail}, good

@@ -144,7 +144,8 @@ func (c *call) asset() error {
 // assetsPath is the path prefix of the files of the web UI.
 const assetsPath = "/app/assets/"
 
-// shell serves the page of the web UI for all its addresses.
+// shell serves the page of the web UI for every address below /app, whose path the page itself
+// reads.
 func (c *call) shell() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()

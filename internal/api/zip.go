@@ -44,7 +44,8 @@ func (a *API) zipFiles(c *call) error {
 	return c.serveZip(files.ArchiveQuery{IDs: ids, ActorAt: c.actorAt}, accountSource(c.user.ID), beforeBody)
 }
 
-// idsOf reads the ids in the parameter ids of a query string; see splitIDs. Fault: Invalid.
+// idsOf returns the ids in the parameter ids of a query string: separated by commas or repeated, 1
+// to maxZipIDs, each once. Fault: Invalid.
 func idsOf(rawQuery string) ([]string, error) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -196,7 +197,8 @@ func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() e
 	return nil
 }
 
-// zipName returns the file name of a zip; the title is "" for a selection of several entries.
+// zipName returns the file name of a zip by the title of its archive, which is "" for several
+// entries.
 func zipName(title string) string {
 	if title == "" {
 		title = "files"

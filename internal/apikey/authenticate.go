@@ -104,7 +104,7 @@ func invalidToken() *fault.Error {
 	return fault.New(fault.InvalidToken, "The API key is wrong, revoked or expired.")
 }
 
-// isKeyID reports whether s has the form of a key id.
+// isKeyID reports whether s has the form of a key id: `pk_` and 24 letters and digits.
 func isKeyID(s string) bool { return hasTokenForm(s, "pk_", 24) }
 
 // hasTokenForm reports whether s is prefix followed by n letters and digits.
@@ -119,7 +119,8 @@ func hasTokenForm(s, prefix string, n int) bool {
 // writes it to the database. It never raises the config version.
 func (s *Service) Touch(id string) { s.uses.Touch(id) }
 
-// addUse sets the last use of a key to a later one that only Touch knows.
+// addUse sets LastUsedAt of a key to a later use that Touch has recorded on this replica and Sweep
+// has not written yet.
 func (s *Service) addUse(k *Key) {
 	if at, found := s.uses.Unwritten(k.ID); found && (k.LastUsedAt == nil || *k.LastUsedAt < at) {
 		k.LastUsedAt = &at

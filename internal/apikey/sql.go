@@ -194,7 +194,8 @@ func revoke(tx *db.Tx, userID, id string, now int64) error {
 	return nil
 }
 
-// revokeAll is revoke for all keys of a user. It returns their ids.
+// revokeAll ends all keys of a user at now (ms); keys that were revoked before keep their time. It
+// returns the ids of all.
 func revokeAll(tx *db.Tx, userID string, now int64) ([]string, error) {
 	rows, err := tx.Query(`
 		UPDATE api_keys

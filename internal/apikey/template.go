@@ -41,7 +41,8 @@ func UploadRoot(uploadPath string) (vpath.Path, error) {
 	return templateRoot(clean)
 }
 
-// templateRoot is UploadRoot for an upload path that cleanUploadPath has normalised.
+// templateRoot returns the upload root of an upload path that cleanUploadPath has normalised: the
+// part before the first segment with a placeholder.
 func templateRoot(clean string) (vpath.Path, error) {
 	segments := strings.Split(clean, "/")
 	if i := slices.IndexFunc(segments, placeholderPattern.MatchString); i >= 0 {

@@ -25,7 +25,8 @@ func ParseKey(text string) (Key, error) {
 	return Key(text), nil
 }
 
-// checkKey is ParseKey without the result.
+// checkKey returns nil for a text that can be the key of an object in a visitor's bucket. Faults:
+// those of ParseKey.
 func checkKey(text string) error {
 	switch {
 	case text == "":

@@ -35,7 +35,8 @@ func (s *Service) List(ctx context.Context, a access.Actor, q Query) (items []It
 	return s.list(ctx, a, q)
 }
 
-// ListAll is List for the shares of all users, for administrators. Faults: Invalid, Forbidden.
+// ListAll returns a page of the shares of all users that q selects, and how many there are in all,
+// for administrators. Faults: Invalid, Forbidden.
 func (s *Service) ListAll(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	if a.Role != access.Admin || a.Key != nil {
 		return nil, 0, fault.New(fault.Forbidden, "Only administrators can do this.")
@@ -43,7 +44,8 @@ func (s *Service) ListAll(ctx context.Context, a access.Actor, q Query) (items [
 	return s.list(ctx, a, q)
 }
 
-// list is List and ListAll, which have checked the actor and set q.CreatorID. Fault: Invalid.
+// list returns the page of shares that q selects, as the actor sees them, and their total number.
+// Its callers List and ListAll have checked the actor and set q.CreatorID. Fault: Invalid.
 func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []Item, total int64, err error) {
 	if q.Page < 1 || q.Limit < 1 {
 		return nil, 0, fault.New(fault.Invalid, "Pages and limits begin at 1.")
@@ -68,7 +70,8 @@ func (s *Service) list(ctx context.Context, a access.Actor, q Query) (items []It
 	return items, total, nil
 }
 
-// item returns a share as the actor sees it in a list.
+// item adds to a share what the actor sees of it in a list: its status, its entry if the actor may
+// see that, and whether visitors are asked for a password.
 func (s *Service) item(ctx context.Context, a access.Actor, row Share) (Item, error) {
 	item := Item{Share: row, Status: row.Status(s.now()), RequiresPassword: row.PasswordID != ""}
 	found, err := s.tree.FindID(ctx, row.EntryID)

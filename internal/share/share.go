@@ -65,7 +65,8 @@ const (
 	Revoked Status = "revoked"
 )
 
-// Status returns the status at a time.
+// Status returns the stored status at a time: revoked, else expired once ExpiresAt has come, else
+// active.
 func (s Share) Status(now time.Time) Status {
 	switch {
 	case s.RevokedAt != nil:

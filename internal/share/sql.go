@@ -27,12 +27,13 @@ func scan(row interface{ Scan(dest ...any) error }) (Share, error) {
 	return s, err
 }
 
-// find reads a share. Fault: NotFound.
+// find reads a share by its id, also one that has ended. Fault: NotFound.
 func find(q db.Querier, id string) (Share, error) {
 	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1", id))
 }
 
-// findOwn reads a share that creatorID has made. Fault: NotFound.
+// findOwn reads a share by its id if creatorID has made it. Fault: NotFound, also for somebody
+// else's.
 func findOwn(q db.Querier, creatorID, id string) (Share, error) {
 	return scanOne(q.QueryRow("SELECT "+columns+" FROM shares WHERE id = $1 AND creator_id = $2", id, creatorID))
 }
@@ -136,7 +137,8 @@ func countDownload(tx *db.Tx, id string, now int64) (bool, error) {
 	return n == 1, nil
 }
 
-// update writes the changeable fields of a share. It returns false when the share is revoked.
+// update writes the fields of a share that its creator can change. It returns false, and changes
+// nothing, when the share is revoked.
 func update(tx *db.Tx, s Share) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE shares
@@ -162,7 +164,8 @@ func CountActive(q db.Querier, userID string, now int64) (n int64, err error) {
 	return n, nil
 }
 
-// RevokeAll revokes all shares that a user has made; now is in ms.
+// RevokeAll ends all shares that a user has made for good; now is in ms. It is for the end of an
+// account.
 func RevokeAll(tx *db.Tx, userID string, now int64) error {
 	_, err := tx.Exec("UPDATE shares SET revoked_at = $2, updated_at = $2 WHERE creator_id = $1 AND revoked_at IS NULL",
 		userID, now)

@@ -175,7 +175,8 @@ func (req *request) stateOf(known map[string]*resourceState, resource string) (*
 	return s, nil
 }
 
-// resourceAt returns the resource at a path; the request's own is looked up only once.
+// resourceAt looks up what is at a path, which may be nothing; the request's own path is looked up
+// only once.
 func (req *request) resourceAt(path vpath.Path) (*files.Resource, error) {
 	if path == req.Path {
 		return req.resource()

@@ -237,7 +237,9 @@ func (req *request) checkDestination(to vpath.Path, overwrite bool) (existed boo
 	return true, nil
 }
 
-// runTransfer moves or copies an entry. When the domain starts a job for it, it waits for the job.
+// runTransfer moves or copies the entry with that id to a path. When the domain starts a job for
+// it, it waits for the job. Faults: Conflict when the folder of the path is missing, Forbidden for
+// mounts, Precondition when something came to be there, Unavailable when the job fails.
 func (req *request) runTransfer(id string, to vpath.Path, mode transferMode) error {
 	j, err := req.startTransfer(id, to, mode)
 	if fault.Is(err, fault.Conflict) && !mode.overwrite { // an entry may have appeared there since the check

@@ -131,7 +131,8 @@ type address struct {
 	path              string // with query and fragment
 }
 
-// splitAddress splits an absolute URI or an absolute path. It returns false for anything else.
+// splitAddress splits an absolute URI or an absolute path into its parts. It returns false for a
+// relative address, for one with user information, and for an http or https URI without a host.
 func splitAddress(s string) (address, bool) {
 	if s != "" && s[0] == '/' {
 		return address{path: s}, true
@@ -211,7 +212,8 @@ func href(p vpath.Path, folder bool) string {
 	return string(b)
 }
 
-// appendSegment appends one escaped segment of an address.
+// appendSegment appends one segment of an address, a name, with all but the unreserved characters
+// percent-encoded.
 func appendSegment(b []byte, name string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := range len(name) {

@@ -115,7 +115,7 @@ func (req *request) writeNewLock(status int, l files.WriteLock, err error) error
 	return req.writeLock(status, l)
 }
 
-// writeLock sends a status and a lock as XML.
+// writeLock sends a status and a lock as the XML of a lockdiscovery property, the answer to LOCK.
 func (req *request) writeLock(status int, l files.WriteLock) error {
 	body := append([]byte(xmlHead), `<D:prop xmlns:D="DAV:">`...)
 	body = req.appendLockDiscovery(body, []files.WriteLock{l})

@@ -70,7 +70,8 @@ func planProperties(p propfind) propertyPlan {
 	return w
 }
 
-// liveProperty returns the bit of the live property with that name, 0 for none.
+// liveProperty returns the bit of the live property (one that the service computes) with that name,
+// 0 for none.
 func liveProperty(name qname) liveSet {
 	if name.space != davSpace {
 		return 0
@@ -214,7 +215,8 @@ func (ms *multistatus) appendValues(b []byte, e *files.Member, dead []files.Prop
 	return append(b, propstatNone...)
 }
 
-// appendLive appends the values of the live properties in set.
+// appendLive appends the XML of the live properties in set of the entry e; locks are those that
+// cover it.
 func (ms *multistatus) appendLive(b []byte, e *files.Member, set liveSet, locks []files.WriteLock) []byte {
 	if set&resourceType != 0 {
 		if e.Folder {
@@ -320,7 +322,7 @@ func (req *request) appendLockDiscovery(b []byte, locks []files.WriteLock) []byt
 	return append(b, "</D:lockdiscovery>"...)
 }
 
-// appendEmptyElement appends a property as an empty element.
+// appendEmptyElement appends a property as an empty element, which names it without a value.
 func appendEmptyElement(b []byte, name qname) []byte {
 	b = appendStartTag(b, name, "")
 	b[len(b)-1] = '/'
@@ -342,7 +344,7 @@ func appendStartTag(b []byte, name qname, lang string) []byte {
 	return append(b, '>')
 }
 
-// appendDead appends a dead property with the value that the client stored.
+// appendDead appends a dead property as XML, with the value that a client has stored.
 func appendDead(b []byte, p *files.Property) []byte {
 	name := qname{p.Namespace, p.Name}
 	if p.Value == "" && p.Lang == "" {

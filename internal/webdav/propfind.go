@@ -99,7 +99,8 @@ func (req *request) propfind() error {
 	return a.end(err)
 }
 
-// memberFields returns which optional fields of the members the answer needs.
+// memberFields returns which fields of the folder's members the answer needs beyond name, size and
+// times, so that the query reads no more.
 func (ms *multistatus) memberFields() files.MemberFields {
 	return files.MemberFields{IDs: ms.anyDead && ms.plan.needsDead() || ms.anyLocks && ms.plan.includes(lockDiscovery),
 		ETags: ms.plan.includes(entityTag)}
@@ -161,7 +162,8 @@ func (ms *multistatus) readDetails(page []files.Member) (f entryDetails, err err
 	return f, nil
 }
 
-// begin sends the status and writes the start of the body.
+// begin sends the status 207 and the headers and writes the start of the XML body. No fault can be
+// answered after it.
 func (ms *multistatus) begin() {
 	setXMLHeaders(ms.W.Header())
 	ms.W.WriteHeader(http.StatusMultiStatus)
@@ -184,7 +186,7 @@ func setSandboxHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 }
 
-// writeText appends to the response. flush returns the errors of earlier writes.
+// writeText appends XML to the response. flush and end return the errors of writes.
 func (ms *multistatus) writeText(s string) { _, _ = ms.out.WriteString(s) }
 
 // flush sends the buffered part of the response, so that the client sees the first entries before

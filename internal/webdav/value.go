@@ -41,7 +41,8 @@ func (w *innerWriter) content(e *element, space string) {
 	}
 }
 
-// element writes e; space is the default namespace in effect.
+// element writes e with its content as XML; space is the default namespace in effect. It declares
+// the namespace of e where that differs.
 func (w *innerWriter) element(e *element, space string) {
 	tag := e.name.local
 	w.b = append(w.b, '<')
@@ -107,7 +108,8 @@ func appendEscaped(b []byte, s string) []byte { return escape(b, s, true) }
 // appendText is appendEscaped for text only: it does not escape tabs, line feeds and quotes.
 func appendText(b []byte, s string) []byte { return escape(b, s, false) }
 
-// escape is appendEscaped (inAttribute) and appendText (not inAttribute).
+// escape appends s to b, escaped as the text of an element, or with inAttribute as the value of an
+// attribute in double quotes.
 func escape(b []byte, s string, inAttribute bool) []byte {
 	for _, r := range s {
 		switch {

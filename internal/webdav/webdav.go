@@ -122,7 +122,8 @@ type request struct {
 
 func (req *request) ctx() context.Context { return req.R.Context() }
 
-// resource returns the resource at the request's path, looked up at the first call.
+// resource returns what is at the request's path, which may be nothing. It is looked up at the
+// first call.
 func (req *request) resource() (*files.Resource, error) {
 	if req.target != nil {
 		return req.target, nil
@@ -164,7 +165,7 @@ func (req *request) checkedResource(p access.Permission) (*files.Resource, error
 	return at, req.checkConditions(at.ETag(), true, at.UpdatedAt())
 }
 
-// writeStatus sends a status without a body.
+// writeStatus sends a status as an answer without a body.
 func (req *request) writeStatus(status int) {
 	if status == http.StatusCreated {
 		req.W.Header().Set("Content-Length", "0")

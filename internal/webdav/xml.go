@@ -32,7 +32,7 @@ const (
 // qname is an expanded XML name; space is "" for a name in no namespace.
 type qname struct{ space, local string }
 
-// davName returns a name in WebDAV's own namespace.
+// davName returns a name in WebDAV's own namespace, DAV:.
 func davName(local string) qname { return qname{davSpace, local} }
 
 // element is an XML element as read from a body, with its prefixes resolved. Comments and
@@ -54,7 +54,7 @@ type node struct {
 	text    string
 }
 
-// elements yields the child elements of e.
+// elements yields the direct child elements of e in order, without its texts.
 func (e *element) elements() iter.Seq[*element] {
 	return func(yield func(*element) bool) {
 		for _, n := range e.content {
@@ -65,7 +65,7 @@ func (e *element) elements() iter.Seq[*element] {
 	}
 }
 
-// named returns the child elements of e that have that name.
+// named returns the direct child elements of e that have that name.
 func (e *element) named(name qname) []*element {
 	var found []*element
 	for child := range e.elements() {
@@ -92,7 +92,8 @@ func readXML(r io.Reader) (*element, error) {
 	return parseXML(body)
 }
 
-// parseXML is readXML without the limit of length.
+// parseXML parses an XML body as readXML does, without its limit of length. It returns nil for one
+// that is empty. Fault: Invalid.
 func parseXML(body []byte) (*element, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
