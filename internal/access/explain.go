@@ -56,10 +56,10 @@ var sentences = map[Reason]string{
 // Sentence returns the reason as an English sentence about a rule or the caller, for a person.
 func (r Reason) Sentence() string { return sentences[r] }
 
-// Explain is Decide with a trace, for administrators who ask why something is allowed or refused.
-// The steps come in the order of evaluation, followed by the rules that were not evaluated. Each
-// rule of the policy appears. The owner's rules appear twice when a key has rules of its own, since
-// there are two verdicts then.
+// Explain decides as Decide does and returns the steps of the decision, for administrators who ask
+// why something is allowed or refused. The steps come in the order of evaluation, followed by the
+// rules that were not evaluated. Each rule of the policy appears. The owner's rules appear twice
+// when a key has rules of its own, since there are two verdicts then.
 func (p *Policy) Explain(a Actor, t Target, permission Permission) (Verdict, []Step) {
 	n := &trace{permission: permission, seen: map[*rule]bool{}}
 	v := p.decide(&a, &t, permission, n)

@@ -26,8 +26,9 @@ func (p *Policy) DownloadConditional(a Actor, t Target) bool {
 		p.downloadConditionalAs(&a, &t, true)
 }
 
-// downloadConditionalAs is DownloadConditional for one set of rules, withKey with those of the key,
-// and for ownership and home where the rules do not decide.
+// downloadConditionalAs reports, for one set of rules (withKey those of the key included), and for
+// ownership and home where the rules do not decide, whether a download depends on a password of a
+// rule or on the address of the request.
 func (p *Policy) downloadConditionalAs(a *Actor, t *Target, withKey bool) bool {
 	conditions := false
 	for _, q := range []ruleQueue{p.rulesOf(a, withKey), p.guestRules(a)} {

@@ -26,8 +26,9 @@ func (p *Policy) showsFolderForReading(a Actor, path vpath.Path, home vpath.Path
 	return p.showsFolderFor(a, path, home, hasHome, Set(Read|Download), a.Key != nil && a.Key.RootOnly)
 }
 
-// showsFolderFor is ShowsFolder for the permissions in want, of which one is enough. With confined,
-// a key has them only in its upload root.
+// showsFolderFor reports whether the actor sees a folder because of contents for which the actor
+// has one of the permissions in want; see ShowsFolder. With confined, a key has them only in its
+// upload root.
 func (p *Policy) showsFolderFor(
 	a Actor, path vpath.Path, home vpath.Path, hasHome bool, want Set, confined bool,
 ) bool {

@@ -121,9 +121,10 @@ func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), e
 	return func() { q.release(t) }, nil
 }
 
-// enqueue adds a hash to the queue of its source. When the queue of the kind is full, the source
-// with the most tickets loses its last one, so that a source with few tickets gets in. The ticket's
-// done is closed when it gets a slot or is refused. Fault: RateLimited.
+// enqueue adds a hash to the queue of its source. When the queue of the source's kind (accounts,
+// addresses or logins) is full, the source with the most tickets loses its last one, so that a
+// source with few tickets gets in. The ticket's done is closed when it gets a slot or is refused.
+// Fault: RateLimited.
 func (q *hashQueue) enqueue(source Source) (*ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -139,8 +139,9 @@ func (s *Service) storeResetToken(ctx context.Context, email, token string) (u U
 // counts as verified from then on. A token works once, also under parallel use (abuse case C49). It
 // works only for the address that it was mailed to and only for an active account. An invalid
 // password does not use the token up, and an invalid token causes no hashing. source is the caller
-// on whose behalf the password is hashed. When the address was not verified before, claim is called
-// in the same transaction; claim may be nil. Faults: Invalid, RateLimited (see HashPassword).
+// on whose behalf the password is hashed. When the address was not verified before, somebody else
+// may have made the account: then claim is called in the same transaction to end what they left in
+// it; nil for nothing. Faults: Invalid, RateLimited (see HashPassword).
 func (s *Service) ResetPassword(ctx context.Context, source Source, token string, password secret.Text,
 	claim func(tx *db.Tx, userID string) error) error {
 	if err := CheckPassword(password); err != nil {

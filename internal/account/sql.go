@@ -124,8 +124,8 @@ func updateStatus(tx *db.Tx, userID string, status Status, now int64) error {
 		WHERE id = $1`, userID, string(status), now))
 }
 
-// updateRole writes the role; another role raises the role version, which ends all sessions. Fault:
-// NotFound.
+// updateRole writes the role, at now (ms); another role raises the role version, which ends all
+// sessions. Fault: NotFound.
 func updateRole(tx *db.Tx, userID string, role access.Role, now int64) error {
 	return checkUpdated(tx.Exec(`
 		UPDATE users

@@ -124,7 +124,8 @@ func deleteExpiredTokens(tx *db.Tx, now int64) error {
 }
 
 // latestExpiry returns the latest expiry (ms) that a value with that lifetime can have if it was
-// made by now (ms). A value with a later one was made by a clock that has been put back since.
+// made by now (ms), on a replica whose clock differs by up to clockSlack. A value with a later one
+// was made by a clock that has been put back since.
 func latestExpiry(now int64, lifetime time.Duration) int64 {
 	return now + (lifetime + clockSlack).Milliseconds()
 }

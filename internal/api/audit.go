@@ -62,8 +62,8 @@ func (c *call) auditOne(action audit.Action, path vpath.Path, status int) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: action, path: path.String(), status: status})
 }
 
-// auditRead notes a read of stored bytes. Reads of a signed-in user are single log entries; reads
-// of visitors are summed.
+// auditRead notes a read of stored bytes, of the file at a path, for the access log. Reads of a
+// signed-in user are single log entries; reads of visitors are summed.
 func (c *call) auditRead(path vpath.Path) {
 	c.auditNotes = append(c.auditNotes, auditNote{action: audit.Download, path: path.String(),
 		aggregated: c.actor.UserID == ""})
@@ -81,7 +81,7 @@ func (c *call) auditZip(ids []string) {
 	}
 }
 
-// auditFound notes a read of the entry that lookUp has found, as auditRead does; it notes nothing
+// auditFound notes for the access log a read of the entry that lookUp has found; it notes nothing
 // if none exists.
 func (c *call) auditFound(found *files.FoundEntry) {
 	if path, exists := found.Path(); exists {

@@ -76,8 +76,8 @@ var codes = map[fault.Kind]struct {
 	fault.MailFailed:        {"MAIL_ERROR", 500},
 }
 
-// internalMessage is the message of unexpected failures. Image-hosting clients show nothing else,
-// so it contains the request id.
+// internalMessage returns the sentence for a client about an unexpected failure. Image-hosting
+// clients show nothing else, so it contains the request id.
 func (c *call) internalMessage() string {
 	return "Something went wrong on the server. Administrators find the cause in the log, by the request id " +
 		c.requestID + "."

@@ -23,8 +23,9 @@ type myStorageReply struct {
 }
 
 // myStorage handles GET /api/users/me/storage: the number and bytes of the caller's files directly
-// in a folder and in each folder below it. It takes a place among the zips, because it reads as
-// much of the tree as one. Faults: RateLimited, and those of files.Tree.OwnStorage.
+// in a folder and in each folder below it. It counts against the limit of zips that run at a time,
+// because it reads as much of the tree as one. Faults: RateLimited, and those of
+// files.Tree.OwnStorage.
 func (a *API) myStorage(c *call, in myStorageInput) (myStorageReply, error) {
 	path, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {

@@ -226,8 +226,9 @@ func (c *call) actorWith(given []string) access.Actor {
 }
 
 // answerUnlocked answers a caller who has just given passwords for the entry behind gate; given are
-// their ids. For a file the answer is a download address, for a folder a cookie and the address of
-// its listing. If another password is required, it stores the given ones in the cookie and refuses.
+// their ids. For a file the answer is a download address, which purpose (download, also for nil, or
+// preview) makes single-use or for display. For a folder it is a cookie and the address of its
+// listing. If another password is required, it stores the given ones in the cookie and refuses.
 // Fault: PasswordRequired.
 func (c *call) answerUnlocked(gate files.PasswordGate, given []string, purpose *string) (unlockedReply, error) {
 	seconds := int64(proofLifetime.Seconds())

@@ -10,8 +10,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// listPast is listFiles for a folder as it was at the time in.At. Each entry has the state that it
-// has now compared with that time. Faults: Invalid for a search, and those of files.Tree.ListPast.
+// listPast lists a folder as it was at the time in.At, for listFiles. path is the folder's path
+// unless in.FolderID names it. Each entry has the state that it has now compared with that time.
+// Faults: Invalid for a search, and those of files.Tree.ListPast.
 func (a *API) listPast(c *call, in listFilesInput, path vpath.Path) (listFilesReply, error) {
 	if in.Search != nil && *in.Search != "" {
 		return listFilesReply{}, fault.InvalidField("search", "An earlier time cannot be searched.")
@@ -36,8 +37,9 @@ type fileDownloadInput struct {
 	At *int64 `query:"at" json:"-" minimum:"0" description:"ms; the content that the file had at that time."`
 }
 
-// pastDownload is fileDownload, for a session or key, of the content that a file had at an earlier
-// time.
+// pastDownload answers a download of the content that a file had at the time `at` (ms), by a
+// session or key: with the bytes for an embed, otherwise with a single-use address. Faults:
+// Invalid, and those of files.FoundEntry.ContentAt.
 func (a *API) pastDownload(c *call) error {
 	in, err := bindInput[fileDownloadInput](c)
 	if err != nil {

@@ -91,8 +91,8 @@ type shareSizeReply struct {
 }
 
 // shareSize handles GET /api/shares/{id}/size: the number and bytes of the files that a download of
-// the whole share contains. It takes a place among the zips, because it reads as much of the tree
-// as one. Faults: RateLimited, TooLarge, and those of shareDownload.
+// the whole share contains. It counts against the limit of zips that run at a time, because it
+// reads as much of the tree as one. Faults: RateLimited, TooLarge, and those of shareDownload.
 func (a *API) shareSize(c *call, in idInput) (shareSizeReply, error) {
 	visit, err := a.Shares.Visit(c.ctx(), in.ID, c.visitor(in.ID))
 	if err != nil {

@@ -93,7 +93,8 @@ func (k Key) UploadFolder(requestPath string, v TemplateValues) (vpath.Path, err
 	return target, nil
 }
 
-// outsideRootFault returns the fault Forbidden for a path outside the upload root.
+// outsideRootFault returns the fault Forbidden for a path outside the upload root, the folder that
+// a key may not leave.
 func outsideRootFault() error {
 	return fault.New(fault.Forbidden, "The path is outside the upload root of this API key.")
 }

@@ -113,9 +113,9 @@ func (s *Service) Issue(ctx context.Context, a access.Actor, session *account.Se
 	return s.issue(ctx, a, session, row{entryID: entryID, purpose: purpose})
 }
 
-// IssueVersion is Issue for a version of a file, a former content, which is named by the time of
-// its end, until (ms). Faults: those of Issue, Conflict while a replica of an earlier release runs
-// that would send the present content.
+// IssueVersion creates a download token for a version of a file, a former content, which is named
+// by the time of its end, until (ms). session and the results are those of Issue. Faults: those of
+// Issue, Conflict while a replica of an earlier release runs that would send the present content.
 func (s *Service) IssueVersion(ctx context.Context, a access.Actor, session *account.Session, fileID string,
 	until int64, purpose Purpose) (
 	token string, expiresAt time.Time, err error,
@@ -283,8 +283,10 @@ func (s *Service) currentActor(ctx context.Context, r row, ip netip.Addr, versio
 	return s.actorAt(ctx, r, ip, version)
 }
 
-// actorAt is currentActor by a given config version, without the check of the session: it serves
-// downloads in progress, which the end of a session does not stop.
+// actorAt returns the actor that the token r was issued to, with the rights that its account and
+// key have at a config version; a guest for a visitor's token. It does not check the session: it
+// serves downloads in progress, which the end of a session does not stop. Fault: InvalidToken when
+// the account or key is not active.
 func (s *Service) actorAt(ctx context.Context, r row, ip netip.Addr, version int64) (access.Actor, error) {
 	a := access.Actor{Role: access.Guest, IP: ip, Unlocked: r.proof}
 	if r.userID == "" {

@@ -147,8 +147,9 @@ func (s *Service) findShared(ctx context.Context, v share.Visit, entryID string)
 	return p, err
 }
 
-// resolveShared is Resolve for a token of a share. The rules are those for issuing the token now,
-// except that it returns InvalidToken when the share has ended.
+// resolveShared returns what a token of a share gives access to, without using it up, for a visitor
+// from the address ip. The rules are those for issuing the token now. Faults: those of Resolve;
+// InvalidToken when the share has ended.
 func (s *Service) resolveShared(ctx context.Context, r row, ip netip.Addr) (Redemption, error) {
 	visit, err := s.visitShare(ctx, r, ip)
 	if err != nil {

@@ -63,7 +63,7 @@ func (r row) tokenGroup() (condition, id string) {
 	return "entry_id = $1 AND user_id IS NULL AND share_id IS NULL", r.entryID
 }
 
-// insertEvicting is insertToken for a token that is valid for at most Lifetime; now is in ms. It
+// insertEvicting stores a token that is valid for at most Lifetime under its hash; now is in ms. It
 // keeps at most maxTokens valid tokens of the group (see tokenGroup), signed links aside: the new
 // token always stays, and those that expire soonest are deleted.
 func insertEvicting(tx *db.Tx, hash string, r row, now int64) error {

@@ -46,8 +46,8 @@ func (l *operationLimit) tryAcquire(session, address string) (leave func(), err 
 	return leave, limitFault(err, session, address)
 }
 
-// acquire is tryAcquire that waits for a slot, up to callWait. Fault: RateLimited. Error: that of
-// ctx.
+// acquire takes a slot for an operation of a session (its hash) that an address began, and waits
+// for one up to callWait. leave releases the slot. Fault: RateLimited. Error: that of ctx.
 func (l *operationLimit) acquire(ctx context.Context, session, address string) (leave func(), err error) {
 	leave, err = l.limit.Acquire(ctx, callWait, l.sources(session, address)...)
 	return leave, limitFault(err, session, address)

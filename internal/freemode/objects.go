@@ -104,8 +104,8 @@ func (s *Service) Open(ctx context.Context, session Session, key Key) (*s3.Forei
 	return object, nil
 }
 
-// Transfer counts a download as one of the session's transfers until leave is called. The returned
-// context ends with the session. Fault: RateLimited.
+// Transfer counts a download as one of the few transfers that a session and its address may run at
+// a time, until leave is called. The returned context ends with the session. Fault: RateLimited.
 func (s *Service) Transfer(ctx context.Context,
 	session Session) (transferCtx context.Context, leave func(), err error) {
 	release, err := s.transferLimit.tryAcquire(session.hash, session.Address)

@@ -117,8 +117,8 @@ func (s *Service) Revoke(ctx context.Context, userID, id string) (entryID string
 	return s.revoke(ctx, id, userID)
 }
 
-// RevokeAny is Revoke for the shares of all users. Only administrators may call it. Faults:
-// Forbidden, NotFound.
+// RevokeAny ends a share of any user for good; revoking it again is no error. It returns the id of
+// the shared entry. Only administrators may call it. Faults: Forbidden, NotFound.
 func (s *Service) RevokeAny(ctx context.Context, a access.Actor, id string) (entryID string, err error) {
 	if a.Role != access.Admin || a.Key != nil {
 		return "", fault.New(fault.Forbidden, "Only administrators can do this.")

@@ -52,8 +52,10 @@ func (s *Service) Visit(ctx context.Context, id string, v Visitor) (Visit, error
 	return visit, nil
 }
 
-// authorizeVisit is Visit for a known creator and entry, without the check of the end. passwordIDs
-// are the passwords that the visitor has given. Faults: NotFound, ShareRevoked.
+// authorizeVisit decides what a visitor may see of the share row, by what its creator may do with
+// the shared entry (found) at the visitor's address. passwordIDs are the ids of the passwords that
+// the visitor has given. It does not check whether the share has expired. Faults: NotFound,
+// ShareRevoked.
 func authorizeVisit(ctx context.Context, found *files.FoundEntry, row Share, creator access.Actor,
 	passwordIDs []string) (Visit, error) {
 	creator.Unlocked = nil
@@ -125,9 +127,10 @@ func intersect(required []files.RequiredPassword, ids []string) []string {
 	return have
 }
 
-// View is Visit for a visitor who is shown the content of the share. With count, it counts a view
-// if the visit is authorized; in one conditional update, so that the limit of views holds. Faults:
-// as Visit, and ShareLimitReached when the share has no views left.
+// View decides what a visitor may see of a share, as Visit does, for a visitor who is shown its
+// content. With count, it counts a view if the visit is authorized, in one conditional update, so
+// that the limit of views holds. Faults: as Visit, and ShareLimitReached when the share has no
+// views left.
 func (s *Service) View(ctx context.Context, id string, v Visitor, count bool) (Visit, error) {
 	for range db.MaxTries {
 		visit, err := s.Visit(ctx, id, v)

@@ -105,7 +105,8 @@ func (w *innerWriter) attribute(name, value string) {
 // UTF-8, become U+FFFD.
 func appendEscaped(b []byte, s string) []byte { return escape(b, s, true) }
 
-// appendText is appendEscaped for text only: it does not escape tabs, line feeds and quotes.
+// appendText appends s, escaped as the text of an element. Unlike appendEscaped it leaves tabs,
+// line feeds and quotes as they are, which only attribute values need escaped.
 func appendText(b []byte, s string) []byte { return escape(b, s, false) }
 
 // escape appends s to b, escaped as the text of an element, or with inAttribute as the value of an
