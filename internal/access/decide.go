@@ -150,8 +150,10 @@ const (
 	otherAddress
 )
 
-// fit returns how r matches a question about any permission in open. The caller must be the subject
-// of r. path is the matchText of the target's path.
+// fit returns how r matches a question about any permission in open: r decides, is passed over
+// because its password was not given, or is for another permission, mount, path or address. The
+// caller must be the subject of r. path is the matchText of the target's path, ip the caller's
+// address.
 func (r *rule) fit(a *Actor, t *Target, path string, ip netip.Addr, open Set) ruleFit {
 	switch {
 	case r.Permissions&open == 0:

@@ -53,9 +53,9 @@ type state struct {
 	accept bool
 }
 
-// statesOf returns the states of a pattern with these clean segments, and the number of literal
-// bytes before the first wildcard, each of which has one state. The slash before a `**` segment
-// counts as part of the wildcard.
+// statesOf returns the states of the machine of a pattern with these clean segments, and the number
+// of literal bytes before the first wildcard, each of which has one state. The slash before a `**`
+// segment counts as part of the wildcard.
 func statesOf(segments []string) (list []state, fixed int) {
 	list, fixed = []state{{}}, -1
 	wild := func() {

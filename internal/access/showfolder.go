@@ -122,10 +122,10 @@ func (fq *folderQuery) anyGranted(q, before ruleQueue, region vpath.Path, want S
 	return false
 }
 
-// remaining returns the permissions of want that the rules of q do not deny to an actor who may
-// otherwise do everything at and below path. The folder of the query itself does not count. It
-// descends by names that no rule contains: permissions denied to those at some depth are denied to
-// all names there.
+// remaining returns the permissions of want that the rules of q do not deny everywhere at and below
+// path to an actor who may otherwise do everything there, such as an administrator. The folder of
+// the query itself does not count. It descends by names that no rule contains: permissions denied
+// to those at some depth are denied to all names there.
 func (fq *folderQuery) remaining(q ruleQueue, path vpath.Path, want Set) (left Set) {
 	list := fq.denialsAt(q, path)
 	if path == fq.folder {
@@ -180,9 +180,9 @@ func descendAll(list []*denial) (another bool) {
 	return another
 }
 
-// deniedThroughout returns the permissions that the rules of q before until (all rules for nil)
-// deny the caller at and below path as a whole, or, if given is not nil, on all paths that the
-// allow rule given matches.
+// deniedThroughout returns the permissions that deny rules take from the caller on all paths at and
+// below path. It looks at the rules of q that come before the rule until (at all rules for nil). If
+// given is not nil, a denial of all paths that this allow rule matches is enough.
 func (fq *folderQuery) deniedThroughout(q ruleQueue, until *rule, path vpath.Path, given *rule) Set {
 	var out Set
 	for r := q.next(); r != nil && r != until; r = q.next() {

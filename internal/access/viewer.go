@@ -163,8 +163,8 @@ func (v *Viewer) ListingFilter(folder Target) ListingFilter {
 	return in
 }
 
-// addException makes the child of folder on the way to the path `to` an exception, because
-// something at `to` (a home, an upload root) has a verdict of its own.
+// addException adds an exception, a name for which Shows must be asked: the child of folder on the
+// way to the path `to`, where something (a home, an upload root) has a verdict of its own.
 func (f *ListingFilter) addException(folder, to vpath.Path) {
 	if names, below := to.RelativeTo(folder); below && len(names) > 0 {
 		f.Exceptions = append(f.Exceptions, names[0])

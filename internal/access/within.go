@@ -40,9 +40,10 @@ func (m *machine) coversBelow(d *states) bool {
 	return false
 }
 
-// descend advances d over a slash and any one name. It keeps the states that no name leaves, and
-// reports whether there are any. Each call adds the states that `**` segments lead to and drops
-// those that they do not, so the set is stable after as many calls as a path has names.
+// descend advances the states d from a folder to its children with any name: over a slash and over
+// a name that the pattern does not contain. It keeps the states that remain on every byte of a
+// name, as at `*` and `**`, and reports whether any is left. Repeated calls reach a set that does
+// not change any more, after as many calls as a path has names.
 func (m *machine) descend(d *states) bool {
 	m.move(d, classSlash)
 	left := uint64(0)
@@ -106,8 +107,9 @@ func (p Pattern) matchFolder(folder vpath.Path) folderMatch {
 	return h
 }
 
-// segment returns the text of the pattern from state n to the next slash, whether it contains
-// wildcards, and whether a name that matches it is accepted. Within one name `**` is `*`.
+// segment returns the text of the pattern from state n to the next slash, which is matched with one
+// name, whether it contains wildcards, and whether a name that matches it is accepted. Within one
+// name `**` is `*`.
 func (m *machine) segment(n int) (text string, wild, matched bool) {
 	var b strings.Builder
 	star := func() {

@@ -77,8 +77,9 @@ func (s *Service) LoginTarget(ctx context.Context, name, proofs string) (string,
 	return "email:" + u.ID, nil
 }
 
-// unknownTarget returns the target of a name without an account, one of unknownNames by a keyed
-// hash. The case of the name makes no difference.
+// unknownTarget returns the target that wrong passwords for a name without an account are counted
+// under: one of unknownNames targets, by a keyed hash of the name. The case of the name makes no
+// difference.
 func (s *Service) unknownTarget(name string) string {
 	h := hmac.New(sha256.New, s.unknownKey)
 	h.Write([]byte(vpath.Fold(name)))

@@ -222,7 +222,7 @@ type updateFileInput struct {
 	ManualPosition nullable[int64]  `json:"manualPosition" minimum:"-9007199254740991" maximum:"9007199254740991" description:"Null for none."`
 }
 
-// updateFile handles PUT /api/files/{id}. It applies all given changes or none.
+// updateFile handles PUT /api/files/{id}: name, metadata, password. It applies all changes or none.
 func (a *API) updateFile(c *call, in updateFileInput) (fileReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
@@ -276,8 +276,8 @@ type moveFileReply struct {
 	Status string `json:"status" required:"true" enum:"pending,running,completed,failed"`
 }
 
-// moveFile answers `pending`, as the specification requires. A move without anything to copy is
-// complete already, and its job has that status.
+// moveFile handles POST /api/files/{id}/move. It answers a job and `pending`, as the specification
+// requires; the job has the actual status: a move without anything to copy is complete already.
 func (a *API) moveFile(c *call, in moveFileInput) (moveFileReply, error) {
 	if err := c.requireMovePermissions(); err != nil {
 		return moveFileReply{}, err

@@ -100,8 +100,9 @@ func (c *call) shareHead(visit share.Visit) string {
 	return b.String()
 }
 
-// describable returns nil for a share that may be described to programs: a description is shown to
-// people who give no password and count as no view. Faults: NotFound, InvalidPassword, Forbidden.
+// describable returns nil for a share that may be described to programs, which show the description
+// to people who give no password and count as no view. So a share with a password or a limit of
+// views must not be. Faults: NotFound for the zero visit, InvalidPassword, Forbidden.
 func describable(visit share.Visit) error {
 	switch {
 	case visit.ID == "":

@@ -147,9 +147,10 @@ func (p *Policy) lookUp(ctx context.Context, host string, port uint16) ([]netip.
 	return p.resolve(ctx, host)
 }
 
-// refuseOwn returns ErrRefused for an address and port that a name of this service leads to, so
-// that the service can't be made to call itself, else nil. Other names may resolve to it: several
-// services can share one proxy.
+// refuseOwn returns ErrRefused for an address and port that one of OwnHosts leads to, so that the
+// service can't be made to call itself by its number, else nil. A name of another service that
+// shares the address, behind one proxy, is not refused: lookUp calls refuseOwn for numeric hosts
+// only.
 func (p *Policy) refuseOwn(ctx context.Context, addr netip.Addr, port uint16) error {
 	for _, own := range p.OwnHosts {
 		host, digits, err := net.SplitHostPort(own)

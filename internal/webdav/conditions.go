@@ -36,9 +36,9 @@ func (req *request) checkIf() error {
 	return req.concealPrecondition(req.evaluateIf(nil))
 }
 
-// concealPrecondition returns verdict, the result of the conditions, unchanged, except that it
-// replaces Precondition by the fault of the permission when the actor may not do what the request
-// asks: Precondition would tell whether the resource exists.
+// concealPrecondition returns verdict, the result of the request's conditions, unchanged, except
+// that it replaces Precondition by the fault of the permission when the actor may not do what the
+// request asks: Precondition would tell whether the resource exists.
 func (req *request) concealPrecondition(verdict error) error {
 	if !fault.Is(verdict, fault.Precondition) {
 		return verdict

@@ -91,7 +91,7 @@ func (w *innerWriter) attributes(attrs []attribute) {
 	}
 }
 
-// attribute writes one attribute with its value escaped.
+// attribute writes one attribute of a start tag, with its value escaped and in double quotes.
 func (w *innerWriter) attribute(name, value string) {
 	w.b = append(w.b, ' ')
 	w.b = append(w.b, name...)
