@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-// Decide decides whether the actor may use one permission on the target, by the steps in the
-// package comment. It refuses a value that is not exactly one permission.
+// Decide decides whether the actor may use one permission on the target: allowed, denied, or a
+// password is needed. The bounds of the actor's key, the rules, ownership and the home, and the
+// passwords of entries decide, in the order of the package comment. It refuses a value that is not
+// exactly one permission.
 func (p *Policy) Decide(a Actor, t Target, permission Permission) Verdict {
 	return p.decide(&a, &t, permission, nil)
 }

@@ -25,6 +25,7 @@ type Source struct {
 	name string
 }
 
+// sourceKind divides the callers that cause hashes; each kind has a queue of its own.
 type sourceKind int
 
 const (

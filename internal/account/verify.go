@@ -43,9 +43,10 @@ func (s *Service) QueueVerification(tx *db.Tx, userID string) error {
 	return s.queueVerification(tx, VerifyMailJob, userID)
 }
 
-// ResendVerification queues another link to an address, if an active account waits for one. A job
-// checks that later, so that the caller does not learn it, not even by the response time. A site
-// that cannot send mails queues nothing. Fault: Invalid for a malformed address.
+// ResendVerification queues the mail of another verification link to an address, if an active
+// account has the address and has not verified it. A job checks that later, so that the caller does
+// not learn it, not even by the response time. A site that cannot send mails queues nothing. Fault:
+// Invalid for a malformed address.
 func (s *Service) ResendVerification(ctx context.Context, settings site.Settings, email string) error {
 	if err := CheckEmail(email); err != nil || !settings.SendsMail() {
 		return err

@@ -151,6 +151,7 @@ func (s avatarSource) OpenRange(_ context.Context, first, _ int64) (blob.Object,
 	return object, err
 }
 
+// avatarObject is the picture of an account in memory as a blob.Object.
 type avatarObject struct{ *bytes.Reader }
 
 // Close implements blob.Object.

@@ -23,12 +23,14 @@ type batchReply struct {
 	TrashIDs  []string     `json:"trashIds" required:"true" description:"An addition: ids of the items in the trash that the deleted entries have become. An entry in a folder that was deleted too comes back with that folder."`
 }
 
+// batchError is the failure of one entry of a batch.
 type batchError struct {
 	ID    string `json:"id" required:"true"`
 	Error string `json:"error" required:"true" description:"A sentence for a person."`
 	Code  string `json:"code" required:"true" description:"An addition: the error code of the operation on a single entry."`
 }
 
+// batchJob names the job that goes on with the move of the entry ID.
 type batchJob struct {
 	ID    string `json:"id" required:"true"`
 	JobID string `json:"jobId" required:"true"`

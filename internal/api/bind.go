@@ -36,6 +36,8 @@ type binding struct {
 	hasBody bool
 }
 
+// inputField is one field of an input struct with the source and the bounds in its tags. A bound
+// without a tag is nil, 0 or empty.
 type inputField struct {
 	index     int
 	name      string

@@ -27,6 +27,7 @@ type failure struct {
 	Timestamp int64        `json:"timestamp" required:"true"`
 }
 
+// failureError is the error in the error envelope, and in the results of single entries.
 type failureError struct {
 	Code    string         `json:"code" required:"true"`
 	Message string         `json:"message" required:"true"`

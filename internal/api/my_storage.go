@@ -9,6 +9,7 @@ type myStorageInput struct {
 	Path *string `query:"path" json:"-" default:"/"`
 }
 
+// myStorageFolder is a folder with files of the caller at any depth.
 type myStorageFolder struct {
 	Name  string `json:"name" required:"true"`
 	Path  string `json:"path" required:"true"`

@@ -118,7 +118,7 @@ type resendReply struct {
 
 // resendVerification handles POST /api/auth/resend-verification: it queues a mail with another
 // verification link. It queues the same job for every address, so that neither answer nor time
-// reveals whether an account has the address.
+// reveals whether an account has the address. Fault: Invalid for a malformed address.
 func (a *API) resendVerification(c *call, in resendInput) (resendReply, error) {
 	settings, err := c.currentSettings()
 	if err != nil {

@@ -2,6 +2,7 @@ package api
 
 import "net/http"
 
+// mySession is a signed-in browser of the caller's account.
 type mySession struct {
 	ID         string `json:"id" required:"true"`
 	Device     string `json:"device" required:"true" description:"Browser and system, or the program, as they named themselves at the sign-in; empty for none."`

@@ -49,8 +49,9 @@ func shareIDOf(escaped string) (string, error) {
 	return sanitizeID(id), nil
 }
 
-// writeEndedShare answers with the page of a share that can't be opened, which shows the reason in
-// err. It returns err, without an answer, if err is no property of the share.
+// writeEndedShare answers with the page of a share that can't be opened, because it does not exist,
+// has ended or has no views left; the page shows the reason in err. It returns all other errors,
+// such as that of a failing database, without an answer.
 func (c *call) writeEndedShare(err error) error {
 	switch fault.KindOf(err) {
 	case fault.NotFound, fault.ShareRevoked, fault.ShareExpired, fault.ShareLimitReached:

@@ -23,7 +23,8 @@ type spooledFile struct {
 	file        *os.File
 }
 
-// discard frees the memory, the disk space and the reservation of a waiting file; nil for none.
+// discard frees the memory and the disk space of a file of a form that waited, and the quota and
+// the upload slot reserved for it; nil for none.
 func (c *call) discard(s *spooledFile) {
 	if s == nil {
 		return

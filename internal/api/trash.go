@@ -21,6 +21,7 @@ type trashItemReply struct {
 	Reason    string       `json:"reason" required:"true" enum:"deleted,replaced,rewind" description:"replaced: another entry that was restored, moved or copied took its place. rewind: its folder was brought back to a time before it."`
 }
 
+// trashDeleter is the account that deleted or replaced an entry.
 type trashDeleter struct {
 	ID       string `json:"id" required:"true"`
 	Username string `json:"username" required:"true" description:"Empty for an account that is deleted."`

@@ -20,6 +20,7 @@ type createSessionInput struct {
 	UploadMode     *string `json:"uploadMode" enum:"auto,worker" default:"auto" description:"worker: the bytes go through the service, for a client that can't reach the store."`
 }
 
+// partURL is the store's address that takes one part of an upload.
 type partURL struct {
 	PartNumber int64  `json:"partNumber" required:"true"`
 	URL        string `json:"url" required:"true"`
@@ -118,6 +119,7 @@ func (a *API) putRaw(c *call) error {
 	return nil
 }
 
+// uploadPart is a part as a client lists it when it completes an upload.
 type uploadPart struct {
 	PartNumber int64  `json:"partNumber"`
 	ETag       string `json:"etag"`

@@ -23,6 +23,8 @@ type propfind struct {
 	props []qname // without repeats, as requested; for allprop the names in its include, for propname none
 }
 
+// propfindKind says whether a PROPFIND asks for all properties, for the names of all, or for named
+// ones.
 type propfindKind int
 
 const (

@@ -43,6 +43,7 @@ type element struct {
 	content []node      // in document order; texts are not empty and never adjacent
 }
 
+// attribute is an XML attribute with its prefix resolved.
 type attribute struct {
 	name  qname
 	value string
