@@ -101,7 +101,7 @@ func (t *trace) add(id string, matched bool, reason Reason) {
 	t.steps = append(t.steps, Step{RuleID: id, Matched: matched, Reason: reason})
 }
 
-// note records a step without a rule, such as ownership.
+// note records a step without a rule, such as ownership. A nil trace records nothing.
 func (t *trace) note(reason Reason) {
 	if t != nil {
 		t.add("", true, reason)

@@ -28,7 +28,8 @@ func (p *Policy) DownloadConditional(a Actor, t Target) bool {
 
 // downloadConditionalAs reports, for one set of rules (withKey those of the key included), and for
 // ownership and home where the rules do not decide, whether a download depends on a password of a
-// rule or on the address of the request.
+// rule or on the address of the request. An allow rule with a condition does not count if callers
+// who don't meet it are allowed all the same: by the next rule or as the owner.
 func (p *Policy) downloadConditionalAs(a *Actor, t *Target, withKey bool) bool {
 	conditions := false
 	for _, q := range []ruleQueue{p.rulesOf(a, withKey), p.guestRules(a)} {

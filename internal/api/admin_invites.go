@@ -57,7 +57,8 @@ func (a *API) listInvites(c *call, _ struct{}) (listInvitesReply, error) {
 	return reply, err
 }
 
-// deleteInvite handles DELETE /api/admin/invites/{id}. Accounts that registered with the code stay.
+// deleteInvite handles DELETE /api/admin/invites/{id}: it deletes an invite code, which can't be
+// used any more. Accounts that registered with it stay.
 func (a *API) deleteInvite(c *call, in idInput) (none, error) {
 	return none{}, a.Accounts.DeleteInvite(c.ctx(), in.ID)
 }

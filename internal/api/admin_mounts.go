@@ -73,8 +73,8 @@ type oneMountReply struct {
 	Mount adminMountReply `json:"mount" required:"true"`
 }
 
-// createMount handles POST /api/admin/mounts. Without the optional fields a mount is sorted by
-// name, ascending, and has the priority 0.
+// createMount handles POST /api/admin/mounts: it binds a place in the tree to a provider. Without
+// the optional fields the mount is sorted by name, ascending, and has the priority 0.
 func (a *API) createMount(c *call, in createMountInput) (oneMountReply, error) {
 	m := mount.Mount{SortBy: "name", SortOrder: "asc"}
 	change := updateMountInput{
@@ -114,7 +114,8 @@ func (in updateMountInput) apply(m *mount.Mount) error {
 	return nil
 }
 
-// deleteMount handles DELETE /api/admin/mounts/{id}. Lifecycle refuses a mount that has files.
+// deleteMount handles DELETE /api/admin/mounts/{id}: it deletes a mount and its folders; lifecycle
+// refuses one that has files with Conflict.
 func (a *API) deleteMount(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteMount(c.ctx(), in.ID)
 }

@@ -105,8 +105,9 @@ type oneProviderReply struct {
 	Provider providerReply `json:"provider" required:"true"`
 }
 
-// createProvider handles POST /api/admin/storage/providers. It applies the fields to an empty
-// provider; lifecycle fills in the defaults and checks the result.
+// createProvider handles POST /api/admin/storage/providers: it stores the address and keys of an
+// object store. It applies the fields to an empty provider; lifecycle fills in the defaults and
+// checks the result.
 func (a *API) createProvider(c *call, in createProviderInput) (oneProviderReply, error) {
 	var p provider.Provider
 	change := updateProviderInput{
@@ -161,8 +162,8 @@ func (in updateProviderInput) apply(p *provider.Provider) error {
 	return nil
 }
 
-// deleteProvider handles DELETE /api/admin/storage/providers/{id}. Lifecycle refuses a provider
-// that has mounts or objects.
+// deleteProvider handles DELETE /api/admin/storage/providers/{id}: it deletes a provider, which
+// must have neither mounts nor objects; lifecycle refuses others with Conflict.
 func (a *API) deleteProvider(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteProvider(c.ctx(), in.ID)
 }

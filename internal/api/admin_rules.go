@@ -216,9 +216,9 @@ func (a *API) updateRule(c *call, in updateRuleInput) (oneRuleReply, error) {
 	return c.oneRule(rule, err)
 }
 
-// prepareRule does the work that can't be done inside a transaction: it checks that the named user
-// or key exists, and hashes the password. It returns the hash, or "" when no password was given.
-// Fault: Invalid, with the field.
+// prepareRule does the work of createRule and updateRule that can't be done inside a transaction:
+// it checks that the named user or key exists, and hashes the password. It returns the hash, or ""
+// when no password was given. Fault: Invalid, with the field.
 func (c *call) prepareRule(in updateRuleInput) (hash string, err error) {
 	named := access.StoredRule{Rule: access.Rule{UserID: valueOr(in.UserID.value, ""),
 		KeyID: valueOr(in.APIKeyID.value, "")}}

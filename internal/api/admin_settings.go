@@ -95,8 +95,9 @@ type changeSettingsInput struct {
 	Setup                      *string `json:"setup" enum:"steps,checklist,done" description:"An addition. Progress of the first run: done shows nothing any more."`
 }
 
-// changeSettings handles PATCH /api/admin/settings: it changes the given settings and answers all
-// of them. Fault: Invalid, also when the bot check is switched on without a configured verifier.
+// changeSettings handles PATCH /api/admin/settings: it changes the given site settings and answers
+// all of them. Fault: Invalid, also when the bot check is switched on without a configured
+// verifier.
 func (a *API) changeSettings(c *call, in changeSettingsInput) (settingsReply, error) {
 	if valueOr(in.EnableCaptcha, false) && !a.CaptchaReady {
 		return settingsReply{}, fault.InvalidField("enableCaptcha",

@@ -145,15 +145,15 @@ type userImpactReply struct {
 	Storage  int64 `json:"storage" required:"true" description:"Bytes of the files."`
 }
 
-// userImpact handles GET /api/admin/users/{id}/impact, which the web UI asks before it deletes an
-// account.
+// userImpact handles GET /api/admin/users/{id}/impact: it counts what ends and what passes to
+// another account if an account is deleted, for the web UI's question before that.
 func (a *API) userImpact(c *call, in idInput) (userImpactReply, error) {
 	i, err := a.Lifecycle.Impact(c.ctx(), in.ID)
 	return userImpactReply(i), err
 }
 
-// deleteUser handles DELETE /api/admin/users/{id}: the files of the account pass to the calling
-// administrator.
+// deleteUser handles DELETE /api/admin/users/{id}: it deletes an account and ends its sessions,
+// keys and shares. Its files pass to the calling administrator.
 func (a *API) deleteUser(c *call, in idInput) (none, error) {
 	return none{}, a.Lifecycle.DeleteUser(c.ctx(), c.actor.UserID, in.ID)
 }

@@ -78,8 +78,8 @@ type oneAnnouncementReply struct {
 	Announcement adminAnnouncementReply `json:"announcement" required:"true"`
 }
 
-// createAnnouncement handles POST /api/admin/announcements. Without expiresIn (seconds from now)
-// the announcement never expires.
+// createAnnouncement handles POST /api/admin/announcements: it makes a text that everyone sees.
+// Without expiresIn (seconds from now) the announcement never expires.
 func (a *API) createAnnouncement(c *call, in createAnnouncementInput) (oneAnnouncementReply, error) {
 	made, err := a.Announcements.Create(c.ctx(),
 		site.AnnouncementInput{Title: in.Title, Content: in.Content, Level: in.Level, SetExpiry: true,

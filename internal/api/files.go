@@ -161,7 +161,7 @@ type fileReply struct {
 	File entryReply `json:"file" required:"true"`
 }
 
-// createFolder handles POST /api/files/folder.
+// createFolder handles POST /api/files/folder: it creates a folder in an existing folder.
 func (a *API) createFolder(c *call, in createFolderInput) (fileReply, error) {
 	if err := c.requirePermission("write"); err != nil {
 		return fileReply{}, err
@@ -194,7 +194,7 @@ type fileDetailsReply struct {
 	HasPassword bool        `json:"hasPassword" required:"true"`
 }
 
-// fileDetails handles GET /api/files/{id}.
+// fileDetails handles GET /api/files/{id}: the entry, its mount, and the caller's permissions.
 func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return fileDetailsReply{}, err

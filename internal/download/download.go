@@ -126,8 +126,9 @@ func (s *Service) IssueVersion(ctx context.Context, a access.Actor, session *acc
 	return s.issue(ctx, a, session, row{entryID: fileID, purpose: purpose, version: until})
 }
 
-// issue stores a token for the content that r names, without checking rights, and ends the
-// account's oldest tokens beyond maxTokens.
+// issue stores a token for the content that r names, without checking rights, and deletes the
+// oldest tokens beyond maxTokens of the account, or for a visitor of the file. It returns the token
+// and its expiry. Fault: Conflict, as of IssueVersion.
 func (s *Service) issue(ctx context.Context, a access.Actor, session *account.Session, r row) (
 	token string, expiresAt time.Time, err error,
 ) {
