@@ -134,8 +134,9 @@ func compilePattern(text string, segments []string) Pattern {
 	return p
 }
 
-// baseOf returns the deepest folder that the first fixed bytes of text name completely. It returns
-// the root for a path that is too deep to exist.
+// baseOf returns the deepest folder that the literal beginning of a pattern, the first fixed bytes
+// of text, names completely: every path that the pattern covers is at or below that folder. It
+// returns the root for a path that is too deep to exist.
 func baseOf(text string, fixed int) vpath.Path {
 	if fixed < len(text) && text[fixed] != '/' { // the wildcard is part of a name
 		fixed = strings.LastIndexByte(text[:fixed], '/')

@@ -17,7 +17,8 @@ type Viewer struct {
 	Shared bool
 }
 
-// showsFolder reports whether the actor sees a folder because of its contents; see ShowsFolder.
+// showsFolder reports whether the actor sees a folder because of contents that the actor may read,
+// download or, except in a share, write; see ShowsFolder.
 func (v *Viewer) showsFolder(path vpath.Path) bool {
 	if v.Shared {
 		return v.Policy.showsFolderForReading(v.Actor, path, v.Home, v.HasHome)

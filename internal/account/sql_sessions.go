@@ -31,8 +31,8 @@ func insertSession(tx *db.Tx, r sessionRow) (bool, error) {
 	return n == 1, nil
 }
 
-// isSessionEnded reports whether a session of a user was ended individually. Error: db.ErrNoRows
-// for a session that is not listed.
+// isSessionEnded reports whether the session with an id of a user was ended individually. Error:
+// db.ErrNoRows for a session without a row, which an older replica has issued.
 func isSessionEnded(q db.Querier, userID, id string) (ended bool, err error) {
 	err = q.QueryRow("SELECT ended_at IS NOT NULL FROM sessions WHERE id = $1 AND user_id = $2", id, userID).
 		Scan(&ended)

@@ -55,7 +55,7 @@ type countingReader struct {
 	bytes int64
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader and counts the bytes.
 func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.bytes += int64(n)

@@ -37,9 +37,11 @@ type Draft struct {
 	AllowPreview, AllowDownload bool
 }
 
-// Create shares an entry. If the actor may not download the entry, the share shows no content.
-// Faults: Invalid, NotFound, Forbidden, PasswordRequired when the actor may not see the entry
-// without a password, Conflict when the actor has too many shares.
+// Create makes a share of an entry for the actor: an address through which others reach it, with
+// the options in d. If the actor may not download the entry, the share shows no content. Faults:
+// Invalid, NotFound, Forbidden, PasswordRequired when the actor may not see the entry without a
+// password, Conflict when the actor has too many shares, RateLimited when too many passwords wait
+// to be hashed.
 func (s *Service) Create(ctx context.Context, a access.Actor, d Draft) (Item, error) {
 	now := s.now()
 	row := Share{EntryID: d.EntryID, CreatorID: a.UserID, MaxViews: d.MaxViews, MaxDownloads: d.MaxDownloads,

@@ -29,8 +29,9 @@ func (req *request) startTransfer(id string, to vpath.Path, mode transferMode) (
 // jobPollInterval is the time between two reads of a job that is not finished.
 const jobPollInterval = 200 * time.Millisecond
 
-// waitForJob waits until a job has ended or the client is gone. The job goes on without the client.
-// Fault: Unavailable when the job fails.
+// waitForJob waits until a job has ended or the client is gone, which it finds out by polling. The
+// job goes on without the client. Fault: Unavailable when the job fails. Error: that of the context
+// when the client is gone.
 func (req *request) waitForJob(j job.Job) (err error) {
 	tick := time.NewTicker(jobPollInterval)
 	defer tick.Stop()

@@ -50,8 +50,8 @@ func (w *Writer) File(name string, modified time.Time) (io.Writer, error) {
 	return w.add(&zip.FileHeader{Name: name, Method: zip.Store, Modified: modified})
 }
 
-// add begins an entry, and before it a new segment if the present one is full. The content goes to
-// the result.
+// add begins an entry with the header h, and before it a new segment (the entries that one
+// zip.Writer writes) if the present one is full. The caller writes the content to the result.
 func (w *Writer) add(h *zip.FileHeader) (io.Writer, error) {
 	if w.segmentEntries == segmentSize {
 		if err := w.endSegment(); err != nil {
@@ -75,9 +75,9 @@ func (w *Writer) Flush() error {
 	return w.segment.Flush()
 }
 
-// endSegment ends the present segment. Closing its zip.Writer writes three things: the descriptor
-// of the last content, which is sent; the directory, which is kept for the end of the archive; and
-// an end of the archive, which is dropped.
+// endSegment ends the present segment, the entries that one zip.Writer has written. Closing its
+// zip.Writer writes three things: the descriptor of the last content, which is sent; the directory,
+// which is kept for the end of the archive; and an end of the archive, which is dropped.
 func (w *Writer) endSegment() error {
 	if w.segment == nil {
 		return nil
