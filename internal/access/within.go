@@ -75,7 +75,8 @@ type folderMatch struct {
 	sameBelow  bool // either everything below the folder is matched, at any depth, or nothing
 }
 
-// matchFolder returns how the pattern matches the names directly in folder, for ListingFilter.
+// matchFolder returns which names directly in folder the pattern covers, or covers something below:
+// by literal names, by wildcards, or all names. ListingFilter decides by it which entries show.
 func (p Pattern) matchFolder(folder vpath.Path) folderMatch {
 	m := p.machine
 	if m == nil {

@@ -46,7 +46,8 @@ func (c *call) givenPasswords() []string {
 	return ids
 }
 
-// addProofs sets the ProofCookie to the passwords in the request's cookie and those with the ids.
+// addProofs adds the passwords with these ids, which the caller has just given, to the signed
+// ProofCookie.
 func (c *call) addProofs(ids []string) {
 	c.setProofs(c.a.Secrets.Sign(proofPurpose, []byte(c.formatProofs(c.proofs, ids))), int(proofLifetime.Seconds()))
 }

@@ -113,7 +113,8 @@ func (d *delivery) greet(ctx context.Context, name string) error {
 	return d.client.Hello(name)
 }
 
-// tls returns the settings of TLS: the server's certificate must be valid for its host name.
+// tls returns the settings of TLS: version 1.2 or newer, and the certificate must be valid for the
+// host name of the server.
 func (d *delivery) tls() *tls.Config {
 	return &tls.Config{ServerName: asciiHost(d.server.Host), RootCAs: d.sender.Roots, MinVersion: tls.VersionTLS12}
 }
