@@ -66,8 +66,8 @@ func countAttempt(tx *db.Tx, userID, emailFold string, now int64) (c emailCode, 
 	return c, err
 }
 
-// voidCodes voids the codes that were mailed for a user. The rows stay, because they count as mails
-// that were sent.
+// voidCodes makes the codes that were mailed for a user unusable, as if used at now (ms). The rows
+// stay, because they count as mails that were sent.
 func voidCodes(tx *db.Tx, userID string, now int64) error {
 	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL", userID,
 		now); err != nil {
@@ -76,7 +76,7 @@ func voidCodes(tx *db.Tx, userID string, now int64) error {
 	return nil
 }
 
-// voidCode voids one code, whose mail has failed.
+// voidCode makes one code, whose mail has failed, unusable at now (ms); it still counts as mailed.
 func voidCode(tx *db.Tx, id string, now int64) error {
 	if _, err := tx.Exec("UPDATE email_codes SET used_at = $2 WHERE id = $1", id, now); err != nil {
 		return fmt.Errorf("void a code: %w", err)

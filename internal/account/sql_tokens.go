@@ -74,8 +74,8 @@ func spendToken(tx *db.Tx, purpose, hash string, now int64, lifetime time.Durati
 	return n == 1, nil
 }
 
-// voidTokens voids the tokens of a user for a purpose. The rows stay, because they count as mails
-// that were sent.
+// voidTokens makes the tokens of a user for a purpose unusable, as if used at now (ms). The rows
+// stay, because they count as mails that were sent.
 func voidTokens(tx *db.Tx, userID, purpose string, now int64) error {
 	_, err := tx.Exec("UPDATE mailed_tokens SET used_at = $3 WHERE user_id = $1 AND purpose = $2 AND used_at IS NULL",
 		userID, purpose, now)
