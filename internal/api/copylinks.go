@@ -67,8 +67,8 @@ type copyLinksItem struct {
 	Code          string          `json:"code,omitempty" enum:"NOT_FOUND,FORBIDDEN,PASSWORD_REQUIRED"`
 }
 
-// copyManyLinks handles POST /api/files/copy-links: copyLinks for up to maxLinkIDs entries, each
-// with its own result.
+// copyManyLinks handles POST /api/files/copy-links: the addresses of up to maxLinkIDs entries in
+// the formats that documents use, each with its own result, as copyLinks makes them.
 func (a *API) copyManyLinks(c *call, in copyManyLinksInput) (copyManyLinksReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return copyManyLinksReply{}, err

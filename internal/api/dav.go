@@ -39,8 +39,9 @@ func (c *call) webdav() error {
 	return c.a.webdav.Serve(r)
 }
 
-// failDAV writes an error in WebDAV's format, which has a status and an XML body. The message of a
-// fault is the one that the JSON interface would have.
+// failDAV writes an error as the answer to a WebDAV request: a status with a text, or with XML that
+// names a broken condition of the protocol. The text of a fault is the one that the JSON interface
+// would have.
 func (c *call) failDAV(err error) {
 	if webdav.IsProtocolError(err) {
 		webdav.WriteError(c.w, c.r, err, "")

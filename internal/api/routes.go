@@ -476,7 +476,7 @@ func (r route) asAddition() route { r.addition = true; return r }
 // withCompression lets the answers be compressed; compress.go says of which routes.
 func (r route) withCompression() route { r.compressed = true; return r }
 
-// asProbe marks a health probe, which is called all the time: not in the access log.
+// asProbe marks a health probe, which is called all the time: neither logged nor counted.
 func (r route) asProbe() route { r.probe = true; return r }
 
 // asReadOnly marks a POST that changes nothing: it is no change by an administrator in the log.

@@ -56,8 +56,9 @@ func (d *delivery) runStep(at step, limit time.Duration, fn func(ctx context.Con
 	return stepError(at, d.server, err)
 }
 
-// connect connects to the server, greets it with name, starts TLS if the server offers it, and
-// signs in if a user is configured.
+// connect connects to the server, greets it with name (the host of the address of the sender),
+// starts TLS if the server offers it, and signs in if a user is configured. Every error is an
+// *Error.
 func (d *delivery) connect(name string) error {
 	address := net.JoinHostPort(asciiHost(d.server.Host), strconv.Itoa(d.server.Port))
 	if err := d.runStep(stepConnect, d.step, func(ctx context.Context) error {
