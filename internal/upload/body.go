@@ -18,6 +18,7 @@ type headReader struct {
 	head []byte
 }
 
+// Read implements io.Reader, and remembers the first headSize bytes in h.head.
 func (h *headReader) Read(p []byte) (int, error) {
 	n, err := h.r.Read(p)
 	if room := headSize - len(h.head); room > 0 {
@@ -32,6 +33,7 @@ type guardedReader struct {
 	guard func() error
 }
 
+// Read implements io.Reader. Error: that of guard, before anything is read.
 func (g *guardedReader) Read(p []byte) (int, error) {
 	if err := g.guard(); err != nil {
 		return 0, err
@@ -39,9 +41,9 @@ func (g *guardedReader) Read(p []byte) (int, error) {
 	return g.r.Read(p)
 }
 
-// fill reads until buf is full or the body ends, and reports whether it ended. Unlike io.ReadFull
-// it distinguishes the end of a body from a body that broke off, which a transport reports as
-// io.ErrUnexpectedEOF.
+// fill reads from r until buf is full or the body ends. It returns the number of bytes, and whether
+// the body ended before buf was full. Unlike io.ReadFull it distinguishes the end of a body from a
+// body that broke off, which a transport reports as io.ErrUnexpectedEOF. Error: blob.ErrReader.
 func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	for idle := 0; n < len(buf); {
 		m, err := r.Read(buf[n:])
@@ -62,7 +64,9 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// storeFault translates an error of a store's Put: a body that broke off is not the announced one.
+// storeFault translates an error of a store's Put to a fault. A body that broke off is Unverified,
+// since it is not the announced one; a fault of the body's reader stays; the rest is that of
+// provider.Fault.
 func storeFault(err error) error {
 	var broken blob.ErrReader
 	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {

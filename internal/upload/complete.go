@@ -25,10 +25,11 @@ var errSessionChanged = errors.New("the upload session changed meanwhile")
 
 // Complete makes the file of the received bytes, after checking them in the store, and decides
 // about permissions again. Of several calls one makes the file; every further call within a day
-// returns the same file with already set. The etag is for sessions whose bytes came in one piece.
-// Faults: Invalid (no etag), NotFound, Conflict (aborted; a part is being written), UploadExpired,
-// Unverified (bytes or parts are missing, or not those announced), QuotaExceeded, AlreadyExists,
-// Forbidden, RateLimited (too many wait), Unavailable.
+// returns the same file with already set. etag is that of PutRaw or of the store, for a session
+// whose bytes came in one piece; a session in parts needs none. Faults: Invalid (no etag),
+// NotFound, Conflict (aborted; a part is being written), UploadExpired, Unverified (bytes or parts
+// are missing, or not those announced), QuotaExceeded, AlreadyExists, Forbidden, RateLimited (too
+// many wait), Unavailable.
 func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
 	etag string) (file files.Entry, already bool, err error) {
 	const tries, maxSkewed = 20, 3
@@ -85,7 +86,8 @@ func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag
 	return file, err
 }
 
-// unquoteETag removes what HTTP puts around an etag.
+// unquoteETag removes white space, quotes and the mark of a weak etag (W/), as HTTP has them around
+// an etag.
 func unquoteETag(etag string) string {
 	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
@@ -100,8 +102,9 @@ func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (fil
 	return file, err
 }
 
-// verify compares the bytes in the store with the announced size and with the client's etag.
-// Faults: Unverified, Unavailable.
+// verify compares the bytes in the store, which came through the service in one piece, with the
+// announced size and with the client's etag, the SHA-256 that PutRaw returned. Faults: Unverified,
+// Unavailable.
 func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	if r.key == "" {
 		return fault.New(fault.Unverified, "The content of this upload has not been received yet.")
@@ -126,9 +129,9 @@ func (s *Service) verify(ctx context.Context, r row, etag string) error {
 	return nil
 }
 
-// finish asks the store to assemble the parts and checks the object; it sets the etag and the type
-// in r. Faults: Unverified (parts are missing), Conflict (a part is being written; the parts are
-// gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
+// finish asks the store to assemble the parts of r to an object and checks it; it sets etag and
+// MIME type in r. Faults: Unverified (parts are missing), Conflict (a part is being written; the
+// parts are gone), Unavailable. Error: errSessionChanged when the session has ended meanwhile.
 func (s *Service) finish(ctx context.Context, r *row) error {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -189,7 +192,8 @@ func (s *Service) assemble(ctx context.Context, store blob.Store, r row) (blob.I
 	}
 }
 
-// incomplete is a fault.Unverified that names the missing parts.
+// incomplete is the fault Unverified that names the first of the missing parts; total is the number
+// of parts of the upload, parts are those that came in.
 func incomplete(total int, parts []blob.Part) error {
 	const some = 5
 	absent := missing(total, parts)
@@ -208,7 +212,7 @@ func incomplete(total int, parts []blob.Part) error {
 	return fault.Newf(fault.Unverified, "Parts of this upload have not been received yet: %s.", list)
 }
 
-// sniffObject detects the type of an object by its first bytes. Fault: Unavailable.
+// sniffObject detects the MIME type of an object by its first bytes. Fault: Unavailable.
 func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, error) {
 	object, err := store.Open(ctx, key)
 	if err != nil {
@@ -222,9 +226,9 @@ func sniffObject(ctx context.Context, store blob.Store, key blob.Key) (string, e
 	return sniff(head), nil
 }
 
-// commit turns the session into a file, in one transaction; made says where its bytes are and what
-// they are. Error: errSessionChanged when another caller has ended the session, or other bytes have
-// come in.
+// commit turns the session r into a file, in one transaction. made is r with the key, ETag and MIME
+// type of the object that becomes the file's content. Faults: those of files.Tree.Put. Error:
+// errSessionChanged when another caller has ended the session, or other bytes have come in.
 func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (files.Entry, error) {
 	var file files.Entry
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
@@ -250,8 +254,8 @@ func (s *Service) commit(ctx context.Context, a access.Actor, r, made row) (file
 	return file, nil
 }
 
-// putFile releases the reservation and makes the file of stored bytes, which charges them and takes
-// their key off the garbage list.
+// putFile releases the reservation of r and makes the file of its stored bytes in tx, which charges
+// them and takes their key off the garbage list. Faults: those of files.Tree.Put.
 func (s *Service) putFile(ctx context.Context, tx *db.Tx, a access.Actor, r row) (files.Entry, error) {
 	// On PostgreSQL also where nothing was reserved: every transaction that makes a file then locks
 	// the quota row before the name in the folder, so two uploads of one name cannot deadlock.

@@ -35,9 +35,11 @@ type PartURL struct {
 // storage (abuse case C96).
 const maxUsableAddresses = 100
 
-// chooseMode chooses the mode of a user's new session. An empty file always goes through the
-// service. So do bytes in one piece where a publicDomain serves everything in the bucket, since the
-// client that sends them directly sets their type.
+// chooseMode chooses the mode of a user's new session: modePresigned when clients may send bytes
+// directly to the store, else modeWorker. An empty file always goes through the service. So do
+// bytes in one piece where a publicDomain serves everything in the bucket, since the client that
+// sends them directly sets their type. A user has maxUsableAddresses for bytes in one piece at
+// most.
 func (s *Service) chooseMode(ctx context.Context, n NewSession, userID, providerID string) (string, error) {
 	if n.Mode == modeWorker || n.Size == 0 {
 		return modeWorker, nil
@@ -73,9 +75,9 @@ func reachedByHTTPS(p provider.Provider) bool {
 	return err != nil || address.Scheme != "http" // a host without a scheme is reached by https
 }
 
-// sessionFor returns the session for its owner, with the addresses for sending bytes directly to
-// the store. Without addresses, because they are not wanted or cannot be made, the bytes go through
-// the service.
+// sessionFor returns the session r as its owner sees it, with the addresses for sending bytes
+// directly to the store. wanted is NewSession.Mode. Without addresses, because they are not wanted
+// or cannot be made, the bytes go through the service (modeWorker).
 func (s *Service) sessionFor(ctx context.Context, r row, wanted string) Session {
 	session := r.session()
 	if session.Mode == modeWorker {
@@ -99,12 +101,15 @@ func (s *Service) sessionFor(ctx context.Context, r row, wanted string) Session 
 	return session
 }
 
+// warnUnsigned logs that the store did not sign addresses for a session; its bytes go through the
+// service.
 func (s *Service) warnUnsigned(r row, err error) {
 	s.log.Warn("sign addresses for an upload", "provider", r.dest.ProviderID, "error", err)
 }
 
-// signer returns the store's signer for a session, and the validity of its addresses, which end
-// with the session.
+// signer returns the store's signer of addresses for a session, and how long its addresses are
+// valid: until the session expires, in whole seconds. Error: when the store signs none, or the
+// session is about to expire.
 func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Duration, error) {
 	lasts := (time.Duration(r.expiresAt-s.nowMs()) * time.Millisecond).Truncate(time.Second) // stores count in seconds
 	if lasts <= 0 {
@@ -121,6 +126,7 @@ func (s *Service) signer(ctx context.Context, r row) (blob.Presigner, time.Durat
 	return signer, lasts, nil
 }
 
+// objectURL returns the address to which the client sends all bytes of a session in one piece.
 func (s *Service) objectURL(ctx context.Context, r row) (string, error) {
 	signer, lasts, err := s.signer(ctx, r)
 	if err != nil {
@@ -129,6 +135,7 @@ func (s *Service) objectURL(ctx context.Context, r row) (string, error) {
 	return signer.PresignPut(ctx, r.key, r.size, lasts)
 }
 
+// partURLs returns the addresses to which the client sends the parts with these numbers (from 1).
 func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL, error) {
 	signer, lasts, err := s.signer(ctx, r)
 	if err != nil {
@@ -145,10 +152,11 @@ func (s *Service) partURLs(ctx context.Context, r row, numbers []int) ([]PartURL
 	return urls, nil
 }
 
-// copyFromStaging checks the bytes of a session that were sent directly to the store, and copies
-// them to a key that clients cannot write to. It returns r with the copy, whose key is on the
-// garbage list until a file is made of it. Faults: Unverified (no bytes, or not those announced or
-// named by etag), Unavailable. Error: errSessionChanged when the session has changed meanwhile.
+// copyFromStaging checks the bytes of a session that were sent directly to the store, at its
+// staging key, and copies them to a key that clients cannot write to. etag is the one that the
+// store gave the client. It returns r with the copy's key, ETag and type; the key is on the garbage
+// list until a file is made of it. Faults: Unverified (no bytes, or not those announced or named by
+// etag), Unavailable, RateLimited. Error: errSessionChanged when the session has changed meanwhile.
 func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row, error) {
 	gone, err := s.completionWaiters.enter(r.userID)
 	if err != nil {
@@ -211,7 +219,8 @@ func (s *Service) copyFromStaging(ctx context.Context, r row, etag string) (row,
 	return made, nil
 }
 
-// bytesMissing is the fault for a session whose bytes are not at its staging key.
+// bytesMissing is the error for a session whose bytes are not at its staging key: errSessionChanged
+// when the session has changed since r was read, else the fault Unverified because of err.
 func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	if now, err := find(s.db.Read(ctx), r.userID, r.id); err == nil && (now.status != r.status || now.key != r.key) {
 		return errSessionChanged
@@ -219,8 +228,9 @@ func (s *Service) bytesMissing(ctx context.Context, r row, err error) error {
 	return fault.New(fault.Unverified, "The content of this upload has not been received yet.").WithCause(err)
 }
 
-// copyObject copies the object with that ETag from r.key to made.key, in the store where possible.
-// Errors: those of blob.Copier, except ErrCopyUnsupported.
+// copyObject copies the object with that ETag from r.key to made.key, by the store itself where it
+// can, else by reading and writing it. Errors: those of blob.Copier, except ErrCopyUnsupported;
+// blob.ErrChanged when the object has another ETag by now.
 func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row, etag string) (blob.Info, error) {
 	if copier, ok := store.(blob.Copier); ok {
 		info, err := copier.CopyFrom(ctx, made.key, store, r.key, made.mimeType, etag)
@@ -244,9 +254,10 @@ func (s *Service) copyObject(ctx context.Context, store blob.Store, r, made row,
 	return info, err
 }
 
-// discardCopy is called when err has ended the completion of a direct upload; made is its session,
-// with the key of the copy. It makes the copy garbage at once if err proves that no file was made
-// of it, see discard; otherwise the key stays on the list for later.
+// discardCopy is called when err has ended the completion of a session whose bytes were sent
+// directly to the store; made is the session with the key of the copy. It makes the copy garbage at
+// once if err proves that no file was made of it, see discard; otherwise the key stays on the list
+// for later.
 func (s *Service) discardCopy(ctx context.Context, err error, made row) {
 	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the "+

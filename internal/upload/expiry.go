@@ -38,8 +38,9 @@ func (s *Service) Abort(ctx context.Context, a access.Actor, sessionID string) e
 	return nil
 }
 
-// releaseAndDiscard releases the reservation of a row that has just left pending, or whose parts
-// are not kept any more, and puts its bytes on the garbage list.
+// releaseAndDiscard releases the reservation of a row that has just left the state pending, or
+// whose parts are not kept any more, and makes its bytes garbage that is due now. Bytes at a
+// staging key are garbage already, due when their address has expired.
 func (s *Service) releaseAndDiscard(tx *db.Tx, r row) error {
 	if err := quota.Release(tx, r.userID, r.bytes, r.files); err != nil {
 		return err
@@ -71,6 +72,7 @@ func (s *Service) EndAll(tx *db.Tx, userID string) error {
 	return quota.Release(tx, userID, bytes, files)
 }
 
+// endSessions aborts all sessions of a user, and makes their bytes and kept parts garbage.
 func (s *Service) endSessions(tx *db.Tx, userID string) error {
 	ended, err := abortAll(tx, userID)
 	if err != nil {
@@ -84,8 +86,9 @@ func (s *Service) endSessions(tx *db.Tx, userID string) error {
 	return nil
 }
 
-// bytesToKeep returns the number of bytes to keep of a session that has expired. Fault:
-// Unavailable.
+// bytesToKeep returns how many bytes of an expired session to keep for a new session with the same
+// idempotency key: those of its parts, 0 when it has no key, no parts, or their time is over.
+// Fault: Unavailable.
 func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 	if !r.keepsParts() || s.nowMs() >= r.partsKeptUntil() {
 		return 0, nil
@@ -97,9 +100,10 @@ func (s *Service) bytesToKeep(ctx context.Context, r row) (int64, error) {
 	return totalSize(parts), err
 }
 
-// expire ends an expired session and keeps the parts that it received, if any. It does nothing to
-// other sessions. Then it calls ended, if given, with the moment until which the parts are kept
-// (ms), 0 for none.
+// expire ends a session whose time is over, and keeps the parts that it received if received, their
+// bytes, is not 0; their reservation stays. It does nothing to a session that has not expired or is
+// being completed. In the same transaction it calls ended, which may be nil, with the time until
+// which the parts are kept (ms), 0 for none.
 func (s *Service) expire(ctx context.Context, r row, received int64,
 	ended func(tx *db.Tx, r row, keptUntil int64) error) error {
 	if ended == nil {
@@ -131,9 +135,9 @@ func (s *Service) expire(ctx context.Context, r row, received int64,
 	})
 }
 
-// notifyFailed tells the user of a session that has expired. It tells nothing when another session
-// has completed a file at the same path since, or for an upload in one request: its client knows
-// that it failed.
+// notifyFailed tells the user by a notification that the session r has expired, and until when its
+// parts are kept (ms, 0 for none). It tells nothing when another session has completed a file at
+// the same path since, or for an upload in one request: its client knows that it failed.
 func (s *Service) notifyFailed(tx *db.Tx, r row, keptUntil int64) error {
 	if r.oneShot {
 		return nil
@@ -147,8 +151,8 @@ func (s *Service) notifyFailed(tx *db.Tx, r row, keptUntil int64) error {
 		At:     s.nowMs()})
 }
 
-// dropKeptParts gives up the kept parts of an expired session, unless another session has taken
-// them over meanwhile.
+// dropKeptParts gives up the kept parts of an expired session: it releases their reservation and
+// makes them garbage. It does nothing when another session has taken them over meanwhile.
 func (s *Service) dropKeptParts(ctx context.Context, r row) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		former, err := endKeeping(tx, r.id)
@@ -164,9 +168,10 @@ func (s *Service) dropKeptParts(ctx context.Context, r row) error {
 
 const sweepBatch = 200
 
-// Sweep ends expired sessions and deletes old rows. Call it at least twice a minute, in one replica
-// or all: the reservation of an expired session has to be released within a minute. When a store
-// does not answer which parts to keep, the session waits for a later sweep.
+// Sweep ends expired sessions, gives up kept parts whose time is over, and deletes old rows. Call
+// it at least twice a minute, in one replica or all: the reservation of an expired session has to
+// be released within a minute. When a store does not answer which parts to keep, the session waits
+// for a later sweep.
 func (s *Service) Sweep(ctx context.Context) error {
 	if err := s.sweepExpired(ctx); err != nil {
 		return fmt.Errorf("end expired uploads: %w", err)
@@ -191,6 +196,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
+// sweepExpired ends all sessions that have expired, keeps the parts of those with an idempotency
+// key, and tells their users.
 func (s *Service) sweepExpired(ctx context.Context) error {
 	silent := map[string]bool{} // providers that failed to answer are not asked again
 	for after := (row{}); ; {

@@ -62,9 +62,10 @@ func (s *Service) completeParts(ctx context.Context, a access.Actor, r row) (fil
 	return file, err
 }
 
-// lease waits until no other completion of the session holds its lease, and takes it. It returns r
-// with its own name as completingBy; completingUntil stays as it was read, so that partsLostFault
-// knows about earlier completions. Faults: RateLimited, Conflict with RetryAfter. Error:
+// lease waits until no other completion of the session r holds its lease, and takes it, so that one
+// completion at a time asks the store. It returns r as it is then, with a new name for this
+// completion as completingBy; completingUntil stays as it was read, so that partsLostFault knows
+// about earlier completions. Faults: RateLimited, Conflict with RetryAfter after leaseWait. Error:
 // errSessionChanged when the session has ended meanwhile.
 func (s *Service) lease(ctx context.Context, r row) (row, error) {
 	by := s.ids.UUID()
@@ -112,7 +113,8 @@ func (s *Service) lease(ctx context.Context, r row) (row, error) {
 	}
 }
 
-// leased reports whether a completion holds the lease of a session.
+// leased reports whether a completion holds the lease of the session r now. A lease whose end is
+// too far in the future was left by a clock that went back, and does not count.
 func (s *Service) leased(r row) bool {
 	now := s.nowMs()
 	return r.completingBy != "" && now < r.completingUntil && r.completingUntil <= now+maxLease.Milliseconds()
@@ -127,7 +129,8 @@ func (s *Service) assembling(r row) bool {
 		r.completingUntil <= now+maxLease.Milliseconds()
 }
 
-// keepLease renews a lease until stop is called.
+// keepLease renews the lease of the session r in the background until stop is called, which waits
+// for the end of that.
 func (s *Service) keepLease(ctx context.Context, r row) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -151,8 +154,9 @@ func (s *Service) keepLease(ctx context.Context, r row) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// endLeaseAfterFailure ends a lease after its completion failed because of err. Without a clear
-// answer of the store, it may still be assembling.
+// endLeaseAfterFailure ends the lease of a completion that failed because of err, so that the next
+// one need not wait for its end. Without a clear answer of the store, which may still be
+// assembling, it records the time of the question in the row.
 func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	asked := r.completingUntil
 	if kind := fault.KindOf(err); kind == fault.Unavailable || kind == fault.Internal &&
@@ -186,10 +190,10 @@ func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) 
 	return s.partsLostFault(now, r)
 }
 
-// partsLostFault is the fault for a pending session, in its present state now, whose parts and
-// object are not in the store. A completion other than r's own may be running, or may have run a
-// short time ago, and the object may still appear; otherwise they are lost. Fault: Conflict, in the
-// first case with RetryAfter.
+// partsLostFault is the fault Conflict for a pending session whose parts and object are not in the
+// store. now is its present row, r the row with which the caller has asked the store. When another
+// completion is running, or ran a short time ago, the object may still appear: the fault then has
+// RetryAfter. Otherwise the parts are lost.
 func (s *Service) partsLostFault(now, r row) error {
 	asked := now.completingUntil
 	if r.completingBy != "" && now.completingBy == r.completingBy {
@@ -202,6 +206,8 @@ func (s *Service) partsLostFault(now, r row) error {
 		"The parts of this upload are no longer in the store. Abort it and start a new one.")
 }
 
+// beingCompleted is the fault Conflict, with RetryAfter, for a session that another request
+// completes.
 func beingCompleted() error {
 	err := fault.New(fault.Conflict, "This upload is already being completed. Try again in a few seconds.")
 	err.RetryAfter = retryAfter

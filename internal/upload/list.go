@@ -54,8 +54,9 @@ func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Se
 	return list, nil
 }
 
-// receivedBytes returns how many bytes of a session have come in, nil when its store does not
-// answer.
+// receivedBytes returns how many bytes of the session r have come in, nil when its store does not
+// answer. silent holds the ids of providers that have not answered before; it does not ask these,
+// and adds one that does not answer.
 func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bool) *int64 {
 	var n int64
 	switch {

@@ -14,8 +14,9 @@ import (
 // octetStream is the type of unknown bytes.
 const octetStream = "application/octet-stream"
 
-// decideType decides the type of a file: the first claim that is not empty, else the type by its
-// extension, else by its first bytes. All claims have gone through cleanType.
+// decideType returns the MIME type of a file called name: the first claim that is not empty, else
+// the type of its extension, else that of its first bytes, head. All claims have gone through
+// cleanType.
 func decideType(name vpath.Name, head []byte, claims ...string) string {
 	if t := typeBeforeBytes(name, claims...); t != "" {
 		return t
@@ -33,9 +34,10 @@ func typeBeforeBytes(name vpath.Name, claims ...string) string {
 	return typeByExtension[strings.ToLower(strings.TrimPrefix(path.Ext(string(name)), "."))]
 }
 
-// cleanType cleans the type that a client claims: lower case, without parameters except the charset
-// of text. It is "" for a claim that says nothing: no type, an invalid one, the type of unknown
-// bytes, and the types that clients send by default (a form, and what curl adds to any raw body).
+// cleanType returns the MIME type that a client claims in lower case, without parameters except the
+// charset of text. It is "" for a claim that tells no type: none, an invalid one, the type of
+// unknown bytes, and the types that clients send by default (a form, and what curl adds to any raw
+// body).
 func cleanType(s string) string {
 	if len(s) > 255 || strings.ContainsAny(s, "\r\n\x00") {
 		return ""
@@ -68,13 +70,15 @@ var typeAliases = map[string]string{
 	"image/vnd.microsoft.icon": "image/x-icon",
 }
 
-// isCharset reports whether s is usable as a charset.
+// isCharset reports whether s can be stored as a charset of text: at most 40 letters, digits and
+// some signs.
 func isCharset(s string) bool {
 	return s != "" && len(s) <= 40 && strings.Trim(strings.ToLower(s),
 		"abcdefghijklmnopqrstuvwxyz0123456789-_.:+") == ""
 }
 
-// sniff detects the type by the first bytes of a file.
+// sniff detects the MIME type by the first bytes of a file; application/octet-stream for unknown
+// bytes.
 func sniff(head []byte) string {
 	t := mimetype.Detect(head).String()
 	if named := typeAliases[t]; named != "" {
@@ -83,8 +87,8 @@ func sniff(head []byte) string {
 	return t
 }
 
-// isRaster reports whether t is a picture made of pixels, which runs no script wherever it is
-// shown.
+// isRaster reports whether the MIME type t is that of a picture made of pixels, which runs no
+// script wherever it is shown.
 func isRaster(t string) bool {
 	switch t {
 	case "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/x-icon", "image/tiff",

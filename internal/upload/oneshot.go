@@ -120,9 +120,9 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)])
 }
 
-// checkRoomEarly refuses a body that cannot fit before reading it. It leaves a file that another
-// account pays for to the commit, since the payer may change meanwhile, as by a handover. Fault:
-// QuotaExceeded.
+// checkRoomEarly refuses a body that cannot fit into the quota before it is read: of its announced
+// size, or of any size when the quota is used up. It leaves a file that another account pays for to
+// the commit, since the payer may change meanwhile, as by a handover. Fault: QuotaExceeded.
 func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files.Destination, o OneShot) error {
 	if place.Payer != userID {
 		return nil
@@ -139,9 +139,9 @@ func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files
 	return nil
 }
 
-// putSmall stores a body that is in memory, under a key that is on the garbage list already, with
-// one commit. When the collector has claimed the key, since the clock of another replica is far
-// ahead, it tries again with new keys.
+// putSmall stores the whole body of an upload in one request, which is in memory, under a key that
+// is on the garbage list already, and makes the file with one commit. When the collector has
+// claimed the key, since the clock of another replica is far ahead, it tries again with a new key.
 func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
 	body []byte) (Result, error) {
 	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
@@ -155,6 +155,8 @@ func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place
 	return result, err
 }
 
+// putAtDiscardedKey is one try of putSmall. Error: object.ErrCollected when the collector has
+// claimed the key.
 func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
 	body []byte) (Result, error) {
 	key, due, err := s.keys.DiscardedKey(ctx, place.ProviderID)
@@ -199,7 +201,8 @@ func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneSh
 	return result, nil
 }
 
-// publish makes the file and its link inside tx.
+// publish makes the file of the stored bytes in tx, with its permanent link if link is true, and
+// runs o.InTx.
 func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneShot, r row, link bool) (Result, error) {
 	file, err := s.putFile(ctx, tx, a, r)
 	if err != nil {
@@ -219,7 +222,9 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneS
 	return result, nil
 }
 
-// putLarge streams a body, with a row that holds its reservation.
+// putLarge stores a body that is too large for memory, or of unknown size: it streams the body to
+// the store, with a row of upload_sessions that holds its reservation. head are the first bytes of
+// o.Body.
 func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
 	head []byte) (Result, error) {
 	key, err := s.keys.NewKey(ctx, place.ProviderID)
@@ -262,9 +267,10 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	return result, nil
 }
 
-// reserveOneShot reserves the known size of an upload in one request, and takes over the
-// reservation of its buffered body. A file that another account pays for is charged at the end.
-// Faults: QuotaExceeded, RateLimited.
+// reserveOneShot reserves the known size of the upload r, or a first step of an unknown one, sets
+// the reservation in r, and takes over that of its buffered body waited, which may be nil. A file
+// that another account pays for is charged at the end. Faults: QuotaExceeded, RateLimited,
+// UploadExpired.
 func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) error {
 	if err := waited.releaseForPut(tx); err != nil {
 		return err
@@ -297,9 +303,13 @@ func (s *Service) reserveOneShot(tx *db.Tx, r *row, waited *BufferedUpload) erro
 	return err
 }
 
-// paidByUser reports whether the user of an upload pays for the file.
+// paidByUser reports whether the user of an upload pays for the file. Another account pays when the
+// upload replaces its file.
 func (r row) paidByUser() bool { return r.dest.Payer == r.userID }
 
+// stream sends the body of putLarge to the store, and makes the file in one transaction with the
+// end of its row. It renews the row, and reserves more quota for a body of unknown size, while
+// bytes arrive.
 func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store blob.Store, r *row,
 	head []byte) (Result, error) {
 	r.mimeType = decideType(r.dest.Name, head, r.claimedType)
@@ -340,8 +350,9 @@ func (s *Service) stream(ctx context.Context, a access.Actor, o OneShot, store b
 	return result, nil
 }
 
-// renewOneShot extends the row of a running body, every renewEvery. Fault: UploadExpired when the
-// row is gone, after a pause longer than its lifetime.
+// renewOneShot extends the row of a running upload in one request, and the time of its key on the
+// garbage list, once every renewEvery; it is called before each read of the body. Fault:
+// UploadExpired when the row is gone, after a pause longer than its lifetime.
 func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	now := s.now()
 	if now.UnixMilli() < max(r.expiresAt-(Lifetime-renewEvery).Milliseconds(), r.retryRenewAt) {
@@ -379,8 +390,9 @@ func (s *Service) renewOneShot(ctx context.Context, r *row) error {
 	return err
 }
 
-// cleanUpFailed releases the reservation of an upload that failed because of err, and discards its
-// bytes if there are any. A store that did not answer may still finish them, see discard.
+// cleanUpFailed deletes the row of an upload in one request that failed because of err, releases
+// its reservation, and makes its bytes garbage. Bytes of a store that did not answer stay on the
+// garbage list for later: the store may still finish them, see discard.
 func (s *Service) cleanUpFailed(ctx context.Context, err error, r row) {
 	if errors.Is(err, blob.ErrUnavailable) {
 		r.key = "" // stays on the garbage list for later
@@ -399,7 +411,8 @@ func (s *Service) cleanUpFailed(ctx context.Context, err error, r row) {
 	}
 }
 
-// makesLink reports whether the permanent link is to be made.
+// makesLink reports whether to make the permanent link of a file at once, by o.Links, the decided
+// MIME type and the first bytes.
 func (o OneShot) makesLink(mimeType string, head []byte) bool {
 	switch o.Links {
 	case "all":
@@ -410,14 +423,18 @@ func (o OneShot) makesLink(mimeType string, head []byte) bool {
 	return false
 }
 
+// leaseLapsed is the fault UploadExpired for an upload in one request that paused for longer than
+// its row lasts.
 func leaseLapsed() error {
 	return fault.New(fault.UploadExpired, "This upload paused for too long. Start again.")
 }
 
+// overQuota is the fault QuotaExceeded for an upload that does not fit.
 func overQuota() *fault.Error {
 	return fault.New(fault.QuotaExceeded, "There is not enough room left in your quota.")
 }
 
+// tooLarge is the fault TooLarge for a file above MaxFileSize.
 func tooLarge() *fault.Error {
 	return fault.New(fault.TooLarge, "A file has at most 20 GiB.")
 }

@@ -17,9 +17,9 @@ import (
 	"larder/internal/quota"
 )
 
-// beginParts asks the store to begin a multipart upload for a new session, under a key that is on
-// the garbage list already, after checking that the session can succeed. Faults: QuotaExceeded,
-// Conflict, Unavailable.
+// beginParts asks the store to begin an upload in parts for the new session r, under a key that is
+// on the garbage list already, after checking that the session can succeed. It sets key, upload id
+// and number of parts in r. Faults: QuotaExceeded, Conflict (too many open sessions), Unavailable.
 func (s *Service) beginParts(ctx context.Context, r *row) error {
 	bytes, count, err := quota.Remaining(s.db.Read(ctx), r.userID)
 	if err != nil {
@@ -47,13 +47,15 @@ func (s *Service) beginParts(ctx context.Context, r *row) error {
 	return nil
 }
 
-// upload returns the store's handle of a session in parts.
+// upload returns the description by which the store knows the parts of the session r.
 func (s *Service) upload(r row) blob.Upload {
 	return blob.Upload{Key: r.key, ID: r.uploadID, Size: r.size, PartSize: s.partSize}
 }
 
-// discardPartsLater makes the collector drop the parts of r with their key. Fault: Conflict because
-// of object.ErrCollected.
+// discardPartsLater makes the parts of the session r garbage for the time when it is over
+// (garbageAt), with the store's upload id, so that the collector drops them if the session does not
+// end before. Fault: Conflict because of object.ErrCollected when the collector has claimed the
+// key.
 func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	held, err := object.DiscardParts(tx, r.dest.ProviderID, r.key, r.uploadID, r.garbageAt())
 	if err == nil && !held {
@@ -66,8 +68,8 @@ func (s *Service) discardPartsLater(tx *db.Tx, r row) error {
 	return object.ExpectLateWrites(tx, r.dest.ProviderID, r.key, r.expiresAt)
 }
 
-// discardParts makes the parts of a session that was not created garbage at once. As in discard, an
-// error that is no fault may hide a commit.
+// discardParts makes the parts of a session that was not created because of err garbage at once. As
+// in discard, an error that is no fault may hide a commit; then it does nothing.
 func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	var taken *db.ErrUnique
 	if fault.KindOf(err) == fault.Internal && !errors.As(err, &taken) && !errors.Is(err, errSessionChanged) {
@@ -91,8 +93,9 @@ func (s *Service) discardParts(ctx context.Context, err error, r row) {
 	}
 }
 
-// forgetCollected drops keys and kept parts that the collector has taken, since the clock of
-// another replica is far ahead, so that the next attempt does not use them.
+// forgetCollected drops the keys at hand, and the kept parts of the session old (nil for none), one
+// of which the collector has claimed, since the clock of another replica is far ahead. The next
+// attempt does not use them.
 func (s *Service) forgetCollected(ctx context.Context, r row, old *row) {
 	s.log.Warn("the object key of an upload in parts was collected too early: compare the clocks of the replicas",
 		"provider", r.dest.ProviderID)
@@ -199,8 +202,9 @@ func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 // sooner is checked when it is acknowledged.
 const recheckEvery = 5 * time.Second
 
-// endWithSession ends a body when its session ends, taking renewals into account. Faults of
-// reading: those of find and checkTakesBytes.
+// endWithSession returns body as a reader that fails once the session r has ended. It reads the
+// session again every recheckEvery, so that a renewal counts. Faults of reading: those of find and
+// checkTakesBytes.
 func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.Reader {
 	checked := s.now()
 	return &guardedReader{r: body, guard: func() error {

@@ -68,7 +68,9 @@ func (s *Service) checkTakesBytes(r row) error {
 	return nil
 }
 
-// receive stores the body under the new key in r and records it as the session's bytes.
+// receive stores the body under the new key in r and records it as the session's bytes; earlier
+// bytes of the session become garbage. It sets SHA-256, ETag and MIME type in r. Faults: those of
+// PutRaw.
 func (s *Service) receive(ctx context.Context, r *row, body io.Reader, contentType string) error {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {

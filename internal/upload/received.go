@@ -19,9 +19,10 @@ import (
 // Parts that may go directly to the store do not pass through the service, which cannot tell them
 // from such parts. There every part that the store lists counts.
 
-// received lists the parts of a session that count, and reports whether the store lists any others.
-// When an earlier completion has assembled the parts, all of them are there, with the etag of the
-// object. Error: blob.ErrNotFound when the store knows nothing of them. Fault: Unavailable.
+// received lists the parts of a session that count as received. others reports that the store lists
+// some that do not count, since they were never acknowledged. When an earlier completion has
+// assembled the parts, all of them count, with the ETag of the object. Error: blob.ErrNotFound when
+// the store knows nothing of them. Fault: Unavailable.
 func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, others bool, err error) {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {
@@ -50,8 +51,9 @@ func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, other
 	return parts, len(parts) < len(listed), nil
 }
 
-// assembledParts lists the parts of an upload that was finished. Error: blob.ErrNotFound when it
-// was not. Fault: Unavailable.
+// assembledParts lists all parts of an upload whose object exists, so that its parts were
+// assembled, with the ETag of the object. Error: blob.ErrNotFound when there is no object. Fault:
+// Unavailable.
 func assembledParts(ctx context.Context, store blob.Store, u blob.Upload) (parts []blob.Part, err error) {
 	info, err := store.Stat(ctx, u.Key)
 	if err != nil {
@@ -63,7 +65,7 @@ func assembledParts(ctx context.Context, store blob.Store, u blob.Upload) (parts
 	return parts, nil
 }
 
-// missing lists the numbers of parts that have not come in.
+// missing lists the numbers from 1 to total of the parts that are not in received.
 func missing(total int, received []blob.Part) []int {
 	there := make(map[int]bool, len(received))
 	for _, p := range received {

@@ -19,16 +19,18 @@ const (
 	minStep   = 256 << 10
 )
 
-// reserveStep reserves the next step for a user's body of which arrived bytes have arrived, and
-// returns its size in bytes: 0 where nothing is left.
+// reserveStep reserves the next step of quota for a user's body of unknown length of which arrived
+// bytes have arrived, and returns its size in bytes: 0 where nothing is left.
 func reserveStep(tx *db.Tx, userID string, arrived int64) (int64, error) {
 	return quota.ReserveUpTo(tx, userID, minStep, min(max(arrived, firstStep), maxStep))
 }
 
-// deductReplaced deducts the bytes of the file that r replaces from its reservation. It does not
-// when another running upload deducts them already, or when the user's uploads would deduct more
+// deductReplaced decides whether the reservation of r leaves out r.freed bytes, those of the file
+// that it replaces; if not, it sets r.replaces and r.freed to nothing. They count in full when
+// another running upload leaves them out already, or when the user's uploads would leave out more
 // than the user has: the stores would then hold more bytes than are used and reserved. It locks the
-// user's quota, so that uploads decide this one after the other.
+// user's quota, so that uploads decide this one after the other. Fault: QuotaExceeded without a
+// quota.
 func deductReplaced(tx *db.Tx, r *row) error {
 	if err := quota.Lock(tx, r.userID); err != nil {
 		return err
@@ -53,8 +55,8 @@ func deductReplaced(tx *db.Tx, r *row) error {
 	return nil
 }
 
-// Unreserved returns how many bytes of replaced files a user's running uploads have deducted from
-// their reservations.
+// Unreserved returns how many bytes a user's running uploads do not reserve, since they replace
+// files of as many bytes. The bound on an account's garbage counts them (object.Config.Unreserved).
 func Unreserved(q db.Querier, userID string) (bytes int64, err error) {
 	_, bytes, err = deductedBytes(q, userID, "")
 	return bytes, err
@@ -68,6 +70,8 @@ type reservingReader struct {
 	reserve           func(arrived int64) (granted int64, err error)
 }
 
+// Read implements io.Reader. Faults: QuotaExceeded when there are more bytes than room; those of
+// reserve.
 func (r *reservingReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -90,8 +94,9 @@ func (r *reservingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reserveMore adds a step to the reservation of an upload in one request, and returns its size in
-// bytes: 0 where the quota ends. Fault: UploadExpired when the row is gone.
+// reserveMore adds a step to the reservation of the upload r, of which arrived bytes have arrived,
+// and returns the step's size in bytes: 0 where the quota ends. Fault: UploadExpired when the row
+// is gone.
 func (s *Service) reserveMore(ctx context.Context, r *row, arrived int64) (granted int64, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
 		held, err := extendOneShot(tx, r.id, r.expiresAt) // sessions before quotas, as everywhere

@@ -41,7 +41,8 @@ type waiterLimit struct {
 	all    int
 }
 
-// enter counts one more call, until leave. Fault: RateLimited.
+// enter counts one more waiting call of a user, until leave is called. Fault: RateLimited, with
+// RetryAfter, when too many wait.
 func (w *waiterLimit) enter(userID string) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +66,8 @@ func (w *waiterLimit) enter(userID string) (leave func(), err error) {
 	}, nil
 }
 
-// acquire returns when the caller is admitted; leave ends that. Error: that of ctx.
+// acquire waits until one of the user's slots is free and takes it; leave frees it. Error: that of
+// ctx when it ends before.
 func (s *userSemaphore) acquire(ctx context.Context, userID string) (leave func(), err error) {
 	s.mu.Lock()
 	if s.byUser == nil {

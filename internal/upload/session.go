@@ -61,6 +61,7 @@ type Session struct {
 	Received, KeptUntil *int64
 }
 
+// session returns the row as its owner sees it, without addresses; see sessionFor.
 func (r row) session() Session {
 	s := Session{
 		ID: r.id, Mode: modeWorker, ExpiresAt: r.expiresAt, Status: r.status, Dir: r.dest.Dir, Name: r.dest.Name,
@@ -99,7 +100,8 @@ func (n *NewSession) check() error {
 	return err
 }
 
-// inParts reports whether the bytes come in parts. An empty file is always one piece.
+// inParts reports whether the bytes of the new session come in parts: the file is larger than
+// maxSingleSize, or the client asks for several parts. An empty file is always one piece.
 func (n *NewSession) inParts() bool {
 	return n.Size > maxSingleSize || n.Size > 0 && n.PartCount != nil && *n.PartCount > 1
 }
@@ -136,14 +138,16 @@ func (s *Service) Create(ctx context.Context, a access.Actor, n NewSession) (Ses
 	}
 }
 
-// mustRetryCreate reports whether creating a session has to be tried again: another request with
-// the same key was faster, and its session is to be resumed, or the collector was.
+// mustRetryCreate reports whether err says to try the creation of a session again: another request
+// with the same idempotency key was faster, so its session is to be resumed, or the collector
+// claimed the key.
 func mustRetryCreate(err error) bool {
 	var taken *db.ErrUnique
 	return errors.As(err, &taken) && taken.Name == "upload_sessions_key_unique" || errors.Is(err, errSessionChanged) ||
 		errors.Is(err, object.ErrCollected)
 }
 
+// sessionOrZero returns *session, and the zero Session for nil.
 func sessionOrZero(session *Session) Session {
 	if session == nil {
 		return Session{}
@@ -151,8 +155,11 @@ func sessionOrZero(session *Session) Session {
 	return *session
 }
 
-// resume returns the session that the idempotency key names, or the row that still has the key and
-// has to release it: a completed session, or one whose parts are kept.
+// resume looks for the session that the idempotency key of n names. It returns that session if it
+// is pending, or completed not long ago. Otherwise it returns the row that still has the key and
+// has to release it for a new session: a completed one that is too old or whose file is gone, or
+// one whose parts are kept. Both are nil when the key is free. Faults: Invalid when the key belongs
+// to another target or size; those of the permission to write.
 func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Session, *row, error) {
 	r, err := s.keyHolder(ctx, a.UserID, n.IdempotencyKey)
 	if errors.Is(err, db.ErrNoRows) {
@@ -194,8 +201,9 @@ func (s *Service) resume(ctx context.Context, a access.Actor, n NewSession) (*Se
 	return &view, nil, nil
 }
 
-// keyHolder returns the row that has an idempotency key, after ending it when it has expired.
-// Error: db.ErrNoRows.
+// keyHolder returns the row that has a user's idempotency key. It first ends a session that has
+// expired, or whose parts were kept long enough. Fault: Conflict while a completion runs. Error:
+// db.ErrNoRows when the key is free.
 func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) (row, error) {
 	for range 5 { // an ended session may be kept or taken over by now
 		r, err := findKey(s.db.Read(ctx), userID, idempotencyKey)
@@ -221,7 +229,9 @@ func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) 
 	return row{}, errors.New("an idempotency key changes hands too often")
 }
 
-// create makes a new session; old, if any, still has its idempotency key.
+// create makes a new session. old, nil for none, is the row that still has its idempotency key: a
+// completed session, or one whose kept parts the new session takes over if they are in the same
+// provider. Faults: those of Create. Error: as in mustRetryCreate.
 func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old *row) (Session, error) {
 	place, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, n.Conflict)
 	if err != nil {
@@ -286,8 +296,10 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 	return s.sessionFor(ctx, r, n.Mode), nil
 }
 
-// reserve records a new session with its reservation. Error: errSessionChanged when another session
-// has taken over the parts kept in old.
+// reserve records the new session r with its reservation in tx, releases the former holder old (nil
+// for none) of its idempotency key, and puts its key on the garbage list for the time when it is
+// over. Faults: QuotaExceeded, Conflict (too many are open). Error: errSessionChanged when another
+// session has taken over the parts kept in old.
 func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	if r.inStaging() {
 		if err := tx.LockTree(false); err != nil { // see object.KeySource
@@ -329,8 +341,9 @@ func (s *Service) reserve(tx *db.Tx, r row, old *row) error {
 	return nil
 }
 
-// releaseFormer takes the idempotency key from an old session that is completed, or the kept parts
-// from an expired one.
+// releaseFormer takes the idempotency key from the completed session old, or the kept parts, with
+// their reservation, from the expired one. Error: errSessionChanged when another session has taken
+// the parts.
 func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	if old.status == completed {
 		return dropKey(tx, old.id)
@@ -345,8 +358,8 @@ func (s *Service) releaseFormer(tx *db.Tx, old row) error {
 	return quota.Release(tx, former.userID, former.bytes, former.files)
 }
 
-// checkOpenLimit refuses one more open session than a user may have. It is exact only after the
-// user's quota was changed in the same transaction.
+// checkOpenLimit refuses one more open session to the user of r than maxOpenSessions. It is exact
+// only after the user's quota was changed in the same transaction. Fault: Conflict.
 func (s *Service) checkOpenLimit(q db.Querier, r row) error {
 	count, err := countOpen(q, r.userID, r.createdAt)
 	if err == nil && count >= maxOpenSessions {

@@ -27,8 +27,9 @@ const (
 	slotRetryAfter = 5 * time.Second // how long a client without a slot is asked to wait
 )
 
-// acquireSlot returns when the user has a slot; leave frees it. It waits a short time when all
-// slots are taken, so that many small uploads at once take turns. Fault: RateLimited.
+// acquireSlot takes one of the user's slotsPerUser slots for uploads in one request; leave frees
+// it. It waits a short time when all slots are taken, so that many small uploads at once take
+// turns. Fault: RateLimited.
 func (s *Service) acquireSlot(ctx context.Context, userID string) (leave func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, s.slotTimeout)
 	defer cancel()
@@ -39,6 +40,8 @@ func (s *Service) acquireSlot(ctx context.Context, userID string) (leave func(),
 	return leave, err
 }
 
+// tooManyOneShots is the fault RateLimited, with RetryAfter, for a user whose slots for uploads in
+// one request are all taken.
 func tooManyOneShots() error {
 	return &fault.Error{
 		Kind: fault.RateLimited, RetryAfter: slotRetryAfter,
@@ -46,8 +49,9 @@ func tooManyOneShots() error {
 	}
 }
 
-// checkOneShotLimit refuses one more row than a user may have. It is exact only after the user's
-// quota was locked in the same transaction. Fault: RateLimited.
+// checkOneShotLimit refuses one more row of an upload in one request than slotsPerUser, counting
+// those of other replicas. It is exact only after the user's quota was locked in the same
+// transaction. Fault: RateLimited.
 func (s *Service) checkOneShotLimit(tx *db.Tx, userID string) error {
 	if s.db.Dialect() != "postgres" { // this is the only server, and it has counted
 		return nil
@@ -111,7 +115,7 @@ func (u *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, e
 	return &reservingReader{Reader: alive, reserved: u.row.bytes, reserve: more}, nil
 }
 
-// reserved is the reservation of u, which may be nil.
+// reserved returns the bytes and files that u has reserved; zeros for a nil u.
 func (u *BufferedUpload) reserved() (bytes, files int64) {
 	if u == nil {
 		return 0, 0
@@ -119,8 +123,8 @@ func (u *BufferedUpload) reserved() (bytes, files int64) {
 	return u.row.bytes, u.row.files
 }
 
-// releaseForPut releases the reservation of u, in the transaction that reserves the same for Put. u
-// may be nil.
+// releaseForPut deletes the row of u and releases its reservation, in the transaction that reserves
+// the same for Put. It does nothing for a nil u. Fault: UploadExpired when the row is gone.
 func (u *BufferedUpload) releaseForPut(tx *db.Tx) error {
 	if u == nil || u.row.id == "" {
 		return nil
@@ -136,7 +140,8 @@ func (u *BufferedUpload) releaseForPut(tx *db.Tx) error {
 	return quota.Release(tx, r.userID, r.bytes, r.files)
 }
 
-// End releases what is left of u. u may be nil.
+// End releases the slot of u, and its reservation unless Put has taken that over. Call it when the
+// upload is done, whether it succeeded or not. It does nothing for a nil u.
 func (u *BufferedUpload) End(ctx context.Context) {
 	if u == nil {
 		return

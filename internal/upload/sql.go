@@ -61,6 +61,7 @@ type row struct {
 func (r row) inParts() bool { return r.totalParts > 0 }
 
 // mayGoDirect reports whether the bytes may be sent directly to the store by pre-signed addresses.
+// A session in one piece cannot any more once its bytes came through the service.
 func (r row) mayGoDirect() bool { return r.mode == modePresigned && (r.inParts() || r.sha256 == "") }
 
 // inStaging reports whether key is a staging key, where bytes that are sent directly in one piece
@@ -68,7 +69,8 @@ func (r row) mayGoDirect() bool { return r.mode == modePresigned && (r.inParts()
 // replace them, and key is then theirs.
 func (r row) inStaging() bool { return r.mayGoDirect() && !r.inParts() }
 
-// keepsParts reports whether the parts of a session are kept when it expires.
+// keepsParts reports whether the parts of a session are kept when it expires: only an idempotency
+// key leads a later session to them.
 func (r row) keepsParts() bool { return r.inParts() && r.idempotencyKey != "" }
 
 // partsKeptUntil is until when the parts of a session are kept (ms). A session that takes them over
@@ -97,6 +99,7 @@ const columns = `
 	created_at, expires_at, completed_at, upload_id, total_parts, kept_until, upload_mode, COALESCE(begun_at, created_at),
 	parts_recorded, completing_by, completing_until, COALESCE(replaces_id, ''), freed`
 
+// scan reads a row of columns. Error: that of the query, such as db.ErrNoRows.
 func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	var (
 		r                                                                 row
@@ -131,8 +134,10 @@ func scan(from interface{ Scan(dest ...any) error }) (row, error) {
 	return r, nil
 }
 
+// null is a string as a parameter of SQL, with NULL for "".
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
+// insert inserts a pending row. Error: a db.ErrUnique when another session has the idempotency key.
 func insert(tx *db.Tx, r row) error {
 	missing := make([]string, len(r.dest.Missing))
 	for i, name := range r.dest.Missing {
@@ -153,7 +158,8 @@ func insert(tx *db.Tx, r row) error {
 	return err
 }
 
-// find returns a session of that user. Fault: NotFound.
+// find returns the session id if it belongs to the user; rows of uploads in one request are not
+// found. Fault: NotFound.
 func find(q db.Querier, userID, id string) (row, error) {
 	r, err := scan(q.QueryRow(`SELECT `+columns+`
 		FROM upload_sessions
@@ -178,9 +184,9 @@ func findKey(q db.Querier, userID, idempotencyKey string) (row, error) {
 	return r, err
 }
 
-// countOpen counts pending sessions, and aborted ones whose address still accepts bytes. It is
-// exact only after the user's quota row was changed in the same transaction, which makes callers
-// wait for each other.
+// countOpen counts a user's sessions that are pending at now (ms), and aborted ones whose address
+// still accepts bytes. It is exact only after the user's quota row was changed in the same
+// transaction, which makes callers wait for each other.
 func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
@@ -192,8 +198,8 @@ func countOpen(q db.Querier, userID string, now int64) (int, error) {
 	return n, err
 }
 
-// countUsableAddresses counts the sessions of a user whose address for bytes in one piece can still
-// be used.
+// countUsableAddresses counts the sessions of a user, in any state, whose address for bytes in one
+// piece can still be used at now (ms).
 func countUsableAddresses(q db.Querier, userID string, now int64) (int, error) {
 	var n int
 	err := q.QueryRow(`
@@ -210,8 +216,9 @@ func dropKey(tx *db.Tx, id string) error {
 	return err
 }
 
-// recordBytes records the bytes of a pending session under a new key, provided that the present key
-// is still former, and reports whether it did.
+// recordBytes records key, SHA-256, ETag and type in r as the bytes of its pending session,
+// provided that its present key is still former, "" for none. It reports false when another body or
+// the end of the session was faster. now is in ms.
 func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -221,9 +228,9 @@ func recordBytes(tx *db.Tx, r row, former blob.Key, now int64) (bool, error) {
 	return n == 1, err
 }
 
-// complete decides which caller completes a session: one, while the session is pending and has the
-// bytes that were verified. An expired session can be completed only by the holder of a lease taken
-// before.
+// complete marks the session r as completed at now (ms), and decides which of several callers does
+// so: it reports true for one, while the session is pending and has the bytes (r.key) that were
+// verified. An expired session can be completed only by the holder of a lease taken before.
 func complete(tx *db.Tx, r row, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -233,6 +240,7 @@ func complete(tx *db.Tx, r row, now int64) (bool, error) {
 	return n == 1, err
 }
 
+// setEntry records the file that a completed session has made.
 func setEntry(tx *db.Tx, id, entryID string) error {
 	_, err := tx.Exec(`UPDATE upload_sessions SET entry_id = $1 WHERE id = $2`, entryID, id)
 	return err
@@ -270,8 +278,8 @@ func abortAll(tx *db.Tx, userID string) ([]row, error) {
 	return ended, rows.Err()
 }
 
-// unreserve removes the reservations of a user's uploads in one request, and returns what they
-// were.
+// unreserve sets the reservations of a user's uploads in one request to nothing, and returns what
+// they were in bytes and files. The caller releases them in the quota.
 func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	const theirs = "user_id = $1 AND status = 'pending' AND one_shot"
 	err = tx.QueryRow(`
@@ -285,8 +293,8 @@ func unreserve(tx *db.Tx, userID string) (bytes, files int64, err error) {
 	return bytes, files, err
 }
 
-// expire ends a pending session that has expired and has no running completion; db.ErrNoRows
-// otherwise.
+// expire marks a pending session as expired whose time is over at now (ms) and that no completion
+// holds, and returns it. Error: db.ErrNoRows for any other.
 func expire(tx *db.Tx, id string, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -295,8 +303,8 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// expireKeepingParts expires a session and keeps its parts until a moment (ms); reserved bytes stay
-// reserved for them. It reports whether the session was pending and due.
+// expireKeepingParts is expire for a session whose parts are kept until a time (ms); reserved bytes
+// stay reserved for them. It reports false for a session that was not pending or not due.
 func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -319,8 +327,8 @@ func completedSince(q db.Querier, r row) (done bool, err error) {
 	return done, nil
 }
 
-// endKeeping decides who gets the kept parts of an expired session: a new session, or the
-// collector. db.ErrNoRows when another caller was faster.
+// endKeeping ends the keeping of an expired session's parts and returns the session. Of several
+// callers, new sessions and the sweep, one gets the parts. Error: db.ErrNoRows for the others.
 func endKeeping(tx *db.Tx, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -339,8 +347,8 @@ func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 		RETURNING `+columns, until, id, now))
 }
 
-// deleteOneShot deletes the row of an upload in one request, if it is still pending, and reports
-// whether it was; r gets the reservation.
+// deleteOneShot deletes the row of an upload in one request, and sets r's reservation to that of
+// the row. It reports false when the row is gone.
 func deleteOneShot(tx *db.Tx, r *row) (bool, error) {
 	err := tx.QueryRow(`
 		DELETE FROM upload_sessions
@@ -352,13 +360,14 @@ func deleteOneShot(tx *db.Tx, r *row) (bool, error) {
 	return err == nil, err
 }
 
-// addReserved records that more is reserved for an upload in one request.
+// addReserved adds bytes to the reservation that the row of an upload in one request records.
 func addReserved(tx *db.Tx, id string, bytes int64) error {
 	_, err := tx.Exec(`UPDATE upload_sessions SET reserved_storage = reserved_storage + $1 WHERE id = $2`, bytes, id)
 	return err
 }
 
-// countOneShots counts a user's uploads in one request that expire after that time.
+// countOneShots counts a user's uploads in one request whose rows expire after a time (ms), and
+// which have been renewed accordingly late.
 func countOneShots(q db.Querier, userID string, after int64) (n int, err error) {
 	err = q.QueryRow(`
 		SELECT count(*)
@@ -367,8 +376,8 @@ func countOneShots(q db.Querier, userID string, after int64) (n int, err error) 
 	return n, err
 }
 
-// deductedBytes reports whether a running upload deducts the bytes of a file from its reservation,
-// and returns how many bytes all of a user's uploads deduct.
+// deductedBytes returns how many bytes of replaced files all running uploads of a user leave out of
+// their reservations. taken reports whether one of any user replaces the file entryID, "" for none.
 func deductedBytes(q db.Querier, userID, entryID string) (taken bool, bytes int64, err error) {
 	err = q.QueryRow(`
 		SELECT
@@ -380,15 +389,16 @@ func deductedBytes(q db.Querier, userID, entryID string) (taken bool, bytes int6
 	return taken, bytes, err
 }
 
-// extendOneShot extends the row of an upload in one request, if it is still pending, and reports
-// whether it was.
+// extendOneShot extends the row of an upload in one request until a time (ms), and reports whether
+// it is still pending.
 func extendOneShot(tx *db.Tx, id string, until int64) (bool, error) {
 	n, err := tx.Exec(`UPDATE upload_sessions SET expires_at = $1 WHERE id = $2 AND status = 'pending' AND one_shot`,
 		until, id)
 	return n == 1, err
 }
 
-// InUse reports whether sessions still have bytes in that provider's store, or may send some.
+// InUse reports whether sessions still have bytes in that provider's store, or may send some, so
+// that the provider cannot be deleted and an evacuation waits.
 func InUse(q db.Querier, providerID string) (in bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (
@@ -413,6 +423,7 @@ func MountInUse(q db.Querier, providerID, mountID string) (in bool, err error) {
 	return in, nil
 }
 
+// noSession is the fault NotFound for an id of no session of the user.
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
 
 // AfterRestore deletes, in a database restored from a backup, what refers to bytes that are not in

@@ -6,8 +6,9 @@ import (
 	"larder/internal/db"
 )
 
-// listSessions lists the user's sessions, the newest first: open ones, and expired ones whose parts
-// are kept, or will be after the next sweep. With keyID it lists those made with that API key.
+// listSessions lists the user's sessions, the newest first and at most maxListed: with open those
+// that are pending at now (ms), with kept expired ones whose parts are kept, or will be after the
+// next sweep. keyID selects those made with that API key, "" all.
 func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -21,8 +22,9 @@ func listSessions(q db.Querier, userID, keyID string, open, kept bool, now int64
 		maxListed))
 }
 
-// expiredPending lists pending sessions that have expired and have no running completion, at most
-// limit, those after the given one.
+// expiredPending lists pending sessions that have expired at now (ms) and have no running
+// completion, in the order of their expiry, those after the given one (the zero row for the first
+// page) and at most limit.
 func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -31,7 +33,8 @@ func expiredPending(q db.Querier, now int64, after row, limit int) ([]row, error
 		LIMIT $4`, now, after.expiresAt, after.id, limit))
 }
 
-// overdueKeptParts lists expired sessions whose parts have been kept long enough, at most limit.
+// overdueKeptParts lists expired sessions whose parts have been kept long enough at now (ms), at
+// most limit.
 func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 	return scanAll(q.Query(`SELECT `+columns+`
 		FROM upload_sessions
@@ -40,7 +43,8 @@ func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 		LIMIT $2`, now, limit))
 }
 
-// deleteOldSessions deletes rows that are not needed any more.
+// deleteOldSessions deletes the rows of completed sessions after keepCompletedFor, and of aborted
+// and expired ones after keepEndedFor. now is in ms.
 func deleteOldSessions(tx *db.Tx, now int64) error {
 	err := deleteSessionsWhere(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
 		now-keepCompletedFor.Milliseconds(), now)
@@ -51,6 +55,8 @@ func deleteOldSessions(tx *db.Tx, now int64) error {
 	return err
 }
 
+// deleteSessionsWhere deletes the sessions that meet the SQL condition which, with their recorded
+// parts; args are its parameters.
 func deleteSessionsWhere(tx *db.Tx, which string, args ...any) error {
 	_, err := tx.Exec(`DELETE FROM upload_parts WHERE session_id IN (SELECT id FROM upload_sessions WHERE `+which+`)`,
 		args...)
@@ -60,6 +66,7 @@ func deleteSessionsWhere(tx *db.Tx, which string, args ...any) error {
 	return err
 }
 
+// scanAll reads all rows of columns; err is that of the query.
 func scanAll(rows *sql.Rows, err error) ([]row, error) {
 	if err != nil {
 		return nil, err

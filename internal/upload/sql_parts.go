@@ -8,9 +8,9 @@ import (
 	"larder/internal/db"
 )
 
-// acknowledgedETags returns the acknowledged ETags of a session's parts by number, for a session
-// whose parts are recorded. Ask after the store, so that no part is listed there whose ETag is not
-// known here yet.
+// acknowledgedETags returns the acknowledged ETags of a session's parts by part number, for a
+// session whose parts are recorded. Ask after the store, so that no part is listed there whose ETag
+// is not known here yet.
 func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error) {
 	rows, err := q.Query(`
 		SELECT number, etag
@@ -33,7 +33,7 @@ func acknowledgedETags(q db.Querier, sessionID string) (map[int][]string, error)
 	return etags, rows.Err()
 }
 
-// acknowledgedETagsOf returns the ETags of one part of such a session.
+// acknowledgedETagsOf returns the acknowledged ETags of one part of a session; usually one.
 func acknowledgedETagsOf(q db.Querier, sessionID string, number int) (etags []string, err error) {
 	rows, err := q.Query(`
 		SELECT etag
@@ -54,9 +54,9 @@ func acknowledgedETagsOf(q db.Querier, sessionID string, number int) (etags []st
 	return etags, rows.Err()
 }
 
-// acknowledge records the part that the client is told of, in place of those that were known before
-// its body went to the store. One that came at the same time stays: the store shows which of the
-// two it took last.
+// acknowledge records the ETag of the part that the client is told of, in place of before, those
+// that were known before its body went to the store. One that came at the same time stays: the
+// store shows which of the two it took last.
 func acknowledge(tx *db.Tx, sessionID string, part blob.Part, before []string) error {
 	etag := unquoteETag(part.ETag)
 	if etag == "" {

@@ -132,13 +132,14 @@ func signedIn(a access.Actor) error {
 	return nil
 }
 
+// nowMs is the present time in milliseconds.
 func (s *Service) nowMs() int64 { return s.now().UnixMilli() }
 
-// discard makes a key garbage at once that would become garbage later, because of err, even when
-// the caller's context has ended. Only a fault, or errSessionChanged, proves that no file was made:
-// the answer to a commit may be lost, and the key is then that of a file. An unavailable store
-// proves nothing either: it may complete the upload later, when the collector no longer knows the
-// key. Then the key stays on the list for later.
+// discard makes the key of an upload that failed because of err garbage at once, instead of later,
+// even when the caller's context has ended. Only a fault, or errSessionChanged, proves that no file
+// was made: the answer to a commit may be lost, and the key is then that of a file. An unavailable
+// store proves nothing either: it may complete the upload later, when the collector no longer knows
+// the key. Then the key stays on the list for later.
 func (s *Service) discard(ctx context.Context, err error, providerID string, key blob.Key) {
 	if fault.KindOf(err) == fault.Internal && !errors.Is(err, errSessionChanged) ||
 		errors.Is(err, blob.ErrUnavailable) {
@@ -152,7 +153,8 @@ func (s *Service) discard(ctx context.Context, err error, providerID string, key
 	}
 }
 
-// detached is a context for cleanup after a caller that may have disconnected.
+// detached returns a context for cleanup after a caller that may have disconnected: it goes on when
+// ctx ends, for 30 seconds at most.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 }

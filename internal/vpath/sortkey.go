@@ -36,8 +36,8 @@ func SortKey(name string) string {
 	return cutKey(key.String())
 }
 
-// leadingDigits returns the decimal digits at the start of s, in ASCII and without leading zeros,
-// and their length in s in bytes.
+// leadingDigits returns the decimal digits at the start of s, of any script, in ASCII and without
+// leading zeros, and their length in s in bytes: 0 when s does not begin with a digit.
 func leadingDigits(s string) (digits string, length int) {
 	var b strings.Builder
 	for _, r := range s {
@@ -53,7 +53,8 @@ func leadingDigits(s string) (digits string, length int) {
 	return b.String(), length
 }
 
-// digitValue returns the value of a decimal digit. Unicode has them in rows of ten from 0 to 9.
+// digitValue returns the value, 0 to 9, of a decimal digit of any script; ok is false for any other
+// character. Unicode has them in rows of ten from 0 to 9.
 func digitValue(r rune) (value byte, ok bool) {
 	if '0' <= r && r <= '9' {
 		return byte(r - '0'), true
@@ -74,9 +75,10 @@ func digitValue(r rune) (value byte, ok bool) {
 	return 0, false
 }
 
-// writeNumber writes a number whose digits have no leading zero: a 9 for each nine of its digits,
-// the count of the others, and the digits. A number with more digits has the greater count, and the
-// whole consists of digits, so that it is placed among other characters like a digit.
+// writeNumber appends the form of a number in a sort key; digits have no leading zero. It writes a
+// 9 for each nine of its digits, the count of the others, and the digits. A number with more digits
+// has the greater count, and the whole consists of digits, so that it is placed among other
+// characters like a digit.
 func writeNumber(key *strings.Builder, digits string) {
 	for range len(digits) / 9 {
 		key.WriteByte('9')

@@ -44,8 +44,8 @@ func Parse(s string) (Path, error) {
 	return FromSegments(strings.Split(s, "/"))
 }
 
-// FromSegments builds a path from segments that were decoded separately. It drops empty and `.`
-// segments. Fault: Invalid.
+// FromSegments builds a path from segments that were decoded separately, so that a slash in one is
+// refused and does not divide it. It drops empty and `.` segments. Fault: Invalid.
 func FromSegments(segments []string) (Path, error) {
 	var names []Name
 	for _, segment := range segments {
@@ -61,8 +61,9 @@ func FromSegments(segments []string) (Path, error) {
 	return Root.Append(names...)
 }
 
-// ParseName validates a name and puts it in NFC. Fault: Invalid, with a message that states what is
-// wrong.
+// ParseName validates a name and puts it in NFC: 1 to 255 characters of UTF-8, no slash, backslash
+// or character of IsUnprintable, no white space at its ends, neither `.` nor `..`. Fault: Invalid,
+// with a message that states what is wrong.
 func ParseName(s string) (Name, error) {
 	if !utf8.ValidString(s) {
 		return "", fault.New(fault.Invalid, "A name must be valid UTF-8.")
@@ -123,7 +124,7 @@ func (p Path) Names() []Name {
 	return names
 }
 
-// Depth returns the number of segments.
+// Depth returns the number of segments, 0 for the root.
 func (p Path) Depth() int { return strings.Count(p.s, "/") }
 
 // Base returns the last segment, "" for the root.
@@ -137,8 +138,8 @@ func (p Path) Parent() Path {
 	return Path{p.s[:strings.LastIndexByte(p.s, '/')]}
 }
 
-// Append returns the path with names below it. Fault: Invalid when the result is too long or too
-// deep.
+// Append returns the path with names below it; without names it checks the limits of p itself.
+// Fault: Invalid when the result has more than MaxBytes bytes or MaxDepth segments.
 func (p Path) Append(names ...Name) (Path, error) {
 	var b strings.Builder
 	b.WriteString(p.s)
@@ -156,16 +157,18 @@ func (p Path) Append(names ...Name) (Path, error) {
 	return out, nil
 }
 
-// Child returns the path of name inside p without checking the limits. It is for names that are
-// already stored.
+// Child returns the path of name inside p without checking the limits, for names that are already
+// stored.
 func (p Path) Child(name Name) Path { return Path{p.s + "/" + string(name)} }
 
-// Within reports whether p is root or lies below it. It compares segments.
+// Within reports whether p is root or lies below it. It compares segments, so `/ab` is not within
+// `/a`.
 func (p Path) Within(root Path) bool {
 	return p.s == root.s || len(p.s) > len(root.s) && p.s[:len(root.s)] == root.s && p.s[len(root.s)] == '/'
 }
 
-// RelativeTo returns the segments of p after root, and whether p is within root.
+// RelativeTo returns the segments of p after root, none for root itself. The bool is false when p
+// is not within root.
 func (p Path) RelativeTo(root Path) ([]Name, bool) {
 	if !p.Within(root) {
 		return nil, false
@@ -177,14 +180,15 @@ func (p Path) RelativeTo(root Path) ([]Name, bool) {
 var reservedNames = map[string]bool{"api": true, "webdav": true, "share": true, "app": true, "favicon.ico": true,
 	"robots.txt": true}
 
-// Reserved reports whether the first segment of p belongs to a route of the service, compared
-// without case.
+// Reserved reports whether the first segment of p belongs to a route of the service, such as
+// `/api`, without regard to case. No entry may have such a path.
 func (p Path) Reserved() bool {
 	names := p.Names()
 	return len(names) > 0 && reservedNames[Fold(string(names[0]))]
 }
 
-// Fold returns s in NFC with its case folded, for comparing and searching without case.
+// Fold returns s in NFC with its case folded, for comparing and searching without case. The
+// database stores names in this form as well.
 func Fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
@@ -192,6 +196,7 @@ func Fold(s string) string {
 	return norm.NFC.String(cases.Fold().String(s))
 }
 
+// isASCII reports whether s has only bytes below 128.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
