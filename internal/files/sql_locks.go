@@ -88,6 +88,7 @@ func countLocks(q db.Querier, keyID string, now int64) (n int, err error) {
 	return n, nil
 }
 
+// insertLock inserts the row of a new lock.
 func insertLock(tx *db.Tx, l WriteLock) error {
 	_, err := tx.Exec(
 		"INSERT INTO locks (token, entry_id, deep, exclusive, key_id, owner, expires_at) VALUES ($1, $2, $3, $4, $5, "+
@@ -107,6 +108,7 @@ func extendLock(tx *db.Tx, token string, until int64) error {
 	return nil
 }
 
+// deleteLock deletes a lock by its token.
 func deleteLock(tx *db.Tx, token string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE token = $1", token)
 }
@@ -116,6 +118,7 @@ func deleteLocksOn(tx *db.Tx, entryID string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE entry_id = $1", entryID)
 }
 
+// deleteLocksOfKey deletes all locks of an API key.
 func deleteLocksOfKey(tx *db.Tx, keyID string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE key_id = $1", keyID)
 }

@@ -87,6 +87,7 @@ func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, err
 	return found, rows.Err()
 }
 
+// remove deletes the row of a user's quota.
 func remove(tx *db.Tx, userID string) error {
 	if _, err := tx.Exec("DELETE FROM quotas WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("delete quota: %w", err)
@@ -94,6 +95,7 @@ func remove(tx *db.Tx, userID string) error {
 	return nil
 }
 
+// insert inserts the row of a user's quota with nothing used.
 func insert(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO quotas (user_id, max_storage, max_files)
@@ -151,6 +153,7 @@ var (
 		WHERE user_id = $1 AND` + fitsCondition
 )
 
+// release subtracts from the reserved bytes and files, never below zero.
 func release(tx *db.Tx, userID string, bytes, files int64) error {
 	if _, err := tx.Exec(releaseText, userID, bytes, files); err != nil {
 		return fmt.Errorf("release quota: %w", err)
@@ -164,6 +167,7 @@ func charge(tx *db.Tx, userID string, bytes, files int64) error {
 	return checkGranted(n, err, "charge quota")
 }
 
+// credit subtracts from the used bytes and files, never below zero; a negative amount is added.
 func credit(tx *db.Tx, userID string, bytes, files int64) error {
 	if _, err := tx.Exec(creditText, userID, bytes, files); err != nil {
 		return fmt.Errorf("credit quota: %w", err)
@@ -198,6 +202,7 @@ func checkGranted(rows int64, err error, doing string) error {
 	return nil
 }
 
+// lock locks the row of a user's quota until the transaction ends.
 func lock(tx *db.Tx, userID string) error {
 	if _, err := tx.Exec("UPDATE quotas SET used_storage = used_storage WHERE user_id = $1", userID); err != nil {
 		return fmt.Errorf("lock quota: %w", err)
@@ -205,6 +210,7 @@ func lock(tx *db.Tx, userID string) error {
 	return nil
 }
 
+// correct writes all counters of a user's quota.
 func correct(tx *db.Tx, userID string, c Counters) error {
 	_, err := tx.Exec(`
 		UPDATE quotas

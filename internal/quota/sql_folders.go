@@ -40,6 +40,7 @@ func reserveFolders(tx *db.Tx, userID string, folders int64) error {
 	return checkFoldersGranted(n, err, "reserve folders")
 }
 
+// releaseFolders subtracts from the reserved folders, never below zero.
 func releaseFolders(tx *db.Tx, userID string, folders int64) error {
 	if _, err := tx.Exec(releaseFoldersText, userID, folders); err != nil {
 		return fmt.Errorf("release folders: %w", err)
@@ -53,6 +54,7 @@ func chargeFolders(tx *db.Tx, userID string, folders int64) error {
 	return checkFoldersGranted(n, err, "charge folders")
 }
 
+// creditFolders subtracts from the used folders, never below zero; a negative number is added.
 func creditFolders(tx *db.Tx, userID string, folders int64) error {
 	if _, err := tx.Exec(creditFoldersText, userID, folders); err != nil {
 		return fmt.Errorf("credit folders: %w", err)
@@ -60,6 +62,7 @@ func creditFolders(tx *db.Tx, userID string, folders int64) error {
 	return nil
 }
 
+// correctFolders writes the number of used folders.
 func correctFolders(tx *db.Tx, userID string, folders int64) error {
 	if _, err := tx.Exec("UPDATE quotas SET used_folders = $1 WHERE user_id = $2", folders, userID); err != nil {
 		return fmt.Errorf("correct folders: %w", err)

@@ -53,6 +53,7 @@ func addKept(tx *db.Tx, userID string, bytes int64) error {
 	return nil
 }
 
+// correctKept writes the kept bytes of an account.
 func correctKept(tx *db.Tx, userID string, bytes int64) error {
 	if _, err := tx.Exec("UPDATE quotas SET kept_storage = $1 WHERE user_id = $2", bytes, userID); err != nil {
 		return fmt.Errorf("correct what is kept of an account: %w", err)
@@ -72,6 +73,7 @@ func setMaxKept(tx *db.Tx, userID string, most *int64) error {
 	return nil
 }
 
+// totalKept sums the kept bytes of all accounts.
 func totalKept(q db.Querier) (bytes int64, err error) {
 	err = q.QueryRow("SELECT CAST(COALESCE(SUM(kept_storage), 0) AS BIGINT) FROM quotas").Scan(&bytes)
 	if err != nil {
@@ -80,6 +82,8 @@ func totalKept(q db.Querier) (bytes int64, err error) {
 	return bytes, nil
 }
 
+// aboveMaxKept lists the ids of accounts after an id that keep more than their bound, at most
+// limit.
 func aboveMaxKept(q db.Querier, after string, limit int) (users []string, err error) {
 	rows, err := q.Query(`
 		SELECT user_id
