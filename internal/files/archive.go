@@ -103,7 +103,8 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	return a, nil
 }
 
-// Title is the name of the only selected file or folder, "" where there are several.
+// Title is the name of the only selected file or folder, from which the archive's file name is
+// made; "" where several are selected.
 func (a *Archive) Title() string { return a.title }
 
 // Next returns the next entry; there is false after the last one. The entry's Body, if any, is open

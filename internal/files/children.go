@@ -76,7 +76,8 @@ func (r *Resource) Authorize(a access.Actor, p access.Permission) error {
 	return nil
 }
 
-// Locks returns the locks that cover the entry, or would cover it if it existed.
+// Locks returns the WebDAV locks that cover the entry, or would cover it if it existed, with their
+// paths.
 func (r *Resource) Locks(ctx context.Context) ([]WriteLock, error) {
 	return r.tree.coveringLocks(ctx, &r.node)
 }
@@ -146,7 +147,8 @@ type Member struct {
 	CreatedAt, UpdatedAt int64
 }
 
-// Member returns the entry as a listing of its folder would show it.
+// Member returns the entry in the short form of a MemberCursor, as a listing of its folder would
+// show it.
 func (e *Entry) Member() Member {
 	return Member{
 		ID: e.ID, Name: e.Name, Folder: e.Folder, Virtual: e.MountID == "", Size: e.Size, MimeType: e.MimeType,
@@ -178,8 +180,8 @@ const childrenPage = 256
 // MemberFields selects the fields of a Member that cost extra work.
 type MemberFields struct{ IDs, ETags bool }
 
-// Children returns a cursor at the beginning of the folder. Each page checks whether the actor may
-// list the folder.
+// Children returns a cursor at the beginning of the folder at the path, for the actor a; t selects
+// costly fields. Each page checks whether the actor may list the folder.
 func (r *Resource) Children(ctx context.Context, a access.Actor, t MemberFields) (c *MemberCursor, err error) {
 	c = &MemberCursor{tree: r.tree, actor: a, id: r.ID(), path: r.node.requestedPath(), withIDs: t.IDs,
 		next: childMounts}
@@ -192,8 +194,8 @@ func (r *Resource) Children(ctx context.Context, a access.Actor, t MemberFields)
 	return c, err
 }
 
-// Next returns the next entries, which are valid until the next call, and none after the last.
-// Faults: Forbidden, PasswordRequired, NotFound when the folder is gone.
+// Next returns the next page of entries, which is valid until the next call, and none after the
+// last. Faults: Forbidden, PasswordRequired, NotFound when the folder is gone.
 func (c *MemberCursor) Next(ctx context.Context) ([]Member, error) {
 	c.page = c.page[:0]
 	for len(c.page) == 0 && c.next != childNone {

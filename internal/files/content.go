@@ -79,7 +79,7 @@ func (t *Tree) findEntry(ctx context.Context, key entryKey,
 	})
 }
 
-// Version is the config version of the query, which ContentFor decides by. The caller loads the
+// Version is the config version of the rules by which ContentFor decides. The caller loads the
 // actor at the same version. It is 0 when no version was read because there is no such id.
 func (f *FoundEntry) Version() int64 {
 	if !f.byPath && f.node.id == "" {
@@ -88,8 +88,8 @@ func (f *FoundEntry) Version() int64 {
 	return f.rules.version
 }
 
-// Path is the path of the entry, for the access log only: no permission is checked. False when
-// there is no entry.
+// Path is the path of the entry, for the access log only: no permission is checked. exists is false
+// when there is no entry.
 func (f *FoundEntry) Path() (p vpath.Path, exists bool) { return f.node.path, f.node.exists() }
 
 // IsFile reports whether the entry exists and is a file.
@@ -125,8 +125,8 @@ func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 // IsFolder reports whether the entry is a folder.
 func (f *FoundEntry) IsFolder() bool { return f.node.isFolder() }
 
-// AuthorizeFolder decides whether the actor may download the folder, with the files in it that they
-// may download. Faults: NotFound (no such folder), Forbidden, PasswordRequired.
+// AuthorizeFolder decides whether the actor may download the folder as an archive, with those files
+// in it that they may download. Faults: NotFound (no such folder), Forbidden, PasswordRequired.
 func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	if !f.node.isFolder() {
 		return noEntry()
@@ -246,8 +246,9 @@ func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
 	return object, h.storeFault(err)
 }
 
-// OpenRange is Open for a reader of length bytes from offset first; the returned object is
-// positioned there. Fault: Unavailable, also when the store has the content in another size.
+// OpenRange opens the content for reading length bytes from the offset first (bytes); the returned
+// object is positioned there. Fault: Unavailable, also when the store has the content in another
+// size.
 func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := h.store(ctx)
 	if err != nil {
@@ -282,7 +283,8 @@ func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, le
 	return store.Open(ctx, h.key)
 }
 
-// Check checks that the store has the content, without fetching it. Fault: Unavailable.
+// Check checks that the store has the content in the recorded size, without fetching it. Fault:
+// Unavailable.
 func (h contentHandle) Check(ctx context.Context) error {
 	store, err := h.store(ctx)
 	if err != nil {

@@ -51,7 +51,9 @@ func (p Precondition) check(n *node) error {
 	return p(n.path, etag(n.content))
 }
 
-// CopyWithOptions is Copy with options.
+// CopyWithOptions is Copy with options, as WebDAV needs them: to replace an existing entry, to copy
+// a folder without its content, and with a precondition. Faults: those of Copy and of the
+// precondition, Locked.
 func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	return t.copy(ctx, a, id, target, &newName, how)
@@ -126,7 +128,7 @@ type extent struct {
 	protected             bool  // some entry below it has a password
 }
 
-// entries is the number of rows of the copy.
+// entries is the number of entries of the source, and so of the rows of its copy.
 func (e *extent) entries() int64 { return e.folders + e.files }
 
 // find looks up the source by id and the target folder by path, and sets the new name. Without

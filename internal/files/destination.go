@@ -21,7 +21,8 @@ const (
 	Fail      Conflict = "fail"
 )
 
-// ParseConflict parses a Conflict; "" is RenameNew. Fault: Invalid.
+// ParseConflict parses how a client wants a name conflict settled: rename, replace or fail; "" is
+// RenameNew. Fault: Invalid.
 func ParseConflict(s string) (Conflict, error) {
 	switch c := Conflict(s); c {
 	case "":

@@ -30,7 +30,7 @@ type Entry struct {
 	provider string // of the content; "" for a folder
 }
 
-// Path returns the path of the entry itself.
+// Path returns the path of the entry itself; Dir is the folder that contains it.
 func (e Entry) Path() vpath.Path { return e.path }
 
 // entry returns the row r as the actor sees it, with the actor's permissions. t is its target, by

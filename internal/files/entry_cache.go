@@ -47,8 +47,8 @@ const (
 	cachedLevelSize = 160
 )
 
-// NewEntryCache returns a cache that takes up to about limit bytes of memory; nil when limit is 0
-// or changes is nil.
+// NewEntryCache returns a cache that takes up to about limit bytes of memory. changes tells which
+// rows have changed. It returns nil, a cache that keeps nothing, when limit is 0 or changes is nil.
 func NewEntryCache(limit int64, changes *db.Changes) *EntryCache {
 	if limit <= 0 || changes == nil {
 		return nil

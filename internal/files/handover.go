@@ -59,8 +59,8 @@ func (t *Tree) HandOver(tx *db.Tx, from string, to Successor, after string, limi
 	return last, len(ids), quota.CreditFolders(tx, to.ID, -folders)
 }
 
-// HandOverKept gives the trash and the versions of one account to another, with the count of their
-// bytes. It comes before the first HandOver, in the same transaction.
+// HandOverKept gives the trash and the versions of a deleted account to its successor, with the
+// count of their bytes. It comes before the first HandOver, in the same transaction.
 func (t *Tree) HandOverKept(tx *db.Tx, from, to string) error {
 	inTrash, err := handOverTrash(tx, from, to)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *Tree) successorOf(q db.Querier, userID string) (Successor, error) {
 
 // checkActive refuses to make entries for an account that was deleted, disabled or banned after the
 // request was admitted. It runs under the lock of the tree, which the deletion of an account holds
-// alone. Fault: Forbidden.
+// exclusively. Fault: Forbidden.
 func (t *Tree) checkActive(tx *db.Tx, a access.Actor) error {
 	if t.Active == nil {
 		return nil

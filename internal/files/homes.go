@@ -20,9 +20,10 @@ type HomeCandidate struct {
 	node *node
 }
 
-// FindHomeCandidate looks up a path inside tx, which must hold the tree alone. The folder may be
-// missing. Fault: Invalid for a reserved path, where a name in the path is a file's, and where
-// nothing is mounted, at the path or below.
+// FindHomeCandidate looks up the path of a folder that is to become the home of an account, inside
+// tx, which must hold the tree exclusively. The folder may be missing. Fault: Invalid for a
+// reserved path, where a name in the path is a file's, and where nothing is mounted, at the path or
+// below.
 func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error) {
 	if err := checkNotReserved(p); err != nil {
 		return HomeCandidate{}, err
@@ -56,7 +57,8 @@ func (t *Tree) FindHomeCandidate(tx *db.Tx, p vpath.Path) (HomeCandidate, error)
 	return h, nil
 }
 
-// folderIDs returns the ids of the folders that lead to n, through all mounts, and of n itself.
+// folderIDs returns the ids of all folders on the way to n, through all mounts, and of n itself,
+// from the top down.
 func (n *node) folderIDs() (ids []string) {
 	for _, l := range n.trail {
 		ids = append(ids, l.id)

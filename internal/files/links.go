@@ -96,8 +96,9 @@ func (t *Tree) lookUpTx(tx *db.Tx, id string) (n node, v *ruleset, err error) {
 	return n, v, err
 }
 
-// Unlink revokes the permanent link, if there is one. It is for actors who may share the file, and
-// for administrators. Faults: NotFound, Forbidden, PasswordRequired.
+// Unlink revokes the permanent link to a file, if there is one; its address never works again. It
+// is for actors who may share the file, and for administrators. Faults: NotFound, Forbidden,
+// PasswordRequired.
 func (t *Tree) Unlink(ctx context.Context, a access.Actor, id string) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)
@@ -119,8 +120,9 @@ type PublicAccess struct {
 	Path *vpath.Path // else the path, if the file is public
 }
 
-// PublicAccess returns where a file can be read without signing in at present. Fault: NotFound,
-// also for a folder.
+// PublicAccess returns where a visitor can read a file at present without signing in: by its
+// permanent link or its path. It checks no permission of a caller. Fault: NotFound, also for a
+// folder.
 func (t *Tree) PublicAccess(ctx context.Context, id string) (PublicAccess, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {

@@ -65,7 +65,8 @@ func (l *lister) enter(n *node, path vpath.Path) (listedFolder, error) {
 	return f, nil
 }
 
-// listingFault returns the fault of a decision about listing a folder, nil when it is allowed.
+// listingFault returns the fault for the outcome of a decision about listing a folder: nil when it
+// is allowed, PasswordRequired or Forbidden.
 func listingFault(outcome access.Outcome) error {
 	switch outcome {
 	case access.Allowed:

@@ -129,8 +129,9 @@ func locksWithin(tx *db.Tx, v *ruleset, n *node, now int64) ([]WriteLock, error)
 	return append(found, themselves...), err
 }
 
-// Refresh extends a lock of the actor's key that covers the entry and whose token the request has.
-// Faults: NotFound, Precondition when there is none.
+// Refresh extends a lock of the actor's key that covers the entry and whose token the request has,
+// by lasts from now, MaxLockTime at most. Faults: NotFound, Precondition when there is no such
+// lock.
 func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts time.Duration) (l WriteLock, err error) {
 	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, _, err := t.lookUpTx(tx, id)
@@ -159,8 +160,8 @@ func (t *Tree) Refresh(ctx context.Context, a access.Actor, id string, lasts tim
 	return l, err
 }
 
-// Unlock ends a lock that covers the entry. Faults: Conflict when there is no lock of this token,
-// Forbidden for a lock of another key.
+// Unlock ends the lock with this token, which covers the entry. Faults: Conflict when no lock that
+// covers the entry has the token, Forbidden for a lock of another key.
 func (t *Tree) Unlock(ctx context.Context, a access.Actor, id, token string) error {
 	none := fault.New(fault.Conflict, "There is no lock with this token.")
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
@@ -260,8 +261,9 @@ func blockingLock(a access.Actor, trail []trailEntry, there []WriteLock) (shut *
 	return shut
 }
 
-// checkRemovable refuses to remove n and everything below from its place while a lock on it, on its
-// folder, or on something below forbids that. Fault: Locked.
+// checkRemovable refuses to remove n and everything below from its place, by a move, a new name or
+// a deletion, while a lock on n, on its folder or on something below forbids that: one whose token
+// the request does not have. Fault: Locked.
 func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
 	now := t.nowMs()
 	there, err := locksOn(tx, trailIDs(n.trail), now)
@@ -339,7 +341,8 @@ func (t *Tree) pathTx(tx *db.Tx, id string) (vpath.Path, error) {
 	return n.path, err
 }
 
-// LockedAt returns the path of the lock that caused a fault of the kind Locked.
+// LockedAt returns the path of the lock that caused a fault of the kind Locked, for the answer of
+// WebDAV. known is false for any other error.
 func LockedAt(err error) (path vpath.Path, known bool) {
 	var at lockFault
 	known = errors.As(err, &at)

@@ -26,7 +26,8 @@ func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath
 	return t.move(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
-// MoveWithOptions is Move with options.
+// MoveWithOptions is Move with options, as WebDAV needs them: to replace an existing entry, and
+// with a precondition. Faults: those of Move and of the precondition, Locked.
 func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	return t.move(ctx, a, id, target, &newName, how)

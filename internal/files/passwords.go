@@ -29,7 +29,8 @@ type PasswordGate struct {
 	Passwords []RequiredPassword
 }
 
-// PasswordGateOf returns the gate of an entry for the actor. Fault: NotFound.
+// PasswordGateOf returns the passwords that protect an entry and whether the actor passes them,
+// before a visitor is asked for one. Fault: NotFound.
 func (t *Tree) PasswordGateOf(ctx context.Context, a access.Actor, id string) (PasswordGate, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {

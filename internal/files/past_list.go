@@ -204,8 +204,9 @@ func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version in
 	return p, version, err
 }
 
-// findAt finds an entry at the path that it had at a time (ms). Its owner and the passwords on the
-// path are the present ones. Fault: NotFound when it had none.
+// findAt finds an entry at the path that it had at a time (ms), by the former places of itself and
+// of the folders above it. Its owner and the passwords on the path are the present ones. Fault:
+// NotFound when it did not exist then, or was in no mount.
 func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 	n := node{row: row{id: id}}
 	var names []vpath.Name

@@ -32,9 +32,9 @@ type PropertyChange struct {
 	Remove bool
 }
 
-// SetProperties changes the properties of an entry in the given order, all or nothing. It needs the
-// permission to update. Faults: NotFound, Forbidden, PasswordRequired, Locked, QuotaExceeded when
-// there are too many or they are too long.
+// SetProperties changes the dead properties of an entry (PROPPATCH of WebDAV) in the given order,
+// all or nothing. It needs the permission to update. Faults: NotFound, Forbidden, PasswordRequired,
+// Locked, QuotaExceeded when there are too many or they are too long.
 func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, changes []PropertyChange) error {
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)

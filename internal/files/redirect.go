@@ -88,7 +88,7 @@ type Presigner struct {
 	reachable map[string]bool // by provider: clients can reach it
 }
 
-// Presigner returns a Presigner.
+// Presigner returns a Presigner for one request that makes addresses for copied links.
 func (t *Tree) Presigner() *Presigner { return &Presigner{tree: t, reachable: map[string]bool{}} }
 
 // Address returns an address at which the store gives the file of a link to anybody until lasts is

@@ -95,8 +95,8 @@ func (n *node) existingTarget(a access.Actor) access.Target {
 	return t
 }
 
-// newTarget returns the target for an entry that is about to be created at path, below the folder
-// n.
+// newTarget returns the target, by which access decides, for an entry that is about to be created
+// at path, directly or further below the folder n.
 func (n *node) newTarget(a access.Actor, path vpath.Path) access.Target {
 	t := n.existingTarget(a).ForChildren()
 	t.Path = path

@@ -136,7 +136,7 @@ func (p rewindPayload) encode() string {
 	return string(text)
 }
 
-// RunRewind rewinds a folder. It continues after a crash at any line. Before the first change it
+// RunRewind runs a RewindJob. It continues after a crash at any line. Before the first change it
 // makes the plan, which may refuse the rewind. Faults: those of PlanRewind; Conflict, with the
 // first path and its reason, when a part of the folder is left as it is.
 func (t *Tree) RunRewind(ctx context.Context, run *job.Run) error {
@@ -302,7 +302,8 @@ func (w *rewinder) extend(ctx context.Context) (err error) {
 	return w.DB.Write(ctx, func(tx *db.Tx) error { return w.job.RecordBytes(tx, 0) })
 }
 
-// isRefusal reports whether an error concerns one entry, so that a rewind goes on without it.
+// isRefusal reports whether an error concerns one entry alone, so that a rewind goes on without it:
+// any fault but Unavailable.
 func isRefusal(err error) bool {
 	var f *fault.Error
 	return errors.As(err, &f) && f.Kind != fault.Unavailable

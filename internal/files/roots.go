@@ -20,8 +20,8 @@ func (t *Tree) InsertRoot(tx *db.Tx, ownerID, name string) (id string, err error
 	return r.id, nil
 }
 
-// InsertFolder makes a folder without checking permissions, and returns its id. Fault:
-// AlreadyExists.
+// InsertFolder makes a folder in the folder parentID without checking permissions, and returns its
+// id; the folder counts in the owner's quota, which never refuses it. Fault: AlreadyExists.
 func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID string) (id string, err error) {
 	r := row{id: t.IDs.UUID(), parent: parentID, name: string(name), folder: true, owner: ownerID}
 	done, err := t.insertUnlimited(tx, &r)

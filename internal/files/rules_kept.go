@@ -41,8 +41,8 @@ func (rs *ruleset) checkRulesKept(tx *db.Tx, a access.Actor, n *node, from, to a
 	return nil
 }
 
-// widens reports whether the second verdict admits an actor whom the first one kept out: without a
-// password, or with a password of another rule.
+// widens reports whether the verdict after admits an actor whom the verdict before kept out:
+// without a password, or with a password of another rule.
 func widens(before, after access.Verdict) bool {
 	switch {
 	case before.Outcome == access.Allowed || after.Outcome == access.Denied:

@@ -23,8 +23,9 @@ var sharingRequires = []access.Permission{access.Read, access.Share, access.Down
 // that they may not see cannot be shared.
 func (s *SharePermissions) Denied() bool { return s.Read == access.Denied || s.Share == access.Denied }
 
-// NeedsPassword reports whether a password keeps the actor from showing the content. The password
-// of an entry is required from the owner as well, since visitors use the share.
+// NeedsPassword reports whether a password that the actor has not given keeps them from sharing the
+// content. The password of an entry is required from its owner as well, since visitors use the
+// share.
 func (s *SharePermissions) NeedsPassword(a access.Actor) bool {
 	for _, outcome := range []access.Outcome{s.Read, s.Share, s.Download} {
 		if outcome == access.NeedsPassword {
@@ -43,8 +44,8 @@ func (f *FoundEntry) SharePermissions(a access.Actor) (SharePermissions, error) 
 	return f.rules.sharePermissions(a, &f.node), nil
 }
 
-// SharePasswords returns the passwords that protect a share of the actor's from its visitors, given
-// or not. Fault: NotFound.
+// SharePasswords returns the passwords that visitors of a share would need if the actor a, its
+// creator, had given none: that of the nearest entry and those of rules. Fault: NotFound.
 func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]RequiredPassword, error) {
 	if !f.node.exists() {
 		return nil, noEntry()

@@ -112,9 +112,9 @@ func (e *evacuation) left(ctx context.Context) (t object.Total, err error) {
 	return t, nil
 }
 
-// ReplaceTrashProvider makes entries in the trash, which were deleted from mounts of one provider,
-// those of another one, to which their content has been moved: those of one mount, or of all mounts
-// for "".
+// ReplaceTrashProvider ends an evacuation for the trash: entries deleted from mounts of the
+// provider from, whose content has been moved, are recorded as of the provider to. mountID selects
+// those of one mount, "" those of all.
 func ReplaceTrashProvider(tx *db.Tx, from, to, mountID string) error {
 	_, err := tx.Exec("UPDATE trash SET provider_id = $1 WHERE provider_id = $2 AND (mount_id = $3 OR $3 = '')", to,
 		from, mountID)

@@ -46,7 +46,7 @@ type statement struct {
 	args []any
 }
 
-// arg adds a parameter and returns how the text refers to it.
+// arg adds a parameter to the statement and returns its placeholder, such as `$3`.
 func (s *statement) arg(value any) string {
 	s.args = append(s.args, value)
 	return fmt.Sprintf("$%d", len(s.args))
@@ -150,7 +150,7 @@ func (sel *selection) window(q db.Querier, o sortOrder, offset, limit int64, rev
 	return found, err
 }
 
-// each calls found for all selected entries, in order.
+// each calls found for all selected entries, in the order o. found must not keep its argument.
 func (sel *selection) each(q db.Querier, o sortOrder, found func(r *row)) error {
 	var s statement
 	s.WriteString("SELECT " + listColumns + " FROM entries e WHERE ")

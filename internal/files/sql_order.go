@@ -63,8 +63,8 @@ func (o nameOrder) indexed(dialect db.Dialect) string {
 	return ""
 }
 
-// orderBy is the order in SQL, for entries as e, each column followed by its direction: "" or
-// " DESC".
+// orderBy is the order of names for ORDER BY, with the table entries as e. direction is "" or "
+// DESC", and follows each column.
 func (o nameOrder) orderBy(direction string) string {
 	return "e." + o.column() + direction + ", e.name" + direction
 }

@@ -30,7 +30,7 @@ type rowScan struct {
 	parentID, objectID, provider, keyN, content sql.NullString
 }
 
-// columns returns the scan targets of entryColumns; call done afterwards.
+// columns returns the scan targets for entryColumns; call done after the scan to get the row.
 func (s *rowScan) columns() []any {
 	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.password, &s.objectID,
 		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.contentSince, &s.provider,
@@ -45,7 +45,8 @@ func (s *rowScan) done() row {
 	return r
 }
 
-// trailColumn is the SQL expression for one entry of a trail; see parseTrail.
+// trailColumn is the SQL expression for one entry of a trail, from the table alias: `id,owner;` or,
+// with the id of its password, `id,owner!password;`. parseTrail reads it.
 func trailColumn(table string) string {
 	return table + ".id || ',' || " + table + ".owner_id || CASE WHEN " + table +
 		".password_hash IS NULL THEN ';' ELSE '!' || COALESCE(" + table +
@@ -109,7 +110,7 @@ func partialPathByJoins(depth int) string {
 	return "WITH w (id, trail) AS (\n\tSELECT " + id + ", " + trail + "\n\tFROM " + from + "\n\tWHERE e0.id = $1\n)"
 }
 
-// partialPathByRecursion is partialPathByJoins for a path of any depth.
+// partialPathByRecursion is partialPathByJoins for a path of any depth, in about twice the time.
 func partialPathByRecursion(depth int) string {
 	var b strings.Builder
 	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailColumn("e") +

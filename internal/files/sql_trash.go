@@ -216,8 +216,8 @@ func forgetTrashed(tx *db.Tx, ids []string) error {
 	return subtractKept(tx, sizes)
 }
 
-// purgeFilesInTrash deletes the files among these entries, and returns their ids with object and
-// owner. An entry that is not in the trash any more is left out.
+// purgeFilesInTrash deletes the rows of those of the entries that are files directly in the trash,
+// and returns their ids with object and owner. An entry that is not there any more is left out.
 func purgeFilesInTrash(tx *db.Tx, ids []string) (gone []row, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+" AND kind = 1 AND parent_id = "+db.AfterChunk+
@@ -241,8 +241,8 @@ func purgeFilesInTrash(tx *db.Tx, ids []string) (gone []row, err error) {
 	return gone, nil
 }
 
-// moveFoldersInTrashToGraveyard moves the folders among these entries to the graveyard, and returns
-// their ids. An entry that is not in the trash any more is left out.
+// moveFoldersInTrashToGraveyard moves those of the entries that are folders directly in the trash
+// to the graveyard, and returns their ids. An entry that is not there any more is left out.
 func moveFoldersInTrashToGraveyard(tx *db.Tx, ids []string) (gone []string, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := tx.Query("UPDATE entries SET parent_id = '"+graveyard+"' WHERE id "+db.InChunk+

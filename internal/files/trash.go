@@ -75,7 +75,7 @@ func (s TrashSettings) disposalOf(wanted Disposal) (disposal, error) {
 	}
 }
 
-// takesAll reports whether deletions that do not say otherwise go to the trash.
+// takesAll reports whether the trash is on and deletions that do not say otherwise go there.
 func (s TrashSettings) takesAll() bool { return s.All && s.Days > 0 }
 
 // checkForGood decides whether the actor may delete something for good that is in the trash or
@@ -214,5 +214,5 @@ type trashed struct {
 	files, folders, size    int64
 }
 
-// formerPath is the path that the entry had.
+// formerPath is the path that the entry had when it was deleted. Error: when the record has none.
 func (i *trashed) formerPath() (vpath.Path, error) { return vpath.Parse(i.path) }

@@ -131,7 +131,8 @@ func trashedFor(q db.Querier, a access.Actor, id string) (trashed, error) {
 	return i, nil
 }
 
-// seenBy reports whether the actor finds the entry in the trash.
+// seenBy reports whether the actor finds the entry in the trash: they own it, deleted it, or are an
+// administrator; for a key, it must also have been in the root of the key.
 func (i *trashed) seenBy(a access.Actor) bool {
 	if a.UserID == "" || a.UserID != i.owner && a.UserID != i.deletedBy && a.Role != access.Admin {
 		return false

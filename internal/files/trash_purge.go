@@ -330,5 +330,6 @@ func (t *Tree) RecordTrashed(tx *db.Tx, id string) error {
 	return insertTrashed(tx, &item, sums)
 }
 
-// ForgetTrashed deletes the record of an entry that is not in the trash. For fsck.
+// ForgetTrashed deletes the record of an entry that is not in the trash any more, and subtracts its
+// kept bytes. For fsck.
 func (t *Tree) ForgetTrashed(tx *db.Tx, id string) error { return forgetTrashed(tx, []string{id}) }

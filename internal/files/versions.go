@@ -237,9 +237,9 @@ func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64
 	return c, nil
 }
 
-// ContentAt is ContentFor for the content that the file had at a time (ms). until is that of the
-// version, 0 for the present content. Faults: those of ContentFor, NotFound for content that is not
-// there any more.
+// ContentAt is ContentFor for the content that the file had at a time (ms). until identifies the
+// version that it is, 0 for the present content. Faults: those of ContentFor, NotFound for content
+// that is not kept.
 func (f *FoundEntry) ContentAt(ctx context.Context, a access.Actor, at int64) (c Content, until int64, err error) {
 	if c, err = f.ContentFor(a); err != nil || f.node.contentFrom() <= at {
 		return c, 0, err
@@ -330,8 +330,9 @@ func (t *Tree) restoreVersion(tx *db.Tx, v *ruleset, a access.Actor, n *node, ol
 	return v.entry(a, &after, n.existingTarget(a)), nil
 }
 
-// DropVersion deletes a version of a file, for the owner of the file and for administrators, who
-// need the permission to delete it. Faults: NotFound, Forbidden, PasswordRequired.
+// DropVersion deletes the version of a file that ended at until (ms, its id). The owner of the file
+// and administrators may, with the permission to delete the file. Faults: NotFound, Forbidden,
+// PasswordRequired.
 func (t *Tree) DropVersion(ctx context.Context, a access.Actor, id string, until int64) error {
 	return t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		n, v, err := t.lookUpTx(tx, id)

@@ -93,7 +93,8 @@ func (t *Table) Resolve(p vpath.Path) (Mount, bool) {
 	return Mount{}, false
 }
 
-// All lists the mounts by path. Mounts on the same path come in the order of precedence.
+// All lists all mounts, hidden ones too, by path. Mounts on the same path come in the order of
+// precedence.
 func (t *Table) All() []Mount {
 	all := slices.Clone(t.mounts)
 	slices.SortStableFunc(all, func(a, b Mount) int { return strings.Compare(a.Path.String(), b.Path.String()) })

@@ -19,7 +19,8 @@ type Store struct {
 // New returns the Store in d.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Insert adds a mount and raises the config version. now is in milliseconds.
+// Insert adds a mount with the present time now (ms) as both its times, and raises the config
+// version, so that all replicas load the mounts again.
 func (s *Store) Insert(tx *db.Tx, m Mount, now int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO mounts (id, provider_id, root_id, mount_path, name, sort_by, sort_order, priority, created_at, updated_at)
@@ -31,14 +32,14 @@ func (s *Store) Insert(tx *db.Tx, m Mount, now int64) error {
 	return tx.BumpConfig()
 }
 
-// Table returns the mounts for a config version, from the cache if they are cached. The caller has
+// Table returns the mounts of a config version, from the cache if they are cached. The caller has
 // read the version outside any transaction.
 func (s *Store) Table(ctx context.Context, version int64) (*Table, error) {
 	return s.table.Get(version, func() (*Table, error) { return s.TableIn(s.db.Read(ctx)) })
 }
 
-// TableIn reads the mounts with q. It is for transactions, whose own changes must not get into the
-// cache.
+// TableIn reads the mounts with q, not from the cache. It is for transactions, whose own changes
+// must not get into the cache.
 func (s *Store) TableIn(q db.Querier) (*Table, error) {
 	rows, err := q.Query(`SELECT ` + columns + ` FROM mounts`)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"larder/internal/db"
 )
 
-// Evacuate makes the mounts on a provider, or only the mount of an id unless that is "", store new
-// objects in the provider target, until the evacuation with the id evacuationID ends. It raises the
-// config version.
+// Evacuate marks the mounts on a provider (only the mount mountID unless that is "") for an
+// evacuation: they store new objects in the provider target until the evacuation with the id
+// evacuationID ends. It raises the config version.
 func (s *Store) Evacuate(tx *db.Tx, providerID, mountID, target, evacuationID string) error {
 	_, err := tx.Exec(`
 		UPDATE mounts
@@ -20,14 +20,14 @@ func (s *Store) Evacuate(tx *db.Tx, providerID, mountID, target, evacuationID st
 	return tx.BumpConfig()
 }
 
-// FinishEvacuation gives the mounts of an evacuation the provider that new objects go to already.
-// It raises the config version.
+// FinishEvacuation ends a completed evacuation for its mounts: the provider that new objects
+// already go to becomes theirs. It raises the config version.
 func (s *Store) FinishEvacuation(tx *db.Tx, evacuationID string) error {
 	return endEvacuation(tx, "provider_id = evacuate_to, ", evacuationID)
 }
 
-// CancelEvacuation gives the mounts of an evacuation back to the provider that they were on. It
-// raises the config version.
+// CancelEvacuation ends a failed evacuation for its mounts: new objects go to the former provider
+// again. It raises the config version.
 func (s *Store) CancelEvacuation(tx *db.Tx, evacuationID string) error {
 	return endEvacuation(tx, "", evacuationID)
 }

@@ -30,7 +30,8 @@ type Cache struct {
 	entries *otter.Cache[Location, []byte]
 }
 
-// NewCache returns a cache that takes up to limit bytes of memory; nil for 0.
+// NewCache returns a cache that takes up to limit bytes of memory; nil, a cache that keeps nothing,
+// for 0.
 func NewCache(limit int64) *Cache {
 	if limit <= 0 {
 		return nil

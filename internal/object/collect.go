@@ -232,5 +232,5 @@ func (p *pausedProviders) list(ms int64) []string {
 }
 
 // isProviderGone reports whether an object could not be deleted because its provider was deleted,
-// with everything that an upload had recorded for it.
+// with all its objects; the key can then leave the garbage list.
 func isProviderGone(err error) bool { return errors.Is(err, provider.ErrGone) }

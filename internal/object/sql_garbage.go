@@ -43,8 +43,9 @@ func Discard(tx *db.Tx, providerID string, key blob.Key, after int64) error {
 	return nil
 }
 
-// Postpone gives a key on the garbage list a later time, and reports whether it could: false when
-// the collector has claimed it.
+// Postpone gives a key on the garbage list another time (ms) at which it is due, later than before,
+// while bytes are still being written. It reports false when the collector has claimed the key or
+// it is not on the list.
 func Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, error) {
 	n, err := tx.Exec("UPDATE garbage SET after = $1 WHERE provider_id = $2 AND key = $3 AND after >= 0", after,
 		providerID, string(key))
@@ -54,9 +55,10 @@ func Postpone(tx *db.Tx, providerID string, key blob.Key, after int64) (bool, er
 	return n == 1, nil
 }
 
-// DiscardParts makes the collector drop the parts of the store's upload uploadID along with the
-// object, after the time after (ms). The key must be on the garbage list; it reports false when it
-// is not, or when the collector has claimed it. Discard and Postpone keep the upload id.
+// DiscardParts records, for a key on the garbage list, the store's upload uploadID under it, whose
+// parts the collector then drops along with the object after the time after (ms). It reports false
+// when the key is not on the list, or the collector has claimed it. Discard and Postpone keep the
+// upload id.
 func DiscardParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, after int64) (bool, error) {
 	n, err := tx.Exec(
 		"UPDATE garbage SET after = $1, upload_id = $2 WHERE provider_id = $3 AND key = $4 AND after >= 0",
@@ -70,9 +72,10 @@ func DiscardParts(tx *db.Tx, providerID string, key blob.Key, uploadID string, a
 // ErrCollected is the cause of Undiscard's fault when the collector has claimed the key.
 var ErrCollected = errors.New("the collector has taken the key")
 
-// Undiscard takes a key off the garbage list. When the key is not on the list, or is claimed, the
-// collector has begun to delete the object or has deleted it, whatever the clocks of the replicas
-// say. Fault: Conflict, because of ErrCollected.
+// Undiscard takes a key off the garbage list, in the transaction that makes an object refer to it.
+// When the key is not on the list, or is claimed, the collector has begun to delete the object or
+// has deleted it, whatever the clocks of the replicas say. Fault: Conflict, because of
+// ErrCollected.
 func Undiscard(tx *db.Tx, providerID string, key blob.Key) error {
 	n, err := tx.Exec("DELETE FROM garbage WHERE provider_id = $1 AND key = $2 AND after >= 0", providerID, string(key))
 	if err != nil {

@@ -9,8 +9,8 @@ const (
 	holdPrefixEnd = "backup!"
 )
 
-// holdCondition is the SQL condition that a hold is valid at the time of one parameter and ends
-// before that of another.
+// holdCondition is the SQL condition that some hold is valid. now and most are placeholders: a hold
+// is valid if it ends after now, and not after most (ms), since none can last that long.
 func holdCondition(now, most string) string {
 	return "EXISTS (SELECT 1 FROM versions WHERE name > '" + holdPrefix + "' AND name < '" + holdPrefixEnd +
 		"' AND value > " + now + " AND value <= " + most + ")"

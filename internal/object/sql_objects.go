@@ -152,7 +152,8 @@ func ExistsIn(q db.Querier, providerID string) (has bool, err error) {
 	return has, nil
 }
 
-// SHA256 returns the SHA-256 of an object, hexadecimal, "" where it is not known.
+// SHA256 returns the SHA-256 of the object id in hexadecimal, "" where it is not known or there is
+// no such object.
 func SHA256(q db.Querier, id string) (string, error) {
 	var sum sql.NullString
 	err := q.QueryRow("SELECT sha256 FROM objects WHERE id = $1", id).Scan(&sum)

@@ -48,8 +48,8 @@ func UndiscardReferenced(tx *db.Tx, providerID, key string) error {
 	return nil
 }
 
-// FillHash records the SHA-256 (hexadecimal) of an object that has none yet and is still where it
-// was read.
+// FillHash records the SHA-256 (hexadecimal) of an object that has none yet and is still at the
+// location where it was read; otherwise it does nothing.
 func FillHash(tx *db.Tx, objectID, providerID string, key blob.Key, sha256 string) error {
 	_, err := tx.Exec(
 		"UPDATE objects SET sha256 = $1 WHERE id = $2 AND provider_id = $3 AND key = $4 AND sha256 IS NULL",

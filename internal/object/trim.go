@@ -52,7 +52,7 @@ func (w *garbageWatch) add(owner string, bytes int64) bool {
 	return true
 }
 
-// takeDue returns the accounts to be checked and forgets them.
+// takeDue returns the accounts that add has found due for a check, and forgets them.
 func (w *garbageWatch) takeDue() (owners []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,8 +105,9 @@ func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// TrimAll is Trim for all accounts; call it before each run of the collector. It reads the sums of
-// all accounts at once, and checks those that may be over the bound.
+// TrimAll is Trim for all accounts, whether or not this process has seen their changes; call it
+// before each run of the collector. It reads the sums of all accounts at once, and checks those
+// that may be over the bound.
 func (r *Registry) TrimAll(ctx context.Context) error {
 	r.garbageWatch.forgetRoom()
 	q := r.DB.Read(ctx)

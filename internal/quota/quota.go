@@ -31,8 +31,8 @@ const Unlimited = -1
 // Quota is a user's quota as the user sees it: bytes and numbers of files.
 type Quota struct{ MaxStorage, UsedStorage, MaxFiles, UsedFiles int64 }
 
-// Create gives a new user a quota of bytes and files, with nothing used. Fault: Invalid for a limit
-// below Unlimited.
+// Create gives a new user a quota with limits of bytes and files, Unlimited for none, and nothing
+// used. Fault: Invalid for a limit below Unlimited.
 func Create(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	if err := checkLimits(&maxStorage, &maxFiles); err != nil {
 		return err
@@ -40,7 +40,7 @@ func Create(tx *db.Tx, userID string, maxStorage, maxFiles int64) error {
 	return insert(tx, userID, maxStorage, maxFiles)
 }
 
-// Get returns a user's quota. Fault: NotFound.
+// Get returns limits and used amounts of a user. Fault: NotFound.
 func Get(q db.Querier, userID string) (Quota, error) {
 	row, err := read(q, userID)
 	return row.Quota, err
@@ -119,8 +119,8 @@ func Credit(tx *db.Tx, userID string, bytes, files int64) error {
 // minFolderLimit is the number of folders that every user may have.
 const minFolderLimit = 1000
 
-// ReserveFolders reserves folders for a copy. Fault: QuotaExceeded, also for a user without a
-// quota.
+// ReserveFolders reserves folders for a copy that begins, so that they still fit when it ends.
+// Fault: QuotaExceeded, also for a user without a quota.
 func ReserveFolders(tx *db.Tx, userID string, folders int64) error {
 	return reserveFolders(tx, userID, folders)
 }

@@ -67,7 +67,8 @@ func (s *Service) Complete(ctx context.Context, a access.Actor, sessionID,
 	}
 }
 
-// completeWhole makes the file of a session whose bytes came in one piece. Faults: those of
+// completeWhole makes the file of a session whose bytes came in one piece: through the service,
+// with the etag of PutRaw, or directly to the store, with the store's etag. Faults: those of
 // copyFromStaging, verify and commit. Error: errSessionChanged when the session has to be read
 // again.
 func (s *Service) completeWhole(ctx context.Context, a access.Actor, r row, etag string) (file files.Entry, err error) {
@@ -92,8 +93,8 @@ func unquoteETag(etag string) string {
 	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(etag), "W/"), `"`)
 }
 
-// completedFile returns the file of a completed session. Fault: NotFound, a day later or when the
-// file is gone.
+// completedFile returns the file of the completed session r, for a repeated completion. Faults:
+// NotFound, a day after the completion or when the file is gone; those of files.Tree.Details.
 func (s *Service) completedFile(ctx context.Context, a access.Actor, r row) (files.Entry, error) {
 	if s.nowMs() >= r.completedAt+repeatableFor.Milliseconds() {
 		return files.Entry{}, noSession()

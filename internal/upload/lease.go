@@ -170,9 +170,9 @@ func (s *Service) endLeaseAfterFailure(ctx context.Context, r row, err error) {
 	}
 }
 
-// explainVanished returns the reason why the store has neither the parts nor the object of the
-// session that the caller completes. Error: errSessionChanged when the session has ended meanwhile,
-// or the object exists by now. Faults: those of partsLostFault, Unavailable.
+// explainVanished returns why the store has neither the parts nor the object of the session r,
+// which the caller is completing. Error: errSessionChanged when the session has ended meanwhile, or
+// the object exists by now. Faults: those of partsLostFault, Unavailable.
 func (s *Service) explainVanished(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {

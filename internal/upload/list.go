@@ -18,9 +18,9 @@ const (
 	Kept    = expired // expired sessions whose parts are kept
 )
 
-// List returns the actor's open sessions, the expired ones whose parts are kept, or both, the
-// newest first, at most 1000. An actor with an API key sees the sessions made with it. Faults:
-// Unauthorized, Invalid.
+// List returns the actor's sessions by status: open ones (Pending), expired ones whose parts are
+// kept (Kept), or both (All), the newest first, at most 1000. An actor with an API key sees the
+// sessions made with it. Faults: Unauthorized, Invalid.
 func (s *Service) List(ctx context.Context, a access.Actor, status string) ([]Session, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (s *Service) receivedBytes(ctx context.Context, r row, silent map[string]bo
 	return &n
 }
 
-// storedBytes asks the store how many bytes it has of a session in parts, or of one that is sent
-// directly in one piece. Fault: Unavailable.
+// storedBytes asks the store how many bytes it has of a session in parts, or of one whose bytes are
+// sent directly in one piece; 0 when it has none. Fault: Unavailable.
 func (s *Service) storedBytes(ctx context.Context, r row) (int64, error) {
 	if r.inParts() {
 		parts, _, err := s.received(ctx, r)

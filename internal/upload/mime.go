@@ -24,7 +24,8 @@ func decideType(name vpath.Name, head []byte, claims ...string) string {
 	return sniff(head)
 }
 
-// typeBeforeBytes is the type that decideType chooses without the bytes, "" when it needs them.
+// typeBeforeBytes is the MIME type that decideType chooses by claims and extension, "" when it
+// needs the bytes.
 func typeBeforeBytes(name vpath.Name, claims ...string) string {
 	for _, c := range claims {
 		if c != "" {

@@ -188,8 +188,8 @@ func (s *Service) acknowledge(ctx context.Context, r row, part blob.Part, before
 	return nil
 }
 
-// recheckTakesBytes checks that a session still takes bytes as it did when r was read. Faults:
-// those of find and checkTakesBytes.
+// recheckTakesBytes reads the session r again and checks that it still takes bytes. Faults: those
+// of find and checkTakesBytes.
 func (s *Service) recheckTakesBytes(q db.Querier, r row) error {
 	now, err := find(q, r.userID, r.id)
 	if err != nil {
@@ -223,9 +223,9 @@ func (s *Service) endWithSession(ctx context.Context, r row, body io.Reader) io.
 	}}
 }
 
-// explainGone returns the reason why the store does not know the parts of a session that seemed to
-// be pending: the session has ended meanwhile, an earlier completion has assembled them, or see
-// partsLostFault. Faults: those of recheckTakesBytes and partsLostFault, Conflict, Unavailable.
+// explainGone returns why the store does not know the parts of the session r, which seemed to be
+// pending: the session has ended meanwhile, an earlier completion has assembled them (Conflict), or
+// see partsLostFault. Faults: those of recheckTakesBytes and partsLostFault, Conflict, Unavailable.
 func (s *Service) explainGone(ctx context.Context, store blob.Store, r row) error {
 	now, err := find(s.db.Read(ctx), r.userID, r.id)
 	if err != nil {

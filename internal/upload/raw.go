@@ -55,7 +55,8 @@ func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, 
 	return r.sha256, r.size, nil
 }
 
-// checkTakesBytes refuses bytes for a session that has ended. Faults: Conflict, UploadExpired.
+// checkTakesBytes refuses bytes for a session that is completed, aborted or expired. Faults:
+// Conflict, UploadExpired.
 func (s *Service) checkTakesBytes(r row) error {
 	switch {
 	case r.status == completed:

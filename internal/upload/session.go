@@ -78,8 +78,8 @@ func (r row) session() Session {
 	return s
 }
 
-// check validates the announcement without looking at stored data, and sets defaults. Fault:
-// Invalid.
+// check validates size, number of parts, idempotency key and mode of the announcement without
+// looking at stored data, and sets the default of Conflict. Fault: Invalid.
 func (n *NewSession) check() error {
 	switch {
 	case n.Size < 0:

@@ -72,8 +72,9 @@ type BufferedUpload struct {
 	releaseSlot func()
 }
 
-// BeginBuffered begins an upload whose body does not go to Put at once. Faults: Unauthorized,
-// RateLimited.
+// BeginBuffered takes a slot of the actor's account for an upload whose body is buffered before Put
+// reads it, as that of a form whose fields come after the file. Call End in any case. Faults:
+// Unauthorized, RateLimited.
 func (s *Service) BeginBuffered(ctx context.Context, a access.Actor) (*BufferedUpload, error) {
 	if err := signedIn(a); err != nil {
 		return nil, err
@@ -85,8 +86,9 @@ func (s *Service) BeginBuffered(ctx context.Context, a access.Actor) (*BufferedU
 	return &BufferedUpload{service: s, row: row{userID: a.UserID}, releaseSlot: leave}, nil
 }
 
-// Body wraps a body of unknown length: it reserves room in the quota before it returns bytes. Call
-// it once. Faults: QuotaExceeded, RateLimited; of reading also QuotaExceeded, UploadExpired.
+// Body wraps a body of unknown length in a reader that reserves room in the quota before it returns
+// bytes. Call it once. Faults: QuotaExceeded, RateLimited; of reading also QuotaExceeded,
+// UploadExpired.
 func (u *BufferedUpload) Body(ctx context.Context, body io.Reader) (io.Reader, error) {
 	s := u.service
 	now := s.now()

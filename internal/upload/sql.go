@@ -57,7 +57,7 @@ type row struct {
 	retryRenewAt                      int64 // ms; not stored: when renewOneShot tries again after a failure
 }
 
-// inParts reports whether the bytes come in parts.
+// inParts reports whether the bytes of the session come in parts, not in one piece.
 func (r row) inParts() bool { return r.totalParts > 0 }
 
 // mayGoDirect reports whether the bytes may be sent directly to the store by pre-signed addresses.
@@ -210,7 +210,7 @@ func countUsableAddresses(q db.Querier, userID string, now int64) (int, error) {
 	return n, err
 }
 
-// dropKey frees the idempotency key of a completed session.
+// dropKey removes the idempotency key of a completed session, so that a new session can have it.
 func dropKey(tx *db.Tx, id string) error {
 	_, err := tx.Exec(`UPDATE upload_sessions SET idempotency_key = NULL WHERE id = $1 AND status = 'completed'`, id)
 	return err
@@ -246,8 +246,8 @@ func setEntry(tx *db.Tx, id, entryID string) error {
 	return err
 }
 
-// abort ends a pending session of that user, or drops the kept parts of an expired one;
-// db.ErrNoRows when it is neither or belongs to another user.
+// abort marks a pending session of that user as aborted, or ends the keeping of an expired one's
+// parts, and returns it. Error: db.ErrNoRows when it is neither or belongs to another user.
 func abort(tx *db.Tx, userID, id string) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -256,7 +256,7 @@ func abort(tx *db.Tx, userID, id string) (row, error) {
 		RETURNING `+columns, id, userID))
 }
 
-// abortAll is abort for all sessions of a user.
+// abortAll is abort for all sessions of a user; it returns those that it ended.
 func abortAll(tx *db.Tx, userID string) ([]row, error) {
 	rows, err := tx.Query(`
 		UPDATE upload_sessions
@@ -313,8 +313,8 @@ func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool,
 	return n == 1, err
 }
 
-// completedSince reports whether the user has completed another session with the same target since
-// a session was made.
+// completedSince reports whether the user has completed another session with the same folder and
+// name since r was made.
 func completedSince(q db.Querier, r row) (done bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (
@@ -337,8 +337,8 @@ func endKeeping(tx *db.Tx, id string) (row, error) {
 		RETURNING `+columns, id))
 }
 
-// extendSession extends a pending session in parts until then, and never shortens it; db.ErrNoRows
-// when it is not pending any more.
+// extendSession extends a session in parts that is pending at now until a time (both ms), and never
+// shortens it. Error: db.ErrNoRows when it is not pending any more.
 func extendSession(tx *db.Tx, id string, until, now int64) (row, error) {
 	return scan(tx.QueryRow(`
 		UPDATE upload_sessions
@@ -410,7 +410,7 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 	return in, nil
 }
 
-// MountInUse is InUse for the sessions of one mount.
+// MountInUse is InUse for the sessions of one mount in that provider.
 func MountInUse(q db.Querier, providerID, mountID string) (in bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (
@@ -426,8 +426,8 @@ func MountInUse(q db.Querier, providerID, mountID string) (in bool, err error) {
 // noSession is the fault NotFound for an id of no session of the user.
 func noSession() error { return fault.New(fault.NotFound, "There is no such upload session.") }
 
-// AfterRestore deletes, in a database restored from a backup, what refers to bytes that are not in
-// the backup: all sessions except completed ones.
+// AfterRestore deletes, in a database restored from a backup, the sessions whose bytes are not in
+// the backup: all except completed ones.
 func AfterRestore(tx *db.Tx) error {
 	if _, err := tx.Exec(`DELETE FROM upload_sessions WHERE status <> 'completed'`); err != nil {
 		return fmt.Errorf("drop uploads under way: %w", err)

@@ -87,7 +87,7 @@ func writeNumber(key *strings.Builder, digits string) {
 	key.WriteString(digits)
 }
 
-// cutKey cuts a key behind the character that reaches MaxSortKeyBytes. Cutting before it would
+// cutKey cuts a sort key after the character that reaches MaxSortKeyBytes. Cutting before it would
 // reorder two keys whose characters there have different lengths.
 func cutKey(key string) string {
 	end := MaxSortKeyBytes

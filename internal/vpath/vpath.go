@@ -89,7 +89,7 @@ func ParseName(s string) (Name, error) {
 	return Name(s), nil
 }
 
-// isForbidden reports whether no name may contain r: separators, and the characters of
+// isForbidden reports whether r must not be in a name: slash and backslash, and the characters of
 // IsUnprintable.
 func isForbidden(r rune) bool { return r == '/' || r == '\\' || IsUnprintable(r) }
 
@@ -111,7 +111,7 @@ func (p Path) String() string {
 // IsRoot reports whether p is `/`.
 func (p Path) IsRoot() bool { return p.s == "" }
 
-// Names returns the segments from the top down, nil for the root.
+// Names returns the segments of the path from the top down, nil for the root.
 func (p Path) Names() []Name {
 	if p.s == "" {
 		return nil
