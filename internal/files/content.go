@@ -134,8 +134,9 @@ func (f *FoundEntry) AuthorizeFolder(a access.Actor) error {
 	return f.rules.allow(a, f.node.existingTarget(a), access.Download)
 }
 
-// contentAtPath is ContentFor for an entry that was looked up by its path. A visitor gets
-// Unauthorized instead of Forbidden, so that they can sign in.
+// contentAtPath decides whether the actor may download the file that was looked up by its path, and
+// returns its content, unopened. Faults: NotFound (no mount, no file), Forbidden, PasswordRequired;
+// a visitor gets Unauthorized instead of Forbidden, so that they can sign in.
 func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
 	n, v := &f.node, f.rules
 	if !n.mounted() {

@@ -51,9 +51,9 @@ func (p Precondition) check(n *node) error {
 	return p(n.path, etag(n.content))
 }
 
-// CopyWithOptions is Copy with options, as WebDAV needs them: to replace an existing entry, to copy
-// a folder without its content, and with a precondition. Faults: those of Copy and of the
-// precondition, Locked.
+// CopyWithOptions copies an entry into the folder target under newName, as Copy does, with the
+// options of WebDAV: to replace an existing entry, to copy a folder without its content, and with a
+// precondition. Faults: those of Copy and of the precondition, Locked.
 func (t *Tree) CopyWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	return t.copy(ctx, a, id, target, &newName, how)
@@ -379,7 +379,8 @@ func (c *copyOperation) copyRow(r *row, parent, id string) row {
 	return newCopyRow(r, parent, id, c.actor.UserID, c.nowMs())
 }
 
-// newCopyRow is copyRow for an owner, at a time now (ms).
+// newCopyRow returns the row of a copy of r with the given parent, id and owner, with the time now
+// (ms) as both times, and without a password.
 func newCopyRow(r *row, parent, id, owner string, now int64) row {
 	n := *r
 	n.id, n.parent, n.owner, n.password, n.created, n.updated = id, parent, owner, "", now, now

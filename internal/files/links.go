@@ -82,9 +82,9 @@ func (t *Tree) LinkTx(tx *db.Tx, entryID string) (Link, error) {
 	return t.insertLink(tx, &n.row)
 }
 
-// lookUpTx is lookUp inside a transaction: it returns the entry with the rules it was read under.
-// It may return a db.RetryError, which runs the transaction again once the present rules are
-// loaded. Fault: NotFound.
+// lookUpTx looks up an entry by its id inside a transaction, and returns it with the rules it was
+// read under. It checks no permission. It may return a db.RetryError, which runs the transaction
+// again once the present rules are loaded. Fault: NotFound.
 func (t *Tree) lookUpTx(tx *db.Tx, id string) (n node, v *ruleset, err error) {
 	v, err = t.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		n, version, err = v.findID(tx, id)

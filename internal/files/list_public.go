@@ -8,15 +8,16 @@ import (
 	"larder/internal/vpath"
 )
 
-// ListPublic is List as a visitor: of a only the address and the given passwords count. Faults:
-// Invalid, NotFound (no mount, or nothing there where a visitor may look), PasswordRequired;
-// Unauthorized for everything that visitors may not see, whether or not it exists, and for
-// everything while guest access is off.
+// ListPublic lists a folder as a visitor sees it: of a only the address and the given passwords
+// count. Faults: Invalid, NotFound (no mount, or nothing there where a visitor may look),
+// PasswordRequired; Unauthorized for everything that visitors may not see, whether or not it
+// exists, and for everything while guest access is off.
 func (t *Tree) ListPublic(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
 	return asVisitor(ctx, t, a, func(visitor access.Actor) (Listing, error) { return t.List(ctx, visitor, q) })
 }
 
-// RevisionPublic is Revision of what ListPublic lists. Faults: those of ListPublic.
+// RevisionPublic returns the state of the listing that ListPublic returns for a path, which tells
+// whether it has changed. Faults: those of ListPublic.
 func (t *Tree) RevisionPublic(ctx context.Context, a access.Actor, path vpath.Path) (Revision, error) {
 	return asVisitor(ctx, t, a, func(visitor access.Actor) (Revision, error) { return t.Revision(ctx, visitor, path) })
 }

@@ -19,9 +19,10 @@ func (t *Tree) FindBelow(ctx context.Context, folder, id string) (*FoundEntry, e
 	return f, err
 }
 
-// SharedContentFor is ContentFor of a file below a folder that the actor shares. Files that the
-// actor may download but not read are not visible there, as in an archive. Faults: those of
-// ContentFor.
+// SharedContentFor decides whether visitors of a share may download the file, by the rights of the
+// actor, who shares a folder above it, and returns its content, unopened. Files that the actor may
+// download but not read are refused, as in an archive. Faults: NotFound (no such file), Forbidden,
+// PasswordRequired.
 func (f *FoundEntry) SharedContentFor(a access.Actor) (Content, error) {
 	content, err := f.ContentFor(a)
 	if err == nil {
@@ -55,7 +56,9 @@ func (t *Tree) ListShared(ctx context.Context, a access.Actor, folder string, in
 	return listing, nil
 }
 
-// RevisionShared is Revision of what ListShared lists. Faults: NotFound, as in ListShared.
+// RevisionShared returns the state of the listing that ListShared returns for a path inside a
+// shared folder, which tells whether it has changed. Fault: NotFound, also for everything that is
+// not visible.
 func (t *Tree) RevisionShared(ctx context.Context, a access.Actor, folder string, inside vpath.Path) (Revision, error) {
 	return atSharedPath(ctx, t, folder, inside, func(path vpath.Path) (Revision, error) {
 		return t.revision(ctx, a, path, folder)

@@ -52,8 +52,8 @@ func (t *Tree) Lock(ctx context.Context, a access.Actor, id string, l WriteLock,
 	return made, err
 }
 
-// LockTx is Lock inside tx, which holds the tree exclusively, for a LOCK request that makes its
-// file in the same transaction.
+// LockTx takes a lock as Lock does, inside tx, which holds the tree exclusively: for a LOCK request
+// that makes its file in the same transaction. Faults: those of Lock.
 func (t *Tree) LockTx(tx *db.Tx, a access.Actor, id string, l WriteLock, lasts time.Duration) (WriteLock, error) {
 	if a.Key == nil {
 		return WriteLock{}, fault.New(fault.Unauthorized, "Only API keys can lock files and folders.")

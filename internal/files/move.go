@@ -26,8 +26,9 @@ func (t *Tree) Move(ctx context.Context, a access.Actor, id string, target vpath
 	return t.move(ctx, a, id, target, newName, CopyMoveOptions{})
 }
 
-// MoveWithOptions is Move with options, as WebDAV needs them: to replace an existing entry, and
-// with a precondition. Faults: those of Move and of the precondition, Locked.
+// MoveWithOptions moves an entry into the folder target under newName, as Move does, with the
+// options of WebDAV: to replace an existing entry, and with a precondition. Faults: those of Move
+// and of the precondition, Locked.
 func (t *Tree) MoveWithOptions(ctx context.Context, a access.Actor, id string, target vpath.Path, newName vpath.Name,
 	how CopyMoveOptions) (job.Job, error) {
 	return t.move(ctx, a, id, target, &newName, how)
@@ -113,8 +114,9 @@ func (m *moveOperation) find(id string, target vpath.Path, newName *vpath.Name) 
 	return err
 }
 
-// findToMove is find for a move. A folder that changes its place needs the exclusive lock of the
-// tree; it returns the error that runs the transaction again with that lock, unless it is held.
+// findToMove looks up source and target of a move. A folder that changes its place needs the
+// exclusive lock of the tree: unless it is held, findToMove returns the error that runs the
+// transaction again with that lock. Fault: NotFound.
 func (m *moveOperation) findToMove(id string, target vpath.Path, newName *vpath.Name) error {
 	if err := m.find(id, target, newName); err != nil || !m.source.folder {
 		return err

@@ -27,7 +27,8 @@ func (t RedirectTerms) accepts(address string) bool {
 	return !t.HTTPSOnly || strings.HasPrefix(address, "https://")
 }
 
-// getOptions returns the options of a signed address that is valid for lasts and has these headers.
+// getOptions returns the options for an address that the store signs: valid for lasts, answered
+// with the type and disposition of the terms.
 func (t RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 	return blob.GetOptions{TTL: lasts, ContentType: t.Type, Disposition: t.Disposition}
 }

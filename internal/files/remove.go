@@ -21,14 +21,15 @@ func (t *Tree) Delete(ctx context.Context, a access.Actor, id string) (rows, byt
 	return gone.Rows, gone.Bytes, err
 }
 
-// DeleteTo is Delete for a caller who chooses between the trash and a deletion for good. Deleting
-// for good where deletions go to the trash is for the owner and for administrators.
+// DeleteTo deletes an entry as Delete does, for a caller who chooses between the trash and a
+// deletion for good (to). Deleting for good where deletions go to the trash is for the owner and
+// for administrators. Faults: those of Delete.
 func (t *Tree) DeleteTo(ctx context.Context, a access.Actor, id string, to Disposal) (Deleted, error) {
 	return t.delete(ctx, a, id, to, deleteOptions{})
 }
 
-// DeleteIf is Delete with a precondition on the entry, which WebDAV uses for If and If-Match.
-// Faults: those of Delete and of the precondition.
+// DeleteIf deletes an entry as Delete does, if it still meets a precondition, which WebDAV uses for
+// If and If-Match. Faults: those of Delete and of the precondition.
 func (t *Tree) DeleteIf(ctx context.Context, a access.Actor, id string, precondition Precondition) error {
 	_, err := t.delete(ctx, a, id, AsSet, deleteOptions{precondition: precondition})
 	return err
@@ -50,8 +51,8 @@ type deleteOptions struct {
 	precondition Precondition
 }
 
-// delete is Delete with options. The result also says which other ids of a batch were in the
-// folder.
+// delete deletes an entry for Delete, DeleteTo and DeleteIf, in one transaction. The result also
+// says which other ids of a batch were in the folder.
 func (t *Tree) delete(ctx context.Context, a access.Actor, id string, to Disposal, how deleteOptions) (gone Deleted,
 	err error) {
 	err = t.writeUpgradable(ctx, func(tx *db.Tx, lock *treeLock) error {

@@ -34,7 +34,7 @@ func (t *Tree) InsertFolder(tx *db.Tx, parentID string, name vpath.Name, ownerID
 	return r.id, nil
 }
 
-// insertUnlimited is insertEntry for a folder that the service makes for its owner: it counts the
+// insertUnlimited inserts the row r of a folder that the service makes for its owner: it counts the
 // folder in the owner's quota, but never refuses it because of the limit. done is false when the
 // name is taken.
 func (t *Tree) insertUnlimited(tx *db.Tx, r *row) (done bool, err error) {

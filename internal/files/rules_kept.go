@@ -54,10 +54,12 @@ func widens(before, after access.Verdict) bool {
 		func(id string) bool { return !slices.Contains(before.PasswordIDs, id) })
 }
 
-// checkRuleKept is checkRulesKept for one permission. A file must not gain a permission to see it,
-// not even by a rule's password, nor any permission that a rule withholds. In a folder the actor
-// needs permissions on everything, whatever the new path is like, since part of it can be like the
-// old one; and permissions that a rule withholds in it must stay withheld.
+// checkRuleKept refuses a new path for n, from the target from to the target to, at which rules
+// about the permission p would lose their effect for the actor. A file must not gain a permission
+// to see it, not even by a rule's password, nor any permission that a rule withholds. In a folder
+// the actor needs permissions on everything, whatever the new path is like, since part of it can be
+// like the old one; and permissions that a rule withholds in it must stay withheld. Faults:
+// Forbidden, PasswordRequired.
 func (rs *ruleset) checkRuleKept(tx *db.Tx, a access.Actor, n *node, from, to access.Target,
 	p access.Permission) error {
 	if !n.folder {

@@ -19,8 +19,8 @@ type SharePermissions struct {
 // sharingRequires are the permissions that a share needs.
 var sharingRequires = []access.Permission{access.Read, access.Share, access.Download}
 
-// Denied reports whether the actor may not share the entry, whatever passwords they give. An entry
-// that they may not see cannot be shared.
+// Denied reports whether the actor may not read or may not share the entry, whatever passwords they
+// give. An entry that they may not see cannot be shared.
 func (s *SharePermissions) Denied() bool { return s.Read == access.Denied || s.Share == access.Denied }
 
 // NeedsPassword reports whether a password that the actor has not given keeps them from sharing the
@@ -53,8 +53,9 @@ func (f *FoundEntry) SharePasswords(ctx context.Context, a access.Actor) ([]Requ
 	return f.tree.passwordsFor(ctx, f.rules, a, &f.node, f.node.existingTarget(a), sharingRequires)
 }
 
-// RequireShareable is SharePermissions for an actor who is about to share the entry. Faults:
-// NotFound, Forbidden, PasswordRequired when the actor may not even see it without a password.
+// RequireShareable decides whether the actor may share the entry, and returns what they may do with
+// it; a password may still be needed. Faults: NotFound, Forbidden, PasswordRequired when the actor
+// may not even see it without a password.
 func (f *FoundEntry) RequireShareable(a access.Actor) (SharePermissions, error) {
 	if !f.node.exists() {
 		return SharePermissions{}, noEntry()
@@ -62,7 +63,8 @@ func (f *FoundEntry) RequireShareable(a access.Actor) (SharePermissions, error) 
 	return f.rules.checkShareable(a, &f.node)
 }
 
-// RequireShareableTx is RequireShareable inside a transaction. Faults: as RequireShareable.
+// RequireShareableTx decides inside a transaction whether the actor may share the entry id, as
+// RequireShareable does. Faults: NotFound, Forbidden, PasswordRequired.
 func (t *Tree) RequireShareableTx(tx *db.Tx, a access.Actor, id string) (SharePermissions, error) {
 	n, v, err := t.lookUpTx(tx, id)
 	if err != nil {

@@ -28,7 +28,8 @@ func deleteProperty(tx *db.Tx, entryID, namespace, name string) error {
 	return nil
 }
 
-// propertiesOf reads the dead properties of entries by entry id, ordered by namespace and name.
+// propertiesOf reads the dead properties, which WebDAV clients store, of entries: by entry id,
+// ordered by namespace and name.
 func propertiesOf(q db.Querier, ids []string) (map[string][]Property, error) {
 	found := map[string][]Property{}
 	err := db.EachChunk(ids, func(args []any) error {

@@ -110,7 +110,8 @@ func partialPathByJoins(depth int) string {
 	return "WITH w (id, trail) AS (\n\tSELECT " + id + ", " + trail + "\n\tFROM " + from + "\n\tWHERE e0.id = $1\n)"
 }
 
-// partialPathByRecursion is partialPathByJoins for a path of any depth, in about twice the time.
+// partialPathByRecursion returns the SQL text of a query w for a path of any depth: the id of the
+// deepest existing entry on it, and its trail. It takes about twice the time of partialPathByJoins.
 func partialPathByRecursion(depth int) string {
 	var b strings.Builder
 	b.WriteString("WITH RECURSIVE walk (n, id, trail) AS (\n\tSELECT 0, e.id, " + trailColumn("e") +
@@ -202,8 +203,9 @@ func ancestryByJoins(start string) string {
 		"\n\tLEFT JOIN objects o ON o.id = e.object_id\nWHERE e.id = " + start + " AND " + below + ".parent_id IS NULL"
 }
 
-// ancestryByRecursion is ancestryByJoins for an entry at any depth, at most 200 levels below its
-// root.
+// ancestryByRecursion returns the SQL text that selects an entry, whose id the SQL expression start
+// gives, with its root, path and trail, for an entry at any depth, at most 200 levels below its
+// root; see ancestryByJoins.
 func ancestryByRecursion(start string) string {
 	return `WITH RECURSIVE up (n, id, parent, path, trail) AS (
 	SELECT 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailColumn("e") + `

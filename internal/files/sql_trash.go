@@ -131,7 +131,8 @@ type trashQuery struct {
 	limit      int
 }
 
-// conditions writes into s the conditions that do not depend on the account, and order and limit.
+// conditions writes into s the SQL conditions for position, name, former folder and former path,
+// and order and limit; the condition on the account stands before them.
 func (tq *trashQuery) conditions(s *statement, dialect db.Dialect) {
 	if tq.beforeID != "" {
 		s.WriteString(" AND (t.deleted_at, t.entry_id) < (" + s.arg(tq.beforeTime) + ", " + s.arg(tq.beforeID) + ")")

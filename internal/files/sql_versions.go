@@ -186,7 +186,8 @@ func oldestKept(q db.Querier, userID string, bytes int64, limit int) (kept, erro
 	return scanKept(rows, err, bytes)
 }
 
-// oldestKeptIn is oldestKept for the entries and versions of all accounts in one provider.
+// oldestKeptIn lists the oldest entries in the trash and the oldest versions of all accounts in one
+// provider: as few as have the given number of bytes together, at most limit.
 func oldestKeptIn(q db.Querier, providerID string, bytes int64, limit int) (kept, error) {
 	rows, err := q.Query(`
 		SELECT entry_id, until, size

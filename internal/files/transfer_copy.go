@@ -73,7 +73,8 @@ func (t *transfer) eachForeign(ctx context.Context, each func(c sourceFile) erro
 	return nil
 }
 
-// eachForeignIn is eachForeign for the files directly in a folder, in the order names.
+// eachForeignIn calls each for the files directly in a folder whose content is not in the target's
+// provider, in the order names.
 func (t *transfer) eachForeignIn(ctx context.Context, folder string, names nameOrder,
 	each func(c sourceFile) error) error {
 	var last namePosition

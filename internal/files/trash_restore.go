@@ -288,9 +288,10 @@ func (r *restoreOperation) chargeOwners() error {
 	return nil
 }
 
-// totals returns what each account has in the entry. Nothing changes the entries of a folder in the
-// trash but the handover of a deleted account. So the amounts recorded at the deletion are true
-// while every account in them exists; otherwise the entries are summed.
+// totals returns how many files, folders and bytes each account owns in the entry to be restored,
+// for its charge. Nothing changes the entries of a folder in the trash but the handover of a
+// deleted account. So the amounts recorded at the deletion are true while every account in them
+// exists; otherwise the entries are summed.
 func (r *restoreOperation) totals() ([]ownerTotals, error) {
 	if !r.row.folder {
 		return []ownerTotals{{owner: r.row.owner, files: 1, bytes: r.row.size}}, nil

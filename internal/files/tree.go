@@ -182,8 +182,9 @@ func (t *Tree) readConsistent(ctx context.Context, question versionedRead) (*rul
 	return nil, errors.New("the configuration changes too often to decide anything by it")
 }
 
-// readConsistentTx is readConsistent inside a transaction. When the rules have to be loaded, it
-// returns a db.RetryError, which loads them outside and runs the transaction again.
+// readConsistentTx runs a read inside a transaction under the rules in memory, and returns them if
+// the read reports the same config version. Otherwise it returns a db.RetryError, which loads the
+// present rules outside and runs the transaction again.
 func (t *Tree) readConsistentTx(question versionedRead) (*ruleset, error) {
 	again := &db.RetryError{Prepare: func(ctx context.Context) error {
 		_, err := t.currentRules(ctx)
@@ -232,9 +233,9 @@ func (l *treeLock) requireExclusive() error {
 	}}
 }
 
-// writeUpgradable is writeLocked for a change that needs the exclusive lock only when it finds a
-// folder: fn begins with the shared lock, and calls lock.requireExclusive before it changes
-// anything.
+// writeUpgradable runs fn in a write transaction that needs the exclusive lock of the tree only
+// when it finds a folder: fn begins with the shared lock, and calls lock.requireExclusive before it
+// changes anything.
 func (t *Tree) writeUpgradable(ctx context.Context, fn func(tx *db.Tx, lock *treeLock) error) error {
 	lock := &treeLock{exclusive: t.DB.Dialect().SingleWriter()}
 	return t.DB.Write(ctx, func(tx *db.Tx) error {

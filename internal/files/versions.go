@@ -153,8 +153,9 @@ func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 	return t.dropped(tx, gone)
 }
 
-// droppedEarly is dropped for versions that end before their time, which leaves gaps in the history
-// of their files.
+// droppedEarly releases the objects of versions whose rows were deleted before the end of their
+// time, subtracts their kept bytes, and records the gaps that this leaves in the history of their
+// files.
 func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
 	gaps := map[string]int64{}
 	for _, v := range gone {

@@ -46,7 +46,9 @@ func (r *Registry) Release(tx *db.Tx, objectID, owner string) error {
 	return r.DiscardContent(tx, Location{providerID, blob.Key(key)}, size, owner)
 }
 
-// ReleaseAll is Release for several objects, each of them once, in few statements.
+// ReleaseAll removes one reference from each of several objects, whose ids occur once, in few
+// statements. Objects without references become garbage that counts for owner, due after the grace
+// period.
 func (r *Registry) ReleaseAll(tx *db.Tx, objects []string, owner string) error {
 	after := r.nowMs() + r.Grace.Milliseconds()
 	r.NoteGrowth(tx, owner, math.MaxInt64) // an amount that makes sure that the account is checked

@@ -105,9 +105,9 @@ func (r *Registry) Trim(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// TrimAll is Trim for all accounts, whether or not this process has seen their changes; call it
-// before each run of the collector. It reads the sums of all accounts at once, and checks those
-// that may be over the bound.
+// TrimAll makes the oldest garbage due of every account that has too much of it, whether or not
+// this process has seen its changes; call it before each run of the collector. It reads the sums of
+// all accounts at once, and checks those that may be over the bound.
 func (r *Registry) TrimAll(ctx context.Context) error {
 	r.garbageWatch.forgetRoom()
 	q := r.DB.Read(ctx)
@@ -178,8 +178,8 @@ func (r *Registry) excess(q db.Querier, owner string) (bytes int64, err error) {
 	return bytes + garbage, err
 }
 
-// excessBesideGarbage is excess without the account's garbage; -noBound if the account has no
-// bound.
+// excessBesideGarbage is the number of bytes by which an account would exceed its bound without any
+// garbage; negative for remaining room, -noBound if the account has no bound.
 func (r *Registry) excessBesideGarbage(q db.Querier, owner string) (bytes int64, err error) {
 	accounts, err := quota.StorageUses(q, []string{owner})
 	if err != nil {

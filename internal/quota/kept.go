@@ -24,7 +24,8 @@ var effectiveMaxKept = fmt.Sprintf(
 // are 0 for an account without a quota.
 func KeptOf(q db.Querier, userID string) (Kept, error) { return readKept(q, userID) }
 
-// KeptByUsers is KeptOf for some accounts, by their ids; accounts without a quota are left out.
+// KeptByUsers returns, by account id, how many bytes the trash and versions keep of some accounts,
+// and their bounds; accounts without a quota are left out.
 func KeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	if len(userIDs) == 0 {
 		return nil, nil

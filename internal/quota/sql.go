@@ -41,7 +41,8 @@ func read(q db.Querier, userID string) (row, error) {
 	return r, nil
 }
 
-// readByUsers is ByUsers for at least one user.
+// readByUsers reads limits and used amounts of users, at least one, by user id; users without a
+// quota are left out.
 func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
@@ -64,7 +65,8 @@ func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return found, rows.Err()
 }
 
-// readStorageUses is StorageUses for at least one user.
+// readStorageUses reads limit and use of users' bytes, of at least one user, by user id; users
+// without a quota are left out.
 func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`

@@ -70,7 +70,9 @@ func correctFolders(tx *db.Tx, userID string, folders int64) error {
 	return nil
 }
 
-// checkFoldersGranted is checkGranted for folders, whose fault names their limit.
+// checkFoldersGranted returns the fault QuotaExceeded for a conditional UPDATE of folders that
+// changed no row, since they do not fit or the user has no quota; doing is the operation in the
+// text of err.
 func checkFoldersGranted(rows int64, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -21,7 +21,8 @@ func readKept(q db.Querier, userID string) (k Kept, err error) {
 	return k, nil
 }
 
-// readKeptByUsers is KeptByUsers for at least one account.
+// readKeptByUsers reads kept bytes and bound of accounts, of at least one, by account id; accounts
+// without a quota are left out.
 func readKeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query("SELECT user_id, kept_storage, "+effectiveMaxKept+" FROM quotas WHERE user_id "+in, args...)

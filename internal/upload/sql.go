@@ -256,7 +256,8 @@ func abort(tx *db.Tx, userID, id string) (row, error) {
 		RETURNING `+columns, id, userID))
 }
 
-// abortAll is abort for all sessions of a user; it returns those that it ended.
+// abortAll marks all pending sessions of a user as aborted, ends the keeping of parts of expired
+// ones, and returns those sessions.
 func abortAll(tx *db.Tx, userID string) ([]row, error) {
 	rows, err := tx.Query(`
 		UPDATE upload_sessions
@@ -303,8 +304,9 @@ func expire(tx *db.Tx, id string, now int64) (row, error) {
 		RETURNING `+columns, id, now))
 }
 
-// expireKeepingParts is expire for a session whose parts are kept until a time (ms); reserved bytes
-// stay reserved for them. It reports false for a session that was not pending or not due.
+// expireKeepingParts marks a pending session as expired whose time is over at now, and keeps its
+// parts until a time (both ms); reserved bytes stay reserved for them. It reports false for a
+// session that was not pending or not due.
 func expireKeepingParts(tx *db.Tx, id string, until, reserved, now int64) (bool, error) {
 	n, err := tx.Exec(`
 		UPDATE upload_sessions
@@ -410,7 +412,8 @@ func InUse(q db.Querier, providerID string) (in bool, err error) {
 	return in, nil
 }
 
-// MountInUse is InUse for the sessions of one mount in that provider.
+// MountInUse reports whether sessions of one mount still have bytes in that provider's store, or
+// may send some.
 func MountInUse(q db.Querier, providerID, mountID string) (in bool, err error) {
 	err = q.QueryRow(`
 		SELECT EXISTS (

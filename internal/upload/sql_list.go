@@ -43,8 +43,8 @@ func overdueKeptParts(q db.Querier, now int64, limit int) ([]row, error) {
 		LIMIT $2`, now, limit))
 }
 
-// deleteOldSessions deletes the rows of completed sessions after keepCompletedFor, and of aborted
-// and expired ones after keepEndedFor. now is in ms.
+// deleteOldSessions deletes the rows of completed sessions after two days, when no client repeats
+// the completion any more, and of aborted and expired ones a day after their expiry. now is in ms.
 func deleteOldSessions(tx *db.Tx, now int64) error {
 	err := deleteSessionsWhere(tx, `status = 'completed' AND completed_at <= $1 AND expires_at <= $2`,
 		now-keepCompletedFor.Milliseconds(), now)
