@@ -84,8 +84,8 @@ func (t *Tree) SetProperties(ctx context.Context, a access.Actor, id string, cha
 	return err
 }
 
-// Properties returns the dead properties of entries by entry id, each entry's ordered by namespace
-// and name. It checks no permission.
+// Properties returns the dead properties, which WebDAV clients store, of entries: by entry id,
+// ordered by namespace and name. It checks no permission.
 func (t *Tree) Properties(ctx context.Context, ids []string) (map[string][]Property, error) {
 	return propertiesOf(t.DB.Read(ctx), ids)
 }

@@ -92,7 +92,7 @@ func (sq *searchQuery) where(s *statement, me string) {
 	}
 }
 
-// count returns the number of matches.
+// count returns the number of files or folders below the start folders that the search finds.
 func (sq *searchQuery) count(q db.Querier) (n int64, err error) {
 	var s statement
 	me := sq.writeFolderWalk(&s)

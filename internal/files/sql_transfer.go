@@ -119,7 +119,8 @@ func lockContent(tx *db.Tx, id, object string) (there bool, err error) {
 	return n == 1, nil
 }
 
-// setObject gives a file another object with the same content, so that its times stay.
+// setObject gives a file an object of its own with the same content, when it shared one; its times
+// stay.
 func setObject(tx *db.Tx, id, object string) error {
 	if _, err := tx.Exec("UPDATE entries SET object_id = $1 WHERE id = $2", object, id); err != nil {
 		return fmt.Errorf("give a file its own object: %w", err)
