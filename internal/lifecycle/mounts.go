@@ -188,8 +188,7 @@ func (s *Service) UpdateMount(ctx context.Context, id string, change func(m *mou
 }
 
 // DeleteMount deletes a mount without files, with its folders and the rules for it alone. Faults:
-// NotFound, Conflict when it has files, is being evacuated, or a password would no longer cover
-// content.
+// NotFound, Conflict when it has files, or when a password would no longer cover content.
 func (s *Service) DeleteMount(ctx context.Context, id string) error {
 	err := s.inMountTx(ctx, func(tx *db.Tx) error {
 		m, err := s.cfg.Mounts.Lock(tx, id)
