@@ -33,7 +33,7 @@ var (
 // The readers below return the value in its normalised form, or an error that completes the
 // sentence "LARDER_X …".
 
-// optional accepts the empty value, which means none.
+// optional returns a reader like read that also accepts the empty value, which means none.
 func optional(read func(string) (string, error)) func(string) (string, error) {
 	return func(value string) (string, error) {
 		if value == "" {
@@ -43,8 +43,10 @@ func optional(read func(string) (string, error)) func(string) (string, error) {
 	}
 }
 
+// anyText accepts every value.
 func anyText(value string) (string, error) { return value, nil }
 
+// oneOf returns a reader that accepts only the given words.
 func oneOf(words ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		if !slices.Contains(words, value) {
@@ -54,6 +56,7 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
+// directory reads the path of a directory, which need not exist, and cleans it.
 func directory(value string) (string, error) {
 	if value == "" {
 		return "", errors.New("must name a directory")
@@ -76,8 +79,8 @@ func listenAddress(value string) (string, error) {
 	return value, nil
 }
 
-// origin reads scheme://host[:port] and returns it in lower case, without the default port of the
-// scheme.
+// origin reads scheme://host[:port] for http or https and returns it in lower case, without the
+// default port of the scheme.
 func origin(value string) (string, error) {
 	shape := errors.New("must be http:// or https://, a host and perhaps a port, nothing more")
 	u, err := url.Parse(value)
@@ -111,13 +114,14 @@ func origin(value string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
+// validPort reports whether port is a number from least to 65535, without leading zeros.
 func validPort(port string, least uint64) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n >= least && strconv.FormatUint(n, 10) == port
 }
 
-// urlWithScheme checks the scheme of an address that may contain a password. Its errors do not
-// repeat the address.
+// urlWithScheme returns a reader for an address with one of the schemes, which may contain a
+// password. Its errors do not repeat the address.
 func urlWithScheme(schemes ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		u, err := url.Parse(value)
@@ -131,6 +135,7 @@ func urlWithScheme(schemes ...string) func(string) (string, error) {
 	}
 }
 
+// webAddress reads an http(s) address without credentials and fragment.
 func webAddress(value string) (string, error) {
 	u, err := url.Parse(value)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil ||
@@ -140,8 +145,8 @@ func webAddress(value string) (string, error) {
 	return value, nil
 }
 
-// masterKey returns the decoded key. It refuses an empty one, which is most likely a variable that
-// was not filled in.
+// masterKey reads the master key in base64 and returns its 32 bytes. It refuses weak keys, and an
+// empty one, which is most likely a variable that was not filled in.
 func masterKey(value string) (string, error) {
 	key, err := secret.ParseKey(value)
 	if err != nil {
@@ -151,6 +156,7 @@ func masterKey(value string) (string, error) {
 	return string(key), nil
 }
 
+// username reads a user name: 3 to 20 ASCII letters, digits and underscores.
 func username(value string) (string, error) {
 	if !usernamePattern.MatchString(value) {
 		return "", errors.New("must have 3 to 20 letters, digits and underscores")
@@ -158,6 +164,7 @@ func username(value string) (string, error) {
 	return value, nil
 }
 
+// email reads a plain email address of at most 254 bytes.
 func email(value string) (string, error) {
 	addr, err := mail.ParseAddress(value)
 	if err != nil || addr.Address != value || len(value) > maxEmailBytes {
@@ -166,6 +173,7 @@ func email(value string) (string, error) {
 	return value, nil
 }
 
+// password reads a password of 8 to 128 characters.
 func password(value string) (string, error) {
 	n := utf8.RuneCountInString(value)
 	if !utf8.ValidString(value) || n < minPasswordRunes || n > maxPasswordRunes {

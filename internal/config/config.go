@@ -111,7 +111,8 @@ func (c Config) ThumbnailDir() string { return filepath.Join(c.DataDir, "cache",
 func (c Config) AuditFile() string { return filepath.Join(c.DataDir, "audit.db") }
 
 // BaseURLAt returns the base URL once the listener is bound to bound, an address in the form of
-// net.Addr.String. It is BaseURL if that is set, else the host of Listen with the port of bound.
+// net.Addr.String. It is BaseURL if that is set, else the host of Listen with the port of bound,
+// which the system has chosen for port 0.
 func (c Config) BaseURLAt(bound string) string {
 	if c.BaseURL != "" {
 		return c.BaseURL

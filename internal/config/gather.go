@@ -41,7 +41,8 @@ type rawValue struct {
 	err   error // it cannot be read: a wrong kind of TOML value
 }
 
-// describe returns the name and, unless it is a secret, the value.
+// describe returns, for a message, the name of the value in its place and, unless the setting s is
+// a secret, the value.
 func (v rawValue) describe(s setting) string {
 	if s.secret || v.err != nil {
 		return v.name
@@ -49,8 +50,9 @@ func (v rawValue) describe(s setting) string {
 	return fmt.Sprintf("%s=%q", v.name, v.value)
 }
 
-// gather collects the effective value of each setting, by flag name, and the arguments that are not
-// flags. The only error is ErrHelp. All problems are added to faults.
+// gather collects the effective value of each setting, by flag name, from args, environ and the
+// file, and the arguments that are not flags. own holds further flags of the command, nil for none.
+// The only error is ErrHelp. All problems are added to faults.
 func gather(args, environ []string, own *flag.FlagSet, faults *Error) (map[string]rawValue, []string, error) {
 	in := map[string]rawValue{}
 	words, err := readFlags(args, own, in, faults)
@@ -78,8 +80,9 @@ func (r recorder) Set(value string) error {
 	return nil
 }
 
-// readFlags parses args with the flag package. It starts again after each mistake, so that all are
-// found.
+// readFlags parses args with the flag package into in, and returns the arguments that are not
+// flags. own holds further flags, nil for none. It starts again after each mistake, so that all are
+// added to faults. Error: ErrHelp.
 func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults *Error) (words []string, err error) {
 	set := flag.NewFlagSet("larder", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -124,13 +127,16 @@ func readFlags(args []string, own *flag.FlagSet, in map[string]rawValue, faults 
 	return words, nil
 }
 
-// malformed reports whether the flag package refuses arg before it looks for a flag of that name.
+// malformed reports whether the flag package refuses arg as a flag without a name, such as `--=x`,
+// before it looks for a flag of that name.
 func malformed(arg string) bool {
 	name, ok := strings.CutPrefix(arg, "-")
 	name = strings.TrimPrefix(name, "-")
 	return ok && arg != "-" && arg != "--" && (name == "" || name[0] == '-' || name[0] == '=')
 }
 
+// readEnv adds the settings in the environment to in, unless a flag has set them. An unknown
+// LARDER_… name is a fault, except names that container platforms, tests and client programs use.
 func readEnv(environ []string, in map[string]rawValue, faults *Error) {
 	byEnv := map[string]string{configEnv: configFlag}
 	for _, s := range settings {
@@ -152,6 +158,8 @@ func readEnv(environ []string, in map[string]rawValue, faults *Error) {
 	}
 }
 
+// readFile adds the settings in the TOML file at path to in, unless flag or environment has set
+// them. Unknown keys are faults.
 func readFile(path string, in map[string]rawValue, faults *Error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -178,8 +186,8 @@ func readFile(path string, in map[string]rawValue, faults *Error) {
 	}
 }
 
-// describeTOMLError says where the file is wrong. It says what is wrong only if the line cannot
-// belong to a secret.
+// describeTOMLError returns the line at which a file with that content is no TOML, for a message.
+// It says what is wrong only if the line cannot belong to a secret.
 func describeTOMLError(content string, err error) string {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
@@ -195,7 +203,8 @@ func describeTOMLError(content string, err error) string {
 	return where + ": " + cmp.Or(parse.Message, "unreadable")
 }
 
-// fromTOML converts a TOML value to the form that it has in the environment.
+// fromTOML converts a TOML value to the text that it has in the environment. Error: the value is of
+// another kind than the setting's form f.
 func fromTOML(value any, f form) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -223,6 +232,7 @@ func fromTOML(value any, f form) (string, error) {
 	}[f])
 }
 
+// joinTOML converts a TOML list of texts to one text with commas. Error: an item is no text.
 func joinTOML(list []any) (string, error) {
 	texts := make([]string, 0, len(list))
 	for _, item := range list {

@@ -46,9 +46,9 @@ func Load(args, environ []string) (Config, error) {
 	return c, err
 }
 
-// LoadCommand is Load for a command with arguments and flags of its own, such as `larder admin
-// create NAME --role user`. Flags of own and of the settings may stand anywhere. It returns the
-// other arguments in order.
+// LoadCommand is Load for a command with arguments and flags of its own (own, nil for none), such
+// as `larder admin create NAME --role user`. Flags of own and of the settings may stand anywhere.
+// It returns the other arguments in order.
 func LoadCommand(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	if own == nil {
 		own = flag.NewFlagSet("", flag.ContinueOnError)
@@ -57,7 +57,7 @@ func LoadCommand(args, environ []string, own *flag.FlagSet) (Config, []string, e
 }
 
 // load reads the configuration for a command that takes arguments, or, if own is nil, for one that
-// takes none.
+// takes none, and returns the arguments. Error: ErrHelp, or a *Error.
 func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	faults := &Error{}
 	in, words, err := gather(args, environ, own, faults)
@@ -95,8 +95,9 @@ func load(args, environ []string, own *flag.FlagSet) (Config, []string, error) {
 	return c, words, nil
 }
 
-// fillAndCheck fills in settings that follow from others, and checks settings that depend on each
-// other. It skips settings that are invalid in themselves.
+// fillAndCheck fills in settings of c that follow from others, and adds to faults where settings
+// contradict each other. in holds the values as they were written. It skips settings that are
+// invalid in themselves: bad, by flag name.
 func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults *Error) {
 	if c.ObjectDir == "" {
 		c.ObjectDir = filepath.Join(c.DataDir, "objects")
@@ -129,8 +130,8 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 }
 
 // deriveBaseURL derives the base URL from the listen address. It returns "" for port 0 on loopback,
-// where the port is known only after listening, and false if people cannot reach the service at
-// that address.
+// where the port is known only after listening. ok is false if people cannot reach the service at
+// that address, so that the operator has to name one.
 func deriveBaseURL(listen string) (string, bool) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || host == "" {
@@ -147,6 +148,7 @@ func deriveBaseURL(listen string) (string, bool) {
 	return base, err == nil
 }
 
+// add adds a problem of a setting, given by flag name, or "" for none.
 func (e *Error) add(setting, format string, args ...any) {
 	e.Problems = append(e.Problems, Problem{Setting: setting, Text: fmt.Sprintf(format, args...)})
 }

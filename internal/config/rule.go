@@ -35,7 +35,7 @@ type rule struct {
 	store func(c *Config, value string) error
 }
 
-// text stores the result of read.
+// text returns the rule that stores in a field what read returns for the value.
 func text(read func(string) (string, error), field func(*Config) *string) rule {
 	return rule{formText, func(c *Config, value string) (err error) {
 		*field(c), err = read(value)
@@ -43,7 +43,7 @@ func text(read func(string) (string, error), field func(*Config) *string) rule {
 	}}
 }
 
-// secretText is text for secrets.
+// secretText is text for a field with a secret.
 func secretText(read func(string) (string, error), field func(*Config) *secret.Text) rule {
 	return rule{formText, func(c *Config, value string) error {
 		plain, err := read(value)
@@ -52,7 +52,7 @@ func secretText(read func(string) (string, error), field func(*Config) *secret.T
 	}}
 }
 
-// choice stores the value of one of a few words.
+// choice returns the rule that accepts one of the words and stores its value in a field.
 func choice[V comparable](words map[string]V, field func(*Config) *V) rule {
 	return rule{formText, func(c *Config, value string) error {
 		v, ok := words[value]
@@ -64,6 +64,7 @@ func choice[V comparable](words map[string]V, field func(*Config) *V) rule {
 	}}
 }
 
+// boolean returns the rule that stores true or false in a field.
 func boolean(field func(*Config) *bool) rule {
 	return rule{formBool, func(c *Config, value string) (err error) {
 		if *field(c), err = strconv.ParseBool(value); err != nil {
@@ -73,6 +74,7 @@ func boolean(field func(*Config) *bool) rule {
 	}}
 }
 
+// integer returns the rule that stores a whole number from least to most in a field.
 func integer[N int | int64](least, most N, field func(*Config) *N) rule {
 	return rule{formInteger, func(c *Config, value string) error {
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -84,7 +86,7 @@ func integer[N int | int64](least, most N, field func(*Config) *N) rule {
 	}}
 }
 
-// size stores a number of bytes that is at least least.
+// size returns the rule that stores a number of bytes, at least least, in a field.
 func size(least int64, field func(*Config) *int64) rule {
 	return rule{formSize, func(c *Config, value string) error {
 		n, err := parseSize(value)
@@ -99,14 +101,17 @@ func size(least int64, field func(*Config) *int64) rule {
 	}}
 }
 
+// duration returns the rule that stores a duration of at least least in a field.
 func duration(least time.Duration, field func(*Config) *time.Duration) rule {
 	return durationWithin(least, maxDuration, field)
 }
 
+// durationUpTo returns the rule that stores a duration from 0 to most in a field.
 func durationUpTo(most time.Duration, field func(*Config) *time.Duration) rule {
 	return durationWithin(0, most, field)
 }
 
+// durationWithin returns the rule that stores a duration from least to most in a field.
 func durationWithin(least, most time.Duration, field func(*Config) *time.Duration) rule {
 	return rule{formDuration, func(c *Config, value string) error {
 		d, err := parseDuration(value)
@@ -121,8 +126,8 @@ func durationWithin(least, most time.Duration, field func(*Config) *time.Duratio
 	}}
 }
 
-// prefixes stores a list of CIDRs, separated by commas. An address stands for the prefix of that
-// address only.
+// prefixes returns the rule that stores a list of CIDRs, separated by commas, in a field. An
+// address stands for the prefix of that address only.
 func prefixes(field func(*Config) *prefixList) rule {
 	return rule{formList, func(c *Config, value string) error {
 		var list prefixList
@@ -162,7 +167,8 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-// parseSize parses bytes: a whole number, a number with KiB, MiB or GiB, or -1.
+// parseSize parses a number of bytes: a whole number, a number with KiB, MiB or GiB, or -1 for no
+// limit.
 func parseSize(value string) (int64, error) {
 	wrong := errors.New("must be a number of bytes, or a number with KiB, MiB or GiB")
 	if value == "-1" {
@@ -187,7 +193,8 @@ func parseSize(value string) (int64, error) {
 	return int64(n << shift), nil
 }
 
-// parseDuration parses the durations of time.ParseDuration, and whole days such as 90d.
+// parseDuration parses the durations of time.ParseDuration, and whole days such as 90d. A number of
+// days beyond maxDuration becomes a day more than that, which the rules refuse.
 func parseDuration(value string) (time.Duration, error) {
 	if digits, ok := strings.CutSuffix(value, "d"); ok {
 		days, err := strconv.ParseUint(digits, 10, 31)

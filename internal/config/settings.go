@@ -21,8 +21,10 @@ type setting struct {
 	rule        rule
 }
 
+// env returns the name of the setting in the environment, such as LARDER_DATA_DIR.
 func (s setting) env() string { return envPrefix + strings.ToUpper(s.key()) }
 
+// key returns the name of the setting in the file, such as data_dir.
 func (s setting) key() string { return strings.ReplaceAll(s.flag, "-", "_") }
 
 const (

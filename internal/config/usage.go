@@ -34,7 +34,8 @@ lists are separated by commas.
 	return nil
 }
 
-// synopsis returns the flag with a word for its value.
+// synopsis returns the flag with a word for its value, such as `--min-free SIZE`; a boolean flag
+// has none.
 func (s setting) synopsis() string {
 	word := map[form]string{formText: "TEXT", formList: "LIST", formInteger: "NUMBER", formSize: "SIZE",
 		formDuration: "DURATION"}[s.rule.form]
@@ -44,7 +45,7 @@ func (s setting) synopsis() string {
 	return "--" + s.flag + " " + word
 }
 
-// describeDefault returns the default in Markdown.
+// describeDefault returns the default in Markdown, for help and document.
 func (s setting) describeDefault() string {
 	if s.def == "" {
 		return s.defaultText
