@@ -45,7 +45,7 @@ type Store interface {
 	Close() error
 }
 
-// Class returns the class of a key, "" for a key without a colon.
+// Class returns the class of a key, its part before the first colon; "" for a key without a colon.
 func Class(key string) string {
 	class, _, found := strings.Cut(key, ":")
 	if !found {
@@ -57,8 +57,8 @@ func Class(key string) string {
 // maxKey is the length in bytes up to which a key is stored as it is.
 const maxKey = 64
 
-// HashLongKey returns key, or its hash if it is longer than maxKey, so that clients cannot choose
-// how much memory a bucket takes.
+// HashLongKey returns key, or its SHA-256 if it is longer than maxKey bytes, so that clients cannot
+// choose how much memory a bucket takes.
 func HashLongKey(key string) string {
 	if len(key) <= maxKey {
 		return key

@@ -24,8 +24,9 @@ type GCRA struct {
 	Increment int64 // µs that Cost is worth; those of one unit if Cost is 0
 }
 
-// NewGCRA checks the arguments of a Take. A limit of more than one unit per microsecond refills at
-// one unit per microsecond. Error: ErrArguments.
+// NewGCRA returns the parameters of a Take of cost units from a bucket of limit units that refills
+// within period. A limit of more than one unit per microsecond refills at one unit per microsecond.
+// Error: ErrArguments.
 func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 	if limit < 1 || period < time.Microsecond || cost < -limit {
 		return GCRA{}, fmt.Errorf("%w: %d of %d in %v", ErrArguments, cost, limit, period)
@@ -42,12 +43,13 @@ func NewGCRA(limit int, period time.Duration, cost int) (GCRA, error) {
 	return s, nil
 }
 
-// Level returns the level of a bucket that will be full at the time full (both in µs since 1970).
-// It is at most Burst, so a clock that was put back cannot make a bucket emptier than empty (abuse
-// case C129).
+// Level returns the level of a bucket, the µs from now until it is full; full is the time at which
+// it will be (both in µs since 1970). It is at most Burst, so a clock that was put back cannot make
+// a bucket emptier than empty (abuse case C129).
 func (g GCRA) Level(full, now int64) int64 { return min(max(full-now, 0), g.Burst) }
 
-// Take decides at a level. after is the level of the bucket afterwards.
+// Take decides whether the cost may be taken at a level (µs). after is the level of the bucket
+// afterwards, unchanged if it is not allowed.
 func (g GCRA) Take(level int64) (after int64, result Result) {
 	allowed := level+g.Increment <= g.Burst
 	if allowed && g.Cost != 0 {
@@ -56,7 +58,7 @@ func (g GCRA) Take(level int64) (after int64, result Result) {
 	return level, g.Result(level, allowed)
 }
 
-// Result returns the Result of a decision. level is the level after it.
+// Result returns the Result of a decision, allowed or not; level is the level after it, in µs.
 func (g GCRA) Result(level int64, allowed bool) Result {
 	r := Result{
 		Allowed:   allowed,

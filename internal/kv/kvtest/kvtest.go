@@ -36,8 +36,8 @@ func (c *Clock) Advance(by time.Duration) {
 	c.now = c.now.Add(by)
 }
 
-// Run runs the suite. open returns a new store on the given clock for each test, and registers its
-// cleanup.
+// Run tests that a store keeps the contract of kv.Store, in one parallel subtest per rule. open
+// returns a new store on the given clock for each subtest, and registers its cleanup.
 func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
 	for name, test := range map[string]func(*suiteTest){
 		"limit_of_5_allows_5_at_once":            testBurst,
@@ -63,12 +63,14 @@ func Run(t *testing.T, open func(t *testing.T, now func() time.Time) kv.Store) {
 	}
 }
 
+// suiteTest is one subtest of Run, with its store and the clock of the store.
 type suiteTest struct {
 	*testing.T
 	store kv.Store
 	clock *Clock
 }
 
+// take calls Take and ends the test on an error.
 func (t *suiteTest) take(key string, limit int, period time.Duration, cost int) kv.Result {
 	t.Helper()
 	r, err := t.store.Take(t.Context(), key, limit, period, cost)
@@ -78,6 +80,7 @@ func (t *suiteTest) take(key string, limit int, period time.Duration, cost int) 
 	return r
 }
 
+// want fails the test unless got equals want.
 func (t *suiteTest) want(got, want kv.Result) {
 	t.Helper()
 	if got != want {
@@ -85,6 +88,8 @@ func (t *suiteTest) want(got, want kv.Result) {
 	}
 }
 
+// testBurst checks that a limit of 5 a minute allows five takes at once, and the next one 12
+// seconds later.
 func testBurst(b *suiteTest) {
 	for i := range 5 {
 		b.want(b.take("k", 5, time.Minute, 1),
@@ -99,6 +104,7 @@ func testBurst(b *suiteTest) {
 	b.want(b.take("k", 5, time.Minute, 1), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
 }
 
+// testRefill checks that a bucket refills evenly, and up to its limit only.
 func testRefill(b *suiteTest) {
 	for range 5 {
 		b.take("k", 5, time.Minute, 1)
@@ -117,6 +123,7 @@ func testRefill(b *suiteTest) {
 	}
 }
 
+// testCostZero checks that cost 0 takes nothing and tells whether cost 1 would be allowed.
 func testCostZero(b *suiteTest) {
 	for range 20 {
 		b.want(b.take("k", 2, time.Minute, 0), kv.Result{Allowed: true, Limit: 2, Remaining: 2})
@@ -130,6 +137,7 @@ func testCostZero(b *suiteTest) {
 	}
 }
 
+// testCostIsTakenWhole checks that a cost above the remaining units takes none of them.
 func testCostIsTakenWhole(b *suiteTest) {
 	b.want(b.take("k", 10, 10*time.Second, 7),
 		kv.Result{Allowed: true, Limit: 10, Remaining: 3, Reset: 7 * time.Second})
@@ -140,6 +148,7 @@ func testCostIsTakenWhole(b *suiteTest) {
 	b.want(b.take("fresh", 10, 10*time.Second, 10), kv.Result{Allowed: true, Limit: 10, Reset: 10 * time.Second})
 }
 
+// testNegativeCost checks that a negative cost returns units, up to the limit.
 func testNegativeCost(b *suiteTest) {
 	b.want(b.take("fresh", 5, time.Minute, -1), kv.Result{Allowed: true, Limit: 5, Remaining: 5}) // at most the limit
 	b.want(b.take("fresh", 5, time.Minute, 5), kv.Result{Allowed: true, Limit: 5, Reset: time.Minute})
@@ -159,6 +168,7 @@ func testNegativeCost(b *suiteTest) {
 	b.take("huge", 5_000_000, time.Second, -5_000_000)
 }
 
+// testKeysAreSeparate checks that keys of any length and content have buckets of their own.
 func testKeysAreSeparate(b *suiteTest) {
 	long := strings.Repeat("a", 5000)
 	for _, key := range []string{"k", "k2", "", "with space\r\n", "é\x00", long, long + "b", long[1:]} {
@@ -167,6 +177,7 @@ func testKeysAreSeparate(b *suiteTest) {
 	}
 }
 
+// testParallelTakes checks that of 60 parallel takes exactly the limit of 25 is allowed.
 func testParallelTakes(b *suiteTest) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -191,6 +202,8 @@ func testParallelTakes(b *suiteTest) {
 	}
 }
 
+// testClockSetBack checks that a bucket is empty at worst after the clock was put back, and refills
+// from then on.
 func testClockSetBack(b *suiteTest) { // abuse case C129
 	for range 5 {
 		b.take("k", 5, time.Minute, 1)
@@ -210,6 +223,8 @@ func testClockSetBack(b *suiteTest) { // abuse case C129
 	b.want(b.take("returned", 5, time.Minute, 0), kv.Result{Allowed: true, Limit: 5, Remaining: 5})
 }
 
+// testLimitChange checks that after a change of the limit the units taken before count as the time
+// that they needed to come back.
 func testLimitChange(b *suiteTest) {
 	b.take("k", 600, time.Minute, 600)
 	b.want(b.take("k", 5, time.Minute, 0), kv.Result{Limit: 5, Reset: time.Minute, RetryAfter: 12 * time.Second})
@@ -218,6 +233,7 @@ func testLimitChange(b *suiteTest) {
 		kv.Result{Allowed: true, Limit: 1200, Remaining: 600, Reset: 30 * time.Second})
 }
 
+// testUnevenPeriod checks a limit that does not divide its period into whole microseconds.
 func testUnevenPeriod(b *suiteTest) {
 	for i := range 7 {
 		if r := b.take("k", 7, time.Minute, 1); !r.Allowed || r.Remaining != 6-i {
@@ -234,6 +250,7 @@ func testUnevenPeriod(b *suiteTest) {
 	}
 }
 
+// testInvalidArguments checks that impossible limits, periods and costs return ErrArguments.
 func testInvalidArguments(b *suiteTest) {
 	for _, c := range []struct {
 		limit  int
@@ -248,6 +265,7 @@ func testInvalidArguments(b *suiteTest) {
 	}
 }
 
+// testEndedContext checks that Take returns the error of an ended context and takes nothing.
 func testEndedContext(b *suiteTest) {
 	ctx, cancel := context.WithCancel(b.Context())
 	cancel()
@@ -259,6 +277,7 @@ func testEndedContext(b *suiteTest) {
 	}
 }
 
+// testRefusalsCostNothing checks that refused takes do not prolong the wait.
 func testRefusalsCostNothing(b *suiteTest) {
 	b.take("k", 1, time.Minute, 1)
 	for range 50 {
@@ -273,6 +292,8 @@ func testRefusalsCostNothing(b *suiteTest) {
 	}
 }
 
+// testHighRate checks a limit of more than one unit per microsecond, which refills at one unit per
+// microsecond.
 func testHighRate(b *suiteTest) {
 	const limit = 5_000_000
 	b.want(b.take("k", limit, time.Second, limit), kv.Result{Allowed: true, Limit: limit, Reset: 5 * time.Second})

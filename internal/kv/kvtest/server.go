@@ -20,7 +20,7 @@ type Server struct {
 	process *exec.Cmd // nil while it is stopped
 }
 
-// StartServer starts a redis-server that ends with the test.
+// StartServer starts a redis-server that ends with the test. It skips a short test.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
 	if testing.Short() {
@@ -87,6 +87,7 @@ func (s *Server) Hang() { s.signal(syscall.SIGSTOP) }
 // Resume ends a Hang. The server then answers the requests that it received meanwhile.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
+// signal sends a signal to the server's process.
 func (s *Server) signal(signal syscall.Signal) {
 	if err := s.process.Process.Signal(signal); err != nil {
 		s.t.Errorf("signal redis-server: %v", err)

@@ -79,7 +79,8 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	return result, nil
 }
 
-// add adds a new bucket, and makes room for it.
+// add adds a new bucket of the class at the time now, and makes room for it. full is when it will
+// be full. Times are in µs since 1970. The caller holds mu.
 func (s *Store) add(class, key string, now, full int64) {
 	own := s.classes[class]
 	if own == nil {
@@ -95,8 +96,9 @@ func (s *Store) add(class, key string, now, full int64) {
 	s.buckets[key] = own.PushFront(&bucket{key: key, class: own, fullAt: full})
 }
 
-// evict drops full buckets at the end of each class. If there were none, it drops the last bucket
-// of the largest class, which is own among equals.
+// evict makes room for one bucket at the time now (µs): it drops full buckets at the end of each
+// class. If there were none, it drops the last bucket of the largest class, which is own among
+// equals.
 func (s *Store) evict(own *list.List, now int64) {
 	largest := own
 	for _, class := range s.classes {
@@ -110,13 +112,14 @@ func (s *Store) evict(own *list.List, now int64) {
 	}
 }
 
-// dropFull drops the least recently used bucket of a class if it is full.
+// dropFull drops the least recently used bucket of a class if it is full at the time now (µs).
 func (s *Store) dropFull(class *list.List, now int64) {
 	if last := class.Back(); last != nil && last.Value.(*bucket).fullAt <= now {
 		s.remove(last)
 	}
 }
 
+// remove removes a bucket.
 func (s *Store) remove(element *list.Element) {
 	b := element.Value.(*bucket)
 	delete(s.buckets, b.key)

@@ -79,7 +79,8 @@ func (s *Store) Take(ctx context.Context, key string, limit int, period time.Dur
 	return result, nil
 }
 
-// level returns the level of a bucket in µs (see kv.GCRA).
+// level returns the level of a bucket in µs: the time until it is full, 0 for a full one (see
+// kv.GCRA). It corrects a bucket that seems emptier than empty because the clock was put back.
 func (s *Store) level(ctx context.Context, b bucket) (int64, error) {
 	level, err := b.level(s.db.Read(ctx))
 	if err == nil && level > b.gcra.Burst { // the clock was put back
@@ -91,6 +92,7 @@ func (s *Store) level(ctx context.Context, b bucket) (int64, error) {
 	return min(max(level, 0), b.gcra.Burst), nil
 }
 
+// giveBack applies a negative cost, which returns units to the bucket.
 func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
 	var after int64
 	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { after, err = b.giveBack(tx); return err }); err != nil {
@@ -110,7 +112,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 // Close does nothing. The caller closes the database.
 func (s *Store) Close() error { return nil }
 
-// now returns the time in µs since 1970, nil for that of the database.
+// now returns the time in µs since 1970; nil lets the statements read the clock of the database.
 func (s *Store) now() *int64 {
 	if s.opts.Now == nil {
 		return nil
@@ -119,8 +121,8 @@ func (s *Store) now() *int64 {
 	return &now
 }
 
-// storableKey is kv.HashLongKey for a TEXT column. It also hashes a key that contains a NUL or is
-// not valid UTF-8.
+// storableKey returns a key as the TEXT column can hold it: kv.HashLongKey, or the hash of a key
+// that contains a NUL or is not valid UTF-8.
 func storableKey(key string) string {
 	if strings.ContainsRune(key, 0) || !utf8.ValidString(key) {
 		sum := sha256.Sum256([]byte(key))

@@ -19,7 +19,8 @@ type bucket struct {
 // statement if $1 is NULL.
 const clock = `COALESCE($1::BIGINT, (EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::BIGINT)`
 
-// level returns the level of the bucket in µs. It is 0 or less for a full bucket.
+// level reads the level of the bucket in µs: the time until it is full. It is 0 or less for a full
+// or unknown bucket.
 func (b bucket) level(q db.Querier) (level int64, err error) {
 	err = q.QueryRow("SELECT full_at - "+clock+" FROM guesses WHERE target = $2", b.now, b.key).Scan(&level)
 	if errors.Is(err, db.ErrNoRows) {
@@ -28,8 +29,9 @@ func (b bucket) level(q db.Querier) (level int64, err error) {
 	return level, err
 }
 
-// take takes from the bucket and returns the level afterwards. taken is false if the bucket has too
-// few units. It is kv.GCRA.Take in SQL, for a cost above 0 and up to the limit.
+// take takes b.gcra.Increment from the bucket and returns its level in µs afterwards. taken is
+// false if the bucket has too few units, and nothing has changed then. It is kv.GCRA.Take in SQL,
+// for a cost above 0 and up to the limit.
 func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 	const had = "LEAST(GREATEST(g.full_at - (excluded.full_at - $3::BIGINT), 0), $4::BIGINT)"
 	err = tx.QueryRow(`
@@ -46,8 +48,8 @@ func (b bucket) take(tx *db.Tx) (after int64, taken bool, err error) {
 }
 
 // giveBack applies a negative cost to the bucket, which fills it up to its limit at most, and
-// returns the level afterwards. It deletes a full bucket, which carries no information and would
-// look empty after the clock is put back.
+// returns the level in µs afterwards. It deletes a full bucket, which carries no information and
+// would look empty after the clock is put back.
 func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 	err = tx.QueryRow(`
 		UPDATE guesses
@@ -63,8 +65,8 @@ func (b bucket) giveBack(tx *db.Tx) (after int64, err error) {
 	return after, err
 }
 
-// clamp makes the bucket empty if its level is beyond that, which means that the clock was put
-// back.
+// clamp sets the level of the bucket to that of an empty one if it is higher, which means that the
+// clock was put back.
 func (b bucket) clamp(tx *db.Tx) error {
 	_, err := tx.Exec(`
 		UPDATE guesses
@@ -73,6 +75,7 @@ func (b bucket) clamp(tx *db.Tx) error {
 	return err
 }
 
+// sweep deletes the buckets that are full at the time now (µs), nil for the clock of the database.
 func sweep(tx *db.Tx, now *int64) error {
 	if _, err := tx.Exec("DELETE FROM guesses WHERE full_at <= "+clock, now); err != nil {
 		return fmt.Errorf("delete counts: %w", err)

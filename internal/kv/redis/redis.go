@@ -149,7 +149,8 @@ func (s *Store) State() State {
 	return s.outage.State
 }
 
-// runScript runs the script, which applies the rate limit. The Result is computed by kv.GCRA.
+// runScript runs the script of a Take on the server, which changes the bucket of key, and returns
+// its Result. Error: no usable answer within timeout.
 func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout time.Duration) (kv.Result, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, timeout)
@@ -175,7 +176,8 @@ func (s *Store) runScript(ctx context.Context, key string, gcra kv.GCRA, timeout
 }
 
 // waitForCallerDeadline waits until caller is done if err is its deadline, which a connection can
-// notice a moment before the context does.
+// notice a moment before the context does. Take then sees that the caller has given up and does not
+// take it for an outage. ctx is the context of the call, derived from caller.
 func waitForCallerDeadline(caller, ctx context.Context, err error) {
 	theirs, limited := caller.Deadline()
 	deadline, _ := ctx.Deadline()
@@ -191,9 +193,9 @@ type outage struct {
 	next time.Time // when one caller may try again
 }
 
-// allowedWait returns how long the caller may wait for the server, 0 for not asking it. While the
-// server is up every caller may ask. While it is down one caller a second may, with a shorter
-// time-out.
+// allowedWait returns how long the caller may wait for the server, 0 for not asking it at all.
+// While the server is up every caller may ask, for timeout. While it is down one caller a second
+// may, with a shorter time-out.
 func (o *outage) allowedWait(now time.Time, timeout time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
