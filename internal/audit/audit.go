@@ -121,7 +121,8 @@ type Log struct {
 	sources         minuteCounts
 }
 
-// New returns the Log in cfg.DB, which must have been migrated.
+// New returns the Log in cfg.DB, which must have been migrated. Call Run to write entries, and
+// Finish at the end.
 func New(cfg Config) *Log {
 	cfg.MaxRows = cmp.Or(cfg.MaxRows, defaultMaxRows)
 	cfg.Buffer = cmp.Or(cfg.Buffer, defaultBuffer)
@@ -134,8 +135,9 @@ func New(cfg Config) *Log {
 	}
 }
 
-// Record adds an entry with the present time. When its source exceeds the limit of the minute, it
-// merges the entry with others. It neither waits nor fails.
+// Record adds an entry with the present time to those that wait to be written. When its source
+// (account or network) exceeds the limit of the minute, Record merges the entry with others. It
+// neither waits nor fails; a full buffer drops the entry.
 func (l *Log) Record(e Entry) {
 	now := l.Now()
 	e.CreatedAt, e.Path, e.Count = now.UnixMilli(), storable(e.Path), max(e.Count, 1)
@@ -163,7 +165,8 @@ func (l *Log) Record(e Entry) {
 	}
 }
 
-// logDropped logs the number of dropped entries, at most once a minute.
+// logDropped logs the number of entries that were dropped since it last did so, at most once a
+// minute.
 func (l *Log) logDropped(now time.Time) {
 	l.mu.Lock()
 	n := l.dropped

@@ -23,6 +23,7 @@ type mergeKey struct {
 	status int
 }
 
+// end returns the time (ms) at which the minute is over.
 func (k mergeKey) end() int64 { return k.from + minute }
 
 // minuteCounts counts the entries of the running minute. It is guarded by Log.mu.
@@ -33,8 +34,9 @@ type minuteCounts struct {
 	merged   sums[mergeKey]
 }
 
-// sourceOf returns the source of an entry. A failed login has the address as its source: the entry
-// names the account that was tried, which did nothing.
+// sourceOf returns the source whose limit an entry counts for: its account, or the network of a
+// visitor. A failed login has the address as its source: the entry names the account that was
+// tried, which did nothing.
 func sourceOf(e *Entry) source {
 	c := source{name: e.UserID, account: true}
 	if e.UserID == "" || e.Action == LoginFailed {
@@ -61,8 +63,9 @@ func network(ip string) string {
 	return prefix.String()
 }
 
-// merge merges an entry that exceeds the limit of its source, and reports whether it did. Entries
-// of the action Admin are never merged. The caller holds l.mu.
+// merge adds an entry that exceeds the limit of its source to the sums of the minute, and reports
+// whether it did; otherwise the entry is to be written as it is. Entries of the action Admin are
+// never merged. The caller holds l.mu.
 func (l *Log) merge(e *Entry) bool {
 	if e.Action == Admin {
 		return false
@@ -104,7 +107,8 @@ func (l *Log) merge(e *Entry) bool {
 	return true
 }
 
-// mergedEntries returns the entries for what was merged.
+// mergedEntries returns the entries to write for sums of merged entries, one for each key, with
+// otherPaths as their path.
 func mergedEntries(merged sums[mergeKey]) []Entry {
 	entries := make([]Entry, 0, len(merged))
 	for at, s := range merged {

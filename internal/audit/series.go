@@ -34,10 +34,10 @@ var measures = map[Measure]struct {
 	FailedLogins:  {actions: [2]Action{LoginFailed, LoginFailed}, failed: true},
 }
 
-// Series returns a measure over the span from (inclusive) to to (exclusive, both ms), in steps of
-// step ms. The keys are the numbers of the steps, which start at 0; steps without data are missing.
-// Minutes of requests and sums of an hour count at the time at which they begin. Entries of the
-// last second may be missing.
+// Series returns a measure, such as uploads, over the span from (inclusive) to to (exclusive, both
+// ms), in steps of step ms, for a chart. The keys are the numbers of the steps, which start at 0;
+// steps without data are missing. Minutes of requests and sums of an hour count at the time at
+// which they begin. Entries of the last second may be missing.
 func (l *Log) Series(ctx context.Context, measure Measure, from, to, step int64) (points map[int64]int64, err error) {
 	read := l.DB.Read(ctx)
 	if measure == Requests {

@@ -12,10 +12,11 @@ import (
 	"larder/internal/vpath"
 )
 
+// nullable returns a text for a column in which NULL stands for "".
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// nullableFold returns a text with its case folded, or NULL if that changes nothing. So most paths
-// are stored once.
+// nullableFold returns a path with its case folded, for searches, or NULL if that changes nothing.
+// So most paths are stored once.
 func nullableFold(path string) sql.NullString {
 	fold := vpath.Fold(path)
 	return sql.NullString{String: fold, Valid: fold != path}
@@ -48,6 +49,8 @@ var insertStatements = func() (all []struct {
 	return all
 }()
 
+// insert adds rows for entries, in as few statements as possible, and adds their number to the
+// stored size.
 func insert(tx *db.Tx, entries []Entry) error {
 	if err := addSize(tx, int64(len(entries))); err != nil {
 		return err
@@ -68,7 +71,7 @@ func insert(tx *db.Tx, entries []Entry) error {
 	return nil
 }
 
-// addSize adds to the stored number of rows. rows is negative for deleted rows.
+// addSize adds rows to the stored number of rows of the log; rows is negative for deleted ones.
 func addSize(tx *db.Tx, rows int64) error {
 	_, err := tx.Exec("UPDATE access_log_size SET size = size + $1", rows)
 	return err
@@ -91,7 +94,7 @@ func Check(q db.Querier) error {
 	return nil
 }
 
-// where returns the WHERE clause of a query, and its arguments.
+// where returns the WHERE clause for q, "" if q selects everything, and its arguments from $1 on.
 func (q Query) where(d db.Dialect) (text string, args []any) {
 	var all []string
 	add := func(condition string, value any) {
@@ -125,6 +128,8 @@ func (q Query) where(d db.Dialect) (text string, args []any) {
 	return "\nWHERE " + strings.Join(all, " AND "), args
 }
 
+// count returns the number of entries that query selects. Without a condition it reads the stored
+// size.
 func count(q db.Querier, d db.Dialect, query Query) (n int64, err error) {
 	where, args := query.where(d)
 	if where == "" {
@@ -200,7 +205,8 @@ func deleteBefore(tx *db.Tx, before int64) (int64, error) {
 	return n, addSize(tx, -n)
 }
 
-// deleteExcess deletes up to sweepStep of the oldest rows beyond most, and returns their number.
+// deleteExcess deletes up to sweepStep of the oldest rows if there are more than most, and returns
+// their number.
 func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	size, err := lockSize(tx)
 	if err != nil || size <= most {
@@ -215,8 +221,8 @@ func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 	return n, addSize(tx, -n)
 }
 
-// addMinutes adds to the counters in the order of their minutes, so that two replicas cannot
-// deadlock.
+// addMinutes adds the numbers of requests to the counters of their minutes (since 1970), in the
+// order of the minutes, so that two replicas cannot deadlock.
 func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
 	for _, at := range slices.Sorted(maps.Keys(minutes)) {
 		_, err := tx.Exec(`
@@ -230,7 +236,8 @@ func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
 	return nil
 }
 
-// countRequests sums the minutes after after, up to and including until.
+// countRequests returns the number of requests in the minutes (since 1970) after after, up to and
+// including until.
 func countRequests(q db.Querier, after, until int64) (n int64, err error) {
 	err = q.QueryRow(`
 		SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT)
@@ -239,6 +246,7 @@ func countRequests(q db.Querier, after, until int64) (n int64, err error) {
 	return n, err
 }
 
+// deleteMinutes deletes the counters of the minutes up to and including until.
 func deleteMinutes(tx *db.Tx, until int64) error {
 	_, err := tx.Exec("DELETE FROM request_minutes WHERE minute <= $1", until)
 	return err

@@ -2,7 +2,8 @@ package audit
 
 import "larder/internal/db"
 
-// entrySeries sums the entries of the measure's actions. It reads only an index.
+// entrySeries returns the points of Series for a measure that counts entries. It reads only an
+// index.
 func entrySeries(q db.Querier, measure Measure, from, to, step int64) (map[int64]int64, error) {
 	c := measures[measure]
 	value, status := "count", "status < 400"
@@ -19,7 +20,8 @@ func entrySeries(q db.Querier, measure Measure, from, to, step int64) (map[int64
 		GROUP BY 1`, from, to, step, string(c.actions[0]), string(c.actions[1]))
 }
 
-// minuteSeries sums the counters of the minutes that begin in the span.
+// minuteSeries returns the points of Series for requests, from the counters of the minutes that
+// begin in the span.
 func minuteSeries(q db.Querier, from, to, step int64) (map[int64]int64, error) {
 	return readPoints(q, `
 		SELECT (minute * 60000 - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(requests) AS BIGINT)
@@ -28,6 +30,7 @@ func minuteSeries(q db.Querier, from, to, step int64) (map[int64]int64, error) {
 		GROUP BY 1`, from, to, step)
 }
 
+// readPoints runs a query that returns numbers of steps with their values.
 func readPoints(q db.Querier, text string, args ...any) (map[int64]int64, error) {
 	rows, err := q.Query(text, args...)
 	if err != nil {

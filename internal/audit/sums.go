@@ -14,6 +14,7 @@ type hourPath struct {
 	path string
 }
 
+// end returns the time (ms) at which the hour is over.
 func (p hourPath) end() int64 { return p.hour + hour }
 
 // sum adds up requests that are not recorded one by one.
@@ -25,13 +26,14 @@ type sums[K interface {
 	end() int64 // ms
 }] map[K]sum
 
+// add adds more to the sum of a key. The caller holds Log.mu.
 func (s sums[K]) add(at K, more sum) {
 	have := s[at]
 	s[at] = sum{have.requests + more.requests, have.bytes + more.bytes}
 }
 
-// takeFinished removes and returns the sums whose period has ended at now, or all of them when the
-// service stops; at most batchSize.
+// takeFinished removes and returns the sums whose period has ended at now (ms), or all of them when
+// the service stops (stopping); at most batchSize. The caller holds Log.mu.
 func (s sums[K]) takeFinished(now int64, stopping bool) sums[K] {
 	taken := sums[K]{}
 	for at, sum := range s {
@@ -56,8 +58,9 @@ const (
 	requestWindow = 24 * 60
 )
 
-// CountRead counts the read of a public file by a visitor. The reads of an hour become one entry
-// for each path, which is written when the hour is over, or by Finish. It neither waits nor fails.
+// CountRead counts that a visitor has read the public file at path, of which bytes were sent. The
+// reads of an hour become one entry for each path, which is written when the hour is over, or by
+// Finish. It neither waits nor fails.
 func (l *Log) CountRead(path string, bytes int64) {
 	now := l.Now().UnixMilli()
 	at := hourPath{now - now%hour, storable(path)}
@@ -69,7 +72,8 @@ func (l *Log) CountRead(path string, bytes int64) {
 	l.reads.add(at, sum{1, bytes})
 }
 
-// publicReadEntries returns the entries for public reads.
+// publicReadEntries returns the entries to write for sums of public reads, one for each hour and
+// path, ordered by hour.
 func publicReadEntries(reads sums[hourPath]) []Entry {
 	entries := make([]Entry, 0, len(reads))
 	for at, s := range reads {
@@ -80,7 +84,7 @@ func publicReadEntries(reads sums[hourPath]) []Entry {
 	return entries
 }
 
-// CountRequest counts one request.
+// CountRequest counts one request of the running minute, for Requests24h and Series.
 func (l *Log) CountRequest() {
 	at := l.Now().UnixMilli() / minute
 	l.mu.Lock()

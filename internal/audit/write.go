@@ -39,6 +39,7 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
+// flushInTime is Flush with writeTimeout. It also writes when ctx has ended.
 func (l *Log) flushInTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -78,6 +79,8 @@ func (l *Log) Finish(ctx context.Context) {
 	}
 }
 
+// flush writes recorded data in batches until none is left; stopping includes the sums of the
+// running hour and minute. After an error the data of the failed batch is kept.
 func (l *Log) flush(ctx context.Context, stopping bool) error {
 	l.flushMu.Lock()
 	defer l.flushMu.Unlock()
@@ -102,12 +105,14 @@ type writeBatch struct {
 	minutes map[int64]int64
 }
 
+// empty reports whether there is nothing to write.
 func (b writeBatch) empty() bool {
 	return len(b.entries)+len(b.reads)+len(b.merged)+len(b.minutes) == 0
 }
 
-// nextBatch collects a batch. The entries stay in l.waiting until finishBatch, so that they count
-// towards the limit. Sums and minutes are removed.
+// nextBatch collects the data of the next transaction; stopping includes unfinished sums. The
+// entries stay in l.waiting until finishBatch, so that they count towards the limit. Sums and
+// minutes are removed.
 func (l *Log) nextBatch(stopping bool) writeBatch {
 	now := l.Now().UnixMilli()
 	l.mu.Lock()
@@ -120,7 +125,7 @@ func (l *Log) nextBatch(stopping bool) writeBatch {
 }
 
 // finishBatch removes the entries of a batch that was written, or restores the sums of one that
-// failed.
+// failed (written is false).
 func (l *Log) finishBatch(p writeBatch, written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,6 +144,7 @@ func (l *Log) finishBatch(p writeBatch, written bool) {
 	}
 }
 
+// write inserts the entries and adds the minutes of the batch in tx.
 func (b writeBatch) write(tx *db.Tx) error {
 	entries := append(append(publicReadEntries(b.reads), mergedEntries(b.merged)...), b.entries...)
 	if len(entries) > 0 {
@@ -176,7 +182,8 @@ func (l *Log) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// inSteps repeats a step until it deletes fewer than sweepStep rows.
+// inSteps runs step, each time in a transaction of its own, until it deletes fewer than sweepStep
+// rows.
 func (l *Log) inSteps(ctx context.Context, step func(tx *db.Tx) (int64, error)) error {
 	for {
 		var deleted int64
