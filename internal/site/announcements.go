@@ -75,8 +75,8 @@ func (an *Announcements) Active(ctx context.Context, version int64) ([]Announcem
 	return active, err
 }
 
-// Create creates an announcement. The default level is info. Faults: Invalid, Conflict when there
-// are 200.
+// Create creates an announcement from n, whose title and content are required. The default level is
+// info. Faults: Invalid, Conflict when there are 200.
 func (an *Announcements) Create(ctx context.Context, n AnnouncementInput) (made Announcement, err error) {
 	for _, field := range []**string{&n.Title, &n.Content} {
 		if *field == nil {
@@ -109,7 +109,7 @@ func (an *Announcements) Create(ctx context.Context, n AnnouncementInput) (made 
 	return made, err
 }
 
-// Change changes the given values of an announcement. Faults: Invalid, NotFound.
+// Change changes those values of the announcement id that n gives. Faults: Invalid, NotFound.
 func (an *Announcements) Change(ctx context.Context, id string, n AnnouncementInput) (changed Announcement, err error) {
 	if err := n.check(); err != nil {
 		return Announcement{}, err
@@ -133,9 +133,11 @@ func (an *Announcements) Delete(ctx context.Context, id string) error {
 	})
 }
 
+// noAnnouncement returns the fault NotFound for an unknown id.
 func noAnnouncement() error { return fault.New(fault.NotFound, "There is no such announcement.") }
 
-// expiry returns the time of expiry (ms), nil for never.
+// expiry returns the time of expiry (ms) of an announcement that is made or changed at now (ms),
+// nil for never.
 func (ai AnnouncementInput) expiry(now int64) *int64 {
 	if ai.ExpiresIn == nil {
 		return nil
@@ -144,7 +146,8 @@ func (ai AnnouncementInput) expiry(now int64) *int64 {
 	return &at
 }
 
-// check validates and normalises the given values. Fault: Invalid.
+// check refuses invalid values (fault Invalid) and puts the texts into the form that is stored, see
+// cleanText.
 func (ai *AnnouncementInput) check() (err error) {
 	if ai.Title, err = cleanText(ai.Title, "title", maxAnnouncementTitle, ""); err != nil {
 		return err
@@ -161,8 +164,9 @@ func (ai *AnnouncementInput) check() (err error) {
 	return nil
 }
 
-// cleanText puts a text in NFC and normalises its line ends. It refuses a blank text, control
-// characters other than those in allowed, and overrides of the text direction. Fault: Invalid.
+// cleanText returns a text in NFC with normalised line ends, nil for nil. It refuses a blank text,
+// one longer than most characters, control characters other than those in allowed, and overrides of
+// the text direction. name is the field for the message. Fault: Invalid.
 func cleanText(given *string, name string, most int, allowed string) (*string, error) {
 	if given == nil {
 		return nil, nil

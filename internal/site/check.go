@@ -24,7 +24,8 @@ const (
 	maxPasswordRunes    = 1000
 )
 
-// Check validates the values. Fault: Invalid.
+// Check refuses values that are too long, out of range, or contain control characters. Fault:
+// Invalid, with the name of the setting.
 func (s Settings) Check() error {
 	for _, text := range []struct {
 		name, value string
@@ -67,6 +68,7 @@ func (s Settings) Check() error {
 	return s.checkMail()
 }
 
+// checkMail is Check for the settings of the mail server.
 func (s Settings) checkMail() error {
 	switch {
 	case s.SMTPHost != "" && !isHost(s.SMTPHost):
@@ -107,6 +109,7 @@ func isPictureURL(address string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }
 
+// isHost reports whether s is an IP address without a zone, or a host name.
 func isHost(s string) bool {
 	if ip, err := netip.ParseAddr(s); err == nil {
 		return ip.Zone() == ""

@@ -48,6 +48,8 @@ func Reseal(tx *db.Tx, rotation *secret.Rotation, former secret.Former) error {
 	return nil
 }
 
+// resealPassword seals the mail password, whose row has the JSON text, with the new key and writes
+// it.
 func resealPassword(tx *db.Tx, rotation *secret.Rotation, text string) error {
 	var sealed string
 	if err := json.Unmarshal([]byte(text), &sealed); err != nil {
@@ -60,8 +62,9 @@ func resealPassword(tx *db.Tx, rotation *secret.Rotation, text string) error {
 	return writeJSONSetting(tx, passwordField, sealed)
 }
 
-// FormerKeys returns the keys that Reseal has kept. It returns none when there was no rotation, and
-// for a row that the present key does not open.
+// FormerKeys returns the keys that Reseal has kept, by which tokens of the former master key are
+// still accepted. It returns none when there was no rotation, and for a row that the present key
+// does not open.
 func (s *Store) FormerKeys(ctx context.Context) (secret.Former, error) {
 	text, err := readSetting(s.db.Read(ctx), formerKeysName)
 	if errors.Is(err, db.ErrNoRows) {

@@ -118,8 +118,8 @@ type Store struct {
 // New returns the store of the settings in d.
 func New(d *db.DB, keys *secret.Keyring) *Store { return &Store{db: d, keys: keys} }
 
-// Save writes every setting in the caller's transaction and raises the config version. Fault:
-// Invalid.
+// Save writes every setting in the transaction tx, for the first start, and raises the config
+// version. Fault: Invalid.
 func (s *Store) Save(tx *db.Tx, settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
@@ -209,8 +209,8 @@ func (r *recentSettings) get(now time.Time) (settings Settings, fresh bool, chan
 	return r.settings, now.Before(r.until), r.changes
 }
 
-// store caches settings that were read at now, unless this process has changed some since get
-// returned changes.
+// store caches settings that were read at now for a second, unless this process has changed some
+// since get returned changes.
 func (r *recentSettings) store(settings Settings, now time.Time, changes uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,9 +219,9 @@ func (r *recentSettings) store(settings Settings, now time.Time, changes uint64)
 	}
 }
 
-// Recent returns settings that are at most a second old at now: a change by another replica may
-// take that long to show, a change by this process shows at once. It is for the rate limit, which
-// must cost no query when it refuses.
+// Recent returns settings that are at most a second old at now, the present time: a change by
+// another replica may take that long to show, a change by this process shows at once. It is for the
+// rate limit, which must cost no query when it refuses.
 func (s *Store) Recent(ctx context.Context, now time.Time) (Settings, error) {
 	settings, fresh, changes := s.recent.get(now)
 	if fresh {
@@ -245,8 +245,8 @@ const passwordField = "smtpPassword"
 // only under its own name.
 const sealPurpose = "settings"
 
-// encode returns the value of a field as JSON. It seals a secret; an empty secret stays an empty
-// text.
+// encode returns the value of a field as JSON, as its row holds it. It seals a secret; an empty
+// secret stays an empty text.
 func (s *Store) encode(f field) (string, error) {
 	if password, ok := f.value.(*secret.Text); ok {
 		if *password == "" {
@@ -262,8 +262,8 @@ func (s *Store) encode(f field) (string, error) {
 	return string(text), err
 }
 
-// decode parses the value of a field. A secret that was sealed with another key becomes empty, and
-// must be set again.
+// decode parses text, the JSON of a row, into the field. A secret that was sealed with another key
+// becomes empty, and must be set again.
 func (s *Store) decode(f field, text string) error {
 	password, ok := f.value.(*secret.Text)
 	if !ok {

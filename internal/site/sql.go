@@ -75,6 +75,7 @@ func writeJSONSetting(tx *db.Tx, name, text string) error {
 	return err
 }
 
+// deleteFormerKeys deletes the row that Reseal has written.
 func deleteFormerKeys(tx *db.Tx) error {
 	if _, err := tx.Exec("DELETE FROM settings WHERE name = $1", formerKeysName); err != nil {
 		return fmt.Errorf("delete the former keys: %w", err)

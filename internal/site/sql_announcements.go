@@ -9,11 +9,13 @@ import (
 
 const announcementColumns = "id, title, content, level, expires_at, created_at, updated_at"
 
+// scanAnnouncement reads a row of announcementColumns.
 func scanAnnouncement(from interface{ Scan(dest ...any) error }) (a Announcement, err error) {
 	err = from.Scan(&a.ID, &a.Title, &a.Content, &a.Level, &a.ExpiresAt, &a.CreatedAt, &a.UpdatedAt)
 	return a, err
 }
 
+// listAnnouncements returns all announcements, newest first.
 func listAnnouncements(q db.Querier) (all []Announcement, err error) {
 	rows, err := q.Query("SELECT " + announcementColumns + " FROM announcements ORDER BY created_at DESC, id DESC")
 	if err != nil {
@@ -44,7 +46,8 @@ func insertAnnouncement(tx *db.Tx, a Announcement) (bool, error) {
 	return n == 1, nil
 }
 
-// updateAnnouncement changes the given values. Fault: NotFound.
+// updateAnnouncement changes those values of the announcement id that n gives, at now (ms), and
+// returns the result. Fault: NotFound.
 func updateAnnouncement(tx *db.Tx, id string, n AnnouncementInput, now int64) (Announcement, error) {
 	a, err := scanAnnouncement(tx.QueryRow(`
 		UPDATE announcements
