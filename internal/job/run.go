@@ -23,14 +23,15 @@ type Run struct {
 	files         *int64 // see SetFiles
 }
 
-// SetRemaining sets how many bytes are left to do. It may be called again when there are more.
+// SetRemaining sets how many bytes are left to process, from which the shown percentage follows. It
+// may be called again when there are more.
 func (r *Run) SetRemaining(left int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.totalBytes = r.recordedBytes + r.attemptBytes + left
 }
 
-// AddProgress adds processed bytes to the progress that is shown. The progress is written about
+// AddProgress adds n processed bytes to the progress that is shown. The progress is written about
 // once a second.
 func (r *Run) AddProgress(n int64) {
 	r.mu.Lock()
@@ -38,7 +39,8 @@ func (r *Run) AddProgress(n int64) {
 	r.attemptBytes += n
 }
 
-// SetFiles sets the number of files that the job has dealt with, for Files.
+// SetFiles sets the number of files that the job has dealt with, which the notification at its end
+// tells.
 func (r *Run) SetFiles(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,8 +54,9 @@ func (r *Run) Files() *int64 {
 	return r.files
 }
 
-// RecordBytes records bytes that need not be processed again, in the transaction that makes them
-// durable. Error: ErrLeaseLost, which must roll the transaction back.
+// RecordBytes records, in the transaction that makes them durable, processed bytes that a later
+// attempt need not process again. It counts as progress: the attempts before it are forgotten.
+// Error: ErrLeaseLost, which must roll the transaction back.
 func (r *Run) RecordBytes(tx *db.Tx, bytes int64) error {
 	r.mu.Lock()
 	total := r.totalBytes
@@ -73,7 +76,7 @@ func (r *Run) RecordBytes(tx *db.Tx, bytes int64) error {
 // ErrLeaseLost, which must roll the transaction back.
 func (r *Run) SavePayload(tx *db.Tx, payload string) error { return updatePayload(tx, r, payload) }
 
-// percent is the progress to show; the last percent comes with the end.
+// percent returns the progress to show, at most 99; 100 comes with the end.
 func (r *Run) percent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +86,7 @@ func (r *Run) percent() int {
 	return max(r.shownPercent, int(min(100*float64(r.recordedBytes+r.attemptBytes)/float64(r.totalBytes), 99)))
 }
 
-// attemptCount returns the number of attempts without progress.
+// attemptCount returns the number of attempts without progress, this one included.
 func (r *Run) attemptCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

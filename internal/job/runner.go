@@ -70,7 +70,8 @@ func (r *Runner) Handle(jobType string, h Handler) { r.handlers[jobType] = h }
 // OnFailure registers the cleanup of a job type that fails for good. Call it before Run.
 func (r *Runner) OnFailure(jobType string, undo Undo) { r.undoers[jobType] = undo }
 
-// OnEnd registers a function that is called when a job of a type has ended. Call it before Run.
+// OnEnd registers a function that is called, in the same transaction, when a job of a type has
+// ended, completed or failed. Call it before Run.
 func (r *Runner) OnEnd(jobType string, end Ending) { r.endings[jobType] = end }
 
 // Wake makes the Runner look for jobs now. Call it after inserting one:
@@ -121,7 +122,8 @@ func (r *Runner) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// waitForWork waits until there may be a job.
+// waitForWork waits until there may be a job: Wake was called, pollInterval is over, or ctx has
+// ended.
 func (r *Runner) waitForWork(ctx context.Context) {
 	select {
 	case <-r.wake:
@@ -142,7 +144,7 @@ func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 }
 
 // claim claims the next job that is due, nil for none. When another Runner was faster it tries the
-// next one.
+// next one, maxRunning times at most.
 func (r *Runner) claim(ctx context.Context) (*Run, error) {
 	for range maxRunning {
 		due, err := anyDue(r.DB.Read(ctx), r.types(), r.nowMs())
@@ -156,6 +158,8 @@ func (r *Runner) claim(ctx context.Context) (*Run, error) {
 	return nil, nil
 }
 
+// claimOne claims the next job that is due under a lease of leaseTime; nil when there is none any
+// more.
 func (r *Runner) claimOne(ctx context.Context) (*Run, error) {
 	run := &Run{holder: r.IDs.UUID()}
 	var found bool
@@ -171,6 +175,7 @@ func (r *Runner) claimOne(ctx context.Context) (*Run, error) {
 	return run, nil
 }
 
+// types returns the job types that have a handler.
 func (r *Runner) types() []string {
 	types := make([]string, 0, len(r.handlers))
 	for name := range r.handlers {
@@ -179,7 +184,8 @@ func (r *Runner) types() []string {
 	return types
 }
 
-// execute runs a handler while it renews the lease, and records the outcome.
+// execute runs the handler of a claimed job while it renews the lease, and records the outcome.
+// When ctx ends, it gives the handler stopTimeout to stop.
 func (r *Runner) execute(ctx context.Context, run *Run) {
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -216,6 +222,7 @@ func leaseLost(ctx context.Context) error {
 	return nil
 }
 
+// handle calls the handler of a job and turns a panic into an error, which is retried.
 func (r *Runner) handle(ctx context.Context, run *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -226,7 +233,7 @@ func (r *Runner) handle(ctx context.Context, run *Run) (err error) {
 }
 
 // renewLease renews the lease when a third of it is over, and writes visible progress. Error:
-// ErrLeaseLost.
+// ErrLeaseLost, also when the database could not be written to until the lease was over.
 func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	now, percent := r.Now(), run.percent()
 	fresh := time.Duration(run.leaseUntil-now.UnixMilli())*time.Millisecond > 2*leaseTime/3
@@ -250,8 +257,9 @@ func (r *Runner) renewLease(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// writeOutcome records how an attempt ended. When that fails, the lease expires and the job is
-// claimed again.
+// writeOutcome records how an attempt ended with err: completed, failed, or to be retried later.
+// ctx has ended when the service stops; the job then returns to the queue. When the write fails,
+// the lease expires and the job is claimed again.
 func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
@@ -291,8 +299,8 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	}
 }
 
-// fail ends a job for good. The cleanup comes first, since it may lock rows that others hold while
-// they read the job.
+// fail ends a job as failed for good, with message as its sentence. The cleanup of OnFailure comes
+// first, since it may lock rows that others hold while they read the job.
 func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
 	if undo := r.undoers[run.Type]; undo != nil {
 		if err := undo(tx, run); err != nil {
@@ -305,7 +313,7 @@ func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
 	return r.end(tx, run, message)
 }
 
-// complete ends a job that is done.
+// complete ends a job as completed.
 func (r *Runner) complete(tx *db.Tx, run *Run) error {
 	if err := complete(tx, run, r.nowMs()); err != nil {
 		return err
@@ -313,7 +321,8 @@ func (r *Runner) complete(tx *db.Tx, run *Run) error {
 	return r.end(tx, run, "")
 }
 
-// end calls the function of OnEnd.
+// end calls the function of OnEnd for a job that has ended; failure is its sentence, "" for a
+// completed one.
 func (r *Runner) end(tx *db.Tx, run *Run, failure string) error {
 	if end := r.endings[run.Type]; end != nil {
 		if err := end(tx, run, failure); err != nil {
@@ -323,7 +332,7 @@ func (r *Runner) end(tx *db.Tx, run *Run, failure string) error {
 	return nil
 }
 
-// Sweep deletes the rows of jobs that ended a month ago.
+// Sweep deletes the rows of jobs that ended a month ago, once an hour. Other calls do nothing.
 func (r *Runner) Sweep(ctx context.Context) error {
 	now := r.Now()
 	r.mu.Lock()
@@ -345,4 +354,5 @@ func (r *Runner) Sweep(ctx context.Context) error {
 	return nil
 }
 
+// nowMs returns the present time in ms.
 func (r *Runner) nowMs() int64 { return r.Now().UnixMilli() }

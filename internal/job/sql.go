@@ -43,6 +43,7 @@ func Insert(tx *db.Tx, n Spec) error {
 
 const columns = "id, type, owner_id, status, progress, error_message, created_at, completed_at, paused"
 
+// scan reads a row of the columns.
 func scan(row interface{ Scan(dest ...any) error }) (j Job, err error) {
 	err = row.Scan(&j.ID, &j.Type, &j.OwnerID, &j.Status, &j.Progress, &j.ErrorMessage, &j.CreatedAt, &j.CompletedAt,
 		&j.Paused)
@@ -97,7 +98,8 @@ func dueCondition(types []string, now int64) (condition string, args []any) {
 		owner_id = '' OR (SELECT COUNT(*) FROM jobs r WHERE r.owner_id = jobs.owner_id AND r.status = 'running' AND r.due > $1) < ` + maxRunningPerOwner + ")", args
 }
 
-// anyDue reports whether a claim is worth a transaction.
+// anyDue reports whether a job of the types can be claimed at the time now (ms), so that a claim is
+// worth a transaction.
 func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 	if len(types) == 0 {
 		return false, nil
@@ -109,8 +111,9 @@ func anyDue(q db.Querier, types []string, now int64) (due bool, err error) {
 	return due, nil
 }
 
-// claimNext gives the next job that is due to run, until run.leaseUntil. Of two claims of one job
-// the second waits for the first, finds that the job is not due any more, and returns nothing.
+// claimNext claims, for run.holder until run.leaseUntil, the next job of the types that is due at
+// now (ms), and fills in run. Of two claims of one job the second waits for the first, finds that
+// the job is not due any more, and returns false.
 func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err error) {
 	condition, args := dueCondition(types, now)
 	holder, until := fmt.Sprintf("$%d", len(args)+1), fmt.Sprintf("$%d", len(args)+2)
@@ -131,7 +134,8 @@ func claimNext(tx *db.Tx, run *Run, types []string, now int64) (found bool, err 
 	return true, nil
 }
 
-// updateHeld updates a job that run still holds. Error: ErrLeaseLost.
+// updateHeld updates a job that run still holds: set is the text after SET, whose args begin at $3.
+// doing names the change for the error. Error: ErrLeaseLost.
 func updateHeld(tx *db.Tx, run *Run, doing, set string, args ...any) error {
 	n, err := tx.Exec("UPDATE jobs SET "+set+" WHERE id = $1 AND holder = $2 AND status = 'running'",
 		append([]any{run.ID, run.holder}, args...)...)
@@ -144,31 +148,37 @@ func updateHeld(tx *db.Tx, run *Run, doing, set string, args ...any) error {
 	return nil
 }
 
+// renew extends the lease until a time (ms) and writes the percentage. Error: ErrLeaseLost.
 func renew(tx *db.Tx, run *Run, until int64, percent int) error {
 	return updateHeld(tx, run, "renew the lease of a job", "due = $3, progress = $4", until, percent)
 }
 
+// updateProgress adds bytes to those that need not be processed again, and sets the total. Error:
+// ErrLeaseLost.
 func updateProgress(tx *db.Tx, run *Run, bytes, total int64) error {
 	return updateHeld(tx, run, "record the progress of a job",
 		"done_bytes = done_bytes + $3, total_bytes = $4, attempts = 1", bytes, total)
 }
 
+// updatePayload replaces the payload. Error: ErrLeaseLost.
 func updatePayload(tx *db.Tx, run *Run, payload string) error {
 	return updateHeld(tx, run, "record a step of a job", "payload = $3", payload)
 }
 
-// requeue returns a job to the queue, due at the given time.
+// requeue returns a job to the queue, due at a time (ms), with that number of attempts without
+// progress. Error: ErrLeaseLost.
 func requeue(tx *db.Tx, run *Run, due int64, attempts int) error {
 	return updateHeld(tx, run, "requeue a job", "status = 'pending', holder = NULL, due = $3, attempts = $4", due,
 		attempts)
 }
 
-// requeueAll takes every job from its holder.
+// requeueAll takes every running job from its holder, to be claimed from now (ms) on.
 func requeueAll(tx *db.Tx, now int64) error {
 	_, err := tx.Exec("UPDATE jobs SET status = 'pending', holder = NULL, due = $1 WHERE status = 'running'", now)
 	return err
 }
 
+// complete marks a job as completed at now (ms). Error: ErrLeaseLost.
 func complete(tx *db.Tx, run *Run, now int64) error {
 	if err := updateHeld(tx, run, "complete a job",
 		"status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
@@ -177,6 +187,7 @@ func complete(tx *db.Tx, run *Run, now int64) error {
 	return dropChore(tx, run)
 }
 
+// fail marks a job as failed at now (ms), with message as its sentence. Error: ErrLeaseLost.
 func fail(tx *db.Tx, run *Run, message string, now int64) error {
 	if err := updateHeld(tx, run, "fail a job",
 		"status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
@@ -185,8 +196,9 @@ func fail(tx *db.Tx, run *Run, message string, now int64) error {
 	return dropChore(tx, run)
 }
 
-// dropChore deletes an ended chore of the service. No client asks about it, and its payload may be
-// an address that a user typed. The log has the reason why it failed.
+// dropChore deletes an ended job without an owner, which is a chore of the service. No client asks
+// about it, and its payload may be an address that a user typed. The log has the reason why it
+// failed.
 func dropChore(tx *db.Tx, run *Run) error {
 	if run.OwnerID != "" {
 		return nil
@@ -197,8 +209,8 @@ func dropChore(tx *db.Tx, run *Run) error {
 	return nil
 }
 
-// deleteOld deletes a piece of the jobs that ended before a time, and reports whether there may be
-// more.
+// deleteOld deletes up to 1,000 of the jobs that ended before a time (ms), and reports whether
+// there may be more.
 func deleteOld(tx *db.Tx, before int64) (more bool, err error) {
 	const piece = 1000
 	n, err := tx.Exec(
@@ -271,8 +283,9 @@ func HasEarlier(q db.Querier, run *Run) (there bool, err error) {
 }
 
 // AfterRestore returns to the queue, in a database restored from a backup, every job that ran when
-// the backup was made: its holder works on the original. It deletes jobs of the types in once,
-// ended or not: the original has done them, and they must not be done twice.
+// the backup was made: its holder works on the original. now is the present time in ms. It deletes
+// jobs of the types in once, ended or not: the original has done them, and they must not be done
+// twice.
 func AfterRestore(tx *db.Tx, now int64, once []string) error {
 	for _, jobType := range once {
 		if _, err := tx.Exec("DELETE FROM jobs WHERE type = $1", jobType); err != nil {

@@ -23,6 +23,8 @@ func Resume(tx *db.Tx, ownerID, id, jobType string, now int64) (Job, error) {
 		"due = CASE WHEN paused THEN CAST($4 AS BIGINT) ELSE due END, paused = FALSE", now)
 }
 
+// setPaused changes an open job of that owner and type by set, the text after SET, whose args begin
+// at $4. Faults: those of Pause.
 func setPaused(tx *db.Tx, ownerID, id, jobType, set string, args ...any) (Job, error) {
 	j, err := scan(tx.QueryRow("UPDATE jobs SET "+set+
 		" WHERE id = $1 AND owner_id = $2 AND type = $3 AND status IN ('pending', 'running') RETURNING "+columns,
