@@ -43,8 +43,8 @@ func LoadOrCreate(path string, random io.Reader) ([]byte, error) {
 	return key, nil
 }
 
-// Load returns the master key in the file at path, KeyBytes bytes. The errors are those of
-// LoadOrCreate, and fs.ErrNotExist.
+// Load returns the master key in the file at path, KeyBytes bytes. Errors: fs.ErrNotExist, and
+// those of LoadOrCreate for a file that others may read, that is damaged or whose key is weak.
 func Load(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,7 +70,8 @@ func Load(path string) ([]byte, error) {
 	return key, nil
 }
 
-// writeKeyFile writes the key file durably. Error: fs.ErrExist when another process was faster.
+// writeKeyFile writes a key file of mode 0600 durably. It never replaces a file. Error: fs.ErrExist
+// when another process was faster.
 func writeKeyFile(path string, key []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -83,7 +83,8 @@ func isSequence(key []byte) bool {
 	return true
 }
 
-// isReadableText reports whether key is printable ASCII, or contains one of exampleWords.
+// isReadableText reports whether key consists of printable ASCII alone, or contains one of
+// exampleWords in any case.
 func isReadableText(key []byte) bool {
 	lower := bytes.ToLower(key)
 	for _, word := range exampleWords {
@@ -94,6 +95,7 @@ func isReadableText(key []byte) bool {
 	return bytes.IndexFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
+// countDistinct returns the number of different values among the bytes of key.
 func countDistinct(key []byte) int {
 	var seen [256]bool
 	n := 0

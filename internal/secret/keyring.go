@@ -47,8 +47,8 @@ func (k Keyring) Key(purpose string) []byte { return k.derive("key", purpose) }
 // stored beside sealed data, so that a start with the wrong key can be refused.
 func (k Keyring) Fingerprint() string { return hex.EncodeToString(k.derive("fingerprint", "")[:8]) }
 
-// derive derives a key. It panics on an error, since HKDF-Expand fails only for lengths beyond 255
-// hashes.
+// derive returns the key of KeyBytes bytes for a use (key, seal, sign or fingerprint) and a
+// purpose. It panics on an error, since HKDF-Expand fails only for lengths beyond 255 hashes.
 func (k Keyring) derive(use, purpose string) []byte {
 	key, err := hkdf.Expand(sha256.New, k.root, "larder/1/"+use+"/"+purpose, KeyBytes)
 	if err != nil {

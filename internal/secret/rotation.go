@@ -39,7 +39,8 @@ type Former struct {
 	Until time.Time         // no token of the former key is valid from then on
 }
 
-// Former returns the keys with which k signs for some purposes, for use beside another master key.
+// Former returns the keys with which k signs for some purposes, by which their tokens can still be
+// verified, up to until, beside another master key.
 func (k Keyring) Former(until time.Time, purposes ...string) Former {
 	f := Former{Keys: map[string][]byte{}, Until: until}
 	for _, purpose := range purposes {

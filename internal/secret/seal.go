@@ -77,6 +77,7 @@ func (k Keyring) Verify(purpose, token string) ([]byte, error) {
 	return payload, nil
 }
 
+// aead returns the cipher for the values of a purpose, which puts a random nonce before each.
 func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k.derive("seal", purpose))
 	if err != nil {
@@ -89,21 +90,24 @@ func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// additionalData returns the additional data of a sealed value. The length separates purpose and
-// record.
+// additionalData returns the text that binds a sealed value to its purpose and record. The length
+// separates the two.
 func additionalData(purpose, recordID string) []byte {
 	return fmt.Appendf(nil, "larder/1/%d/%s/%s", len(purpose), purpose, recordID)
 }
 
+// mac returns the signature of the body of a token for a purpose.
 func (k Keyring) mac(purpose, body string) string { return macWith(k.derive("sign", purpose), body) }
 
+// macWith returns the HMAC-SHA256 of a token's body in base64.
 func macWith(key []byte, body string) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(body))
 	return encoding.EncodeToString(h.Sum(nil))
 }
 
-// signedByFormer reports whether the former key made mac, and its time is not over.
+// signedByFormer reports whether the former key of WithFormer made mac for the body of a token, and
+// its time is not over.
 func (k Keyring) signedByFormer(purpose, body, mac string) bool {
 	key, kept := k.former.Keys[purpose]
 	return kept && k.now().Before(k.former.Until) && hmac.Equal([]byte(mac), []byte(macWith(key, body)))
