@@ -122,8 +122,9 @@ func (s *Service) Plan(ctx context.Context, o Options) (Plan, error) {
 	return *p, err
 }
 
-// Import stores the files that are not there yet. The Summary is valid with an error, too. Errors:
-// ErrOwn; ErrInto; that of ctx when it has ended; others when no file can be stored.
+// Import stores the files of o.Dir that the account does not have yet. The Summary is valid with an
+// error, too. Errors: ErrOwn; ErrInto; that of ctx when it has ended; others when no file can be
+// stored.
 func (s *Service) Import(ctx context.Context, o Options) (Summary, error) {
 	r, err := s.begin(o)
 	if err != nil {
@@ -136,7 +137,8 @@ func (s *Service) Import(ctx context.Context, o Options) (Summary, error) {
 	return r.sum, err
 }
 
-// begin opens the directory. Error: ErrOwn.
+// begin opens the directory of an import, as the root that the run cannot leave. The caller closes
+// it. Error: ErrOwn.
 func (s *Service) begin(o Options) (*run, error) {
 	root, err := os.OpenRoot(o.Dir)
 	if err != nil {
@@ -149,8 +151,8 @@ func (s *Service) begin(o Options) (*run, error) {
 	return &run{Service: s, Options: o, root: root, actor: access.Actor{UserID: o.UserID, Operator: true}}, nil
 }
 
-// checkNotOwn refuses a directory that holds a directory of this installation, or is inside of one.
-// Error: ErrOwn.
+// checkNotOwn returns ErrOwn for a directory that holds a directory of this installation, or is
+// inside of one.
 func (s *Service) checkNotOwn(dir string) error {
 	for _, own := range s.Own {
 		for _, pair := range [][2]string{{own, dir}, {dir, own}} {
@@ -166,8 +168,8 @@ func (s *Service) checkNotOwn(dir string) error {
 	return nil
 }
 
-// isWithin reports whether a directory is another one or below it, by the files themselves. A
-// missing directory is in none.
+// isWithin reports whether the directory inner is outer or below it. It compares the files
+// themselves, so that links and mounts do not deceive it. A missing directory is in none.
 func isWithin(inner, outer string) (bool, error) {
 	at, err := filepath.EvalSymlinks(inner)
 	if err == nil {

@@ -14,7 +14,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// file imports a file, unless it is there already.
+// file imports the file at path, relative to the directory, as the file at in the account, unless
+// it is there already with the same size and time. It reports a file that it leaves out. An error
+// ends the import.
 func (r *run) file(ctx context.Context, path string, at vpath.Path) error {
 	file, info, err := r.open(path, fs.FileMode.IsRegular)
 	if err != nil {
@@ -63,10 +65,12 @@ func (r *run) file(ctx context.Context, path string, at vpath.Path) error {
 	return nil
 }
 
+// inUTC returns a time as text in UTC, to the millisecond.
 func inUTC(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// sameTime reports whether a file of the account has the time of a file of the machine. A time in
-// the future became that of its import, which cannot be compared.
+// sameTime reports whether a file of the account, of the time updatedAt (ms), has the time of a
+// file of the machine, modified. A time in the future became that of its import, which cannot be
+// compared, so it counts as the same.
 func (r *run) sameTime(modified time.Time, updatedAt int64) bool {
 	return modified.UnixMilli() == updatedAt || modified.After(r.Now())
 }
@@ -80,7 +84,9 @@ func (r *run) present() {
 	}
 }
 
-// planFile counts a file that Import would store.
+// planFile counts a file of size bytes that Import would store at the path at, and what the quota
+// needs for it. there is what the account has at that path. It reports a file that could not be
+// stored.
 func (r *run) planFile(ctx context.Context, path string, at vpath.Path, size int64, there *files.Resource) error {
 	if !there.Exists() {
 		if _, err := r.Tree.ResolveDestination(ctx, r.actor, at.Parent(), at.Base(), files.Fail); err != nil {
@@ -99,8 +105,8 @@ func (r *run) planFile(ctx context.Context, path string, at vpath.Path, size int
 	return nil
 }
 
-// put stores a file. Faults: those of upload.Put; Conflict when the account's file has changed;
-// Unverified when the source has changed.
+// put stores a file at the path at, in place of there if that exists. Faults: those of upload.Put;
+// Conflict when the account's file has changed; Unverified when the source has changed.
 func (r *run) put(ctx context.Context, at vpath.Path, source *sourceFile, there *files.Resource) error {
 	conflict := files.Fail
 	if there.Exists() {
@@ -131,6 +137,8 @@ type sourceFile struct {
 	err  error       // of reading, also that the file changed
 }
 
+// Read implements io.Reader. It keeps the error for the report and counts the bytes. Fault:
+// Unverified at the end of a file that has changed.
 func (s *sourceFile) Read(p []byte) (int, error) {
 	n, err := s.file.Read(p)
 	s.run.read += int64(n)
@@ -146,8 +154,8 @@ func (s *sourceFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkUnchanged compares size and time with those from before the file was read. Fault:
-// Unverified.
+// checkUnchanged returns the fault Unverified when size or time differ from those before the file
+// was read.
 func (s *sourceFile) checkUnchanged() error {
 	info, err := s.file.Stat()
 	if err == nil && (info.Size() != s.info.Size() || !info.ModTime().Equal(s.info.ModTime())) {
@@ -156,7 +164,7 @@ func (s *sourceFile) checkUnchanged() error {
 	return err
 }
 
-// tell reports the progress.
+// tell reports the progress to Options.Progress.
 func (r *run) tell() {
 	if r.Progress != nil {
 		r.Progress(Progress{Files: r.sum.Files, Bytes: r.read})

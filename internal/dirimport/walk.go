@@ -36,7 +36,8 @@ type run struct {
 	read    int64 // bytes
 }
 
-// all imports the whole directory.
+// all imports, or plans, the whole directory: it makes the folder Into with those above it, and
+// imports the contents. Errors: those of Import.
 func (r *run) all(ctx context.Context) error {
 	if r.Into.Reserved() {
 		return reservedPath()
@@ -58,11 +59,13 @@ func (r *run) all(ctx context.Context) error {
 	return r.folder(ctx, ".", r.Into)
 }
 
+// reservedPath returns the fault Invalid for a path below a name that the service uses itself.
 func reservedPath() error {
 	return fault.New(fault.Invalid, "The first segment of this path is reserved by the service.")
 }
 
-// makeFolder makes a folder unless it is there. In a plan it counts it.
+// makeFolder makes the folder at unless the account has it; there is what the account has at that
+// path. In a plan it only counts the folder.
 func (r *run) makeFolder(ctx context.Context, there *files.Resource, at vpath.Path) error {
 	if there.Exists() || there.Virtual() {
 		return nil
@@ -81,7 +84,8 @@ func (r *run) makeFolder(ctx context.Context, there *files.Resource, at vpath.Pa
 	return err
 }
 
-// folder imports the contents of a directory into a folder. path is in the root.
+// folder imports the contents of the directory path, relative to the root, into the folder into. It
+// reports entries that it leaves out. An error ends the import.
 func (r *run) folder(ctx context.Context, path string, into vpath.Path) error {
 	entries, err := r.readDir(path)
 	if err != nil {
@@ -131,7 +135,8 @@ func (r *run) folder(ctx context.Context, path string, into vpath.Path) error {
 	return nil
 }
 
-// childPath returns the path of a name inside a folder. Fault: Invalid.
+// childPath returns the path of the name text inside a folder. Fault: Invalid when an account can
+// have no such name or path.
 func childPath(into vpath.Path, text string) (vpath.Path, error) {
 	name, err := vpath.ParseName(text)
 	if err != nil {
@@ -140,7 +145,7 @@ func childPath(into vpath.Path, text string) (vpath.Path, error) {
 	return into.Append(name)
 }
 
-// readDir reads the entries of a directory, ordered by name.
+// readDir reads the entries of the directory path, ordered by name.
 func (r *run) readDir(path string) ([]fs.DirEntry, error) {
 	dir, _, err := r.open(path, fs.FileMode.IsDir)
 	if err != nil {
@@ -155,7 +160,9 @@ func (r *run) readDir(path string) ([]fs.DirEntry, error) {
 // errNotThat says that there is something else at a path than the directory has listed.
 var errNotThat = errors.New("it was replaced meanwhile")
 
-// open opens a file or directory, but no symbolic link, not even one that was just made.
+// open opens a file or directory for reading, but no symbolic link, not even one that was just
+// made. isKind says which mode is expected. Error: errNotThat when something else has taken its
+// place.
 func (r *run) open(path string, isKind func(fs.FileMode) bool) (*os.File, os.FileInfo, error) {
 	listed, err := r.root.Lstat(path)
 	if err != nil {
@@ -176,7 +183,8 @@ func (r *run) open(path string, isKind func(fs.FileMode) bool) (*os.File, os.Fil
 	return file, info, nil
 }
 
-// subfolder imports a directory into a folder that it makes if it is missing.
+// subfolder imports the directory path into the folder at, which it makes if it is missing. An
+// error ends the import.
 func (r *run) subfolder(ctx context.Context, path string, at vpath.Path) error {
 	if at.Reserved() {
 		return r.failed(ctx, path, reservedPath())
@@ -197,14 +205,14 @@ func (r *run) subfolder(ctx context.Context, path string, at vpath.Path) error {
 	return r.folder(ctx, path, at)
 }
 
-// leaveOut reports an entry that is left out.
+// leaveOut counts and reports an entry that is left out; reason is a sentence.
 func (r *run) leaveOut(kind Kind, path, reason string) {
 	r.leftOut[kind]++
 	r.Report(Finding{Kind: kind, Path: path, Reason: reason})
 }
 
-// failed reports an entry that could not be stored because of err. It returns err if no other entry
-// can be stored either.
+// failed reports an entry that could not be stored because of err, and returns nil. It returns err
+// if no other entry can be stored either, which ends the import.
 func (r *run) failed(ctx context.Context, path string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -222,7 +230,8 @@ func (r *run) failed(ctx context.Context, path string, err error) error {
 	return nil
 }
 
-// reason returns the sentence of a fault, or an error of the machine without the path.
+// reason returns the text of an error for a report: the sentence of a fault, or an error of the
+// machine without the path.
 func reason(err error) string {
 	var refused *fault.Error
 	var machine *fs.PathError
