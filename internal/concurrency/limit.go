@@ -21,7 +21,7 @@ type Limit struct {
 	released chan struct{} // closed at the next release; nil while no caller waits for it
 }
 
-// NewLimit returns a limit of max operations at once.
+// NewLimit returns a Limit that lets at most all operations run at once.
 func NewLimit(all int) *Limit { return &Limit{max: all, running: map[string]int{}} }
 
 // Source limits the operations of one origin: an account, an address, or a group of them.
@@ -42,8 +42,8 @@ func (e *LimitError) Error() string {
 	return "too many operations at once of " + e.Source
 }
 
-// TryAcquire takes a slot of the limit and of each source. The caller calls release once to return
-// them. Error: *LimitError; then no slot is taken.
+// TryAcquire takes a slot of the total and of each source, without waiting. The caller calls
+// release once to return them. Error: *LimitError; then no slot is taken.
 func (l *Limit) TryAcquire(sources ...Source) (release func(), err error) {
 	release, full, _ := l.try(sources, false)
 	if full != nil {
@@ -72,8 +72,8 @@ func (l *Limit) Acquire(ctx context.Context, timeout time.Duration, sources ...S
 	}
 }
 
-// try takes the slots. If one is missing, it returns the error and, to callers that wait, a channel
-// that is closed at the next release.
+// try takes the slots. If one is missing, it returns the error and, if wait is true, a channel that
+// is closed at the next release.
 func (l *Limit) try(sources []Source, wait bool) (release func(), full *LimitError, released <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,6 +90,8 @@ func (l *Limit) try(sources []Source, wait bool) (release func(), full *LimitErr
 	return func() { l.release(sources) }, nil, nil
 }
 
+// fullSource returns the error for the first source at its limit, or for the total; nil if there is
+// a slot. The caller holds mu.
 func (l *Limit) fullSource(sources []Source) *LimitError {
 	for _, s := range sources {
 		if l.running[s.Name] >= s.Max {
@@ -102,6 +104,7 @@ func (l *Limit) fullSource(sources []Source) *LimitError {
 	return nil
 }
 
+// release returns the slots that try took for sources, and wakes the callers that wait.
 func (l *Limit) release(sources []Source) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
