@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// New returns an error of kind with a sentence for a person.
+// New returns an error of kind; message is a sentence for a person.
 func New(kind Kind, message string) *Error { return &Error{Kind: kind, Message: message} }
 
 // Newf is New with a format string.
@@ -77,13 +77,15 @@ func Newf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithCause sets the cause, which is shown only in the log and by a development server.
+// WithCause sets the cause, which is shown only in the log and by a development server, and returns
+// e.
 func (e *Error) WithCause(cause error) *Error {
 	e.Cause = cause
 	return e
 }
 
-// InvalidField is Newf for an Invalid fault of one field of the request.
+// InvalidField returns an Invalid fault about one field of the request; format and args give the
+// sentence for a person.
 func InvalidField(field, format string, args ...any) *Error {
 	e := Newf(Invalid, format, args...)
 	e.Field = field
