@@ -76,7 +76,8 @@ func (s *Source) KeyID() string { return "pk_" + s.Base62(24) }
 // KeySecret returns the secret half of an API key, `sk_` and 48 characters.
 func (s *Source) KeySecret() string { return "sk_" + s.Base62(48) }
 
-// fill panics when the source fails, since nothing that follows would be safe without randomness.
+// fill fills b with random bytes. It panics when the source fails, since nothing that follows would
+// be safe without randomness.
 func (s *Source) fill(b []byte) {
 	if _, err := io.ReadFull(s.random, b); err != nil {
 		panic(fmt.Errorf("read randomness: %w", err))
