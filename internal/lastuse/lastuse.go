@@ -36,7 +36,8 @@ func (r *Recorder) Touch(id string) {
 	}
 }
 
-// Unwritten returns the last use of id (ms) that only Touch knows, and whether there is one.
+// Unwritten returns the last use of id (ms) that is recorded and not written yet, and whether there
+// is one: a page shows it although the database has an older one.
 func (r *Recorder) Unwritten(id string) (ms int64, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
