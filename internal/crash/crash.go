@@ -5,6 +5,6 @@
 // do nothing.
 package crash
 
-// Point marks a place to crash at. A name has the form `<operation>.<last step>`, such as
-// `upload.stored`.
+// Point marks a place at which a test may kill the process; in this build it does nothing. A name
+// has the form `<operation>.<last step>`, such as `upload.stored`.
 func Point(string) {}

@@ -23,6 +23,7 @@ func takeEnv(name string) string {
 	return value
 }
 
+// parse splits `name:number` into the name of a point and the number of passes, 1 if there is none.
 func parse(s string) (string, int64) {
 	name, number, counted := strings.Cut(s, ":")
 	if n, err := strconv.ParseInt(number, 10, 64); counted && err == nil {
@@ -31,7 +32,8 @@ func parse(s string) (string, int64) {
 	return name, 1
 }
 
-// Point kills the process at once if name is the point to crash at.
+// Point kills the process by SIGKILL at once if name is the point to crash at and has been passed
+// often enough.
 func Point(name string) {
 	if name == target && passed.Add(1) == passes {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
