@@ -14,8 +14,9 @@ import (
 	"larder/internal/config"
 )
 
-// takeBackup prints a line for each object that the backup lacks, and a summary. It prints the
-// progress to errs.
+// takeBackup is the command `larder backup`: it writes a backup beside the running service. It
+// prints a line for each object that the backup lacks, and a summary, to out, and the progress to
+// errs. Error: errFindings when objects are missing.
 func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("backup", flag.ContinueOnError)
 	keep := own.Int("keep", 1, "how many snapshots to keep")
@@ -58,7 +59,9 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	return err
 }
 
-// restore prints a line for each object that cannot be restored from the backup, and a summary.
+// restore is the command `larder restore`: it restores a backup into an empty installation. It
+// prints a line for each object that cannot be restored, and a summary, to out, and the progress to
+// errs. Error: errFindings when objects are missing.
 func restore(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	own := flag.NewFlagSet("restore", flag.ContinueOnError)
 	snapshot := own.String("snapshot", "", "which snapshot (default: the newest)")
@@ -92,11 +95,13 @@ func restore(ctx context.Context, args, environ []string, out, errs io.Writer) e
 	return nil
 }
 
+// reporter returns a function that prints a line to out.
 func reporter(out io.Writer) func(string) {
 	return func(line string) { fmt.Fprintln(out, line) }
 }
 
-// progress returns a function that prints the progress of a long operation every few seconds.
+// progress returns a function that prints the progress of a long operation every ten seconds to
+// errs.
 func progress(errs io.Writer) func(backup.Progress) {
 	const pause = 10 * time.Second
 	told := time.Now()

@@ -22,20 +22,24 @@ import (
 	"larder/internal/site"
 )
 
+// deps returns what package app needs to run a command: out receives messages, errs the log.
 func deps(cfg config.Config, out, errs io.Writer) app.Deps {
 	return depsWithLog(out, newLog(cfg, errs, isTerminal(errs)))
 }
 
+// depsWithLog is deps with a given log.
 func depsWithLog(out io.Writer, log *slog.Logger) app.Deps {
 	return app.Deps{Version: version, Now: time.Now, Random: rand.Reader, Log: log, Out: out}
 }
 
-// newLog returns a log that is written to lines, for a reader at a terminal or not.
+// newLog returns a log that is written to lines, in the format of the settings. terminal says
+// whether a person reads it at a terminal.
 func newLog(cfg config.Config, lines io.Writer, terminal bool) *slog.Logger {
 	text := cfg.LogFormat == config.LogText || cfg.LogFormat == config.LogAuto && terminal
 	return slog.New(app.NewLogHandler(lines, cfg.LogLevel, text))
 }
 
+// isTerminal reports whether w is a terminal, or another character device.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -45,6 +49,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// serve is the command `larder serve`: it runs the service until ctx ends. It writes the log to
+// errs and the address to out.
 func serve(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	cfg, err := config.Load(args, environ)
 	if err != nil {
@@ -74,7 +80,8 @@ func printDocument(out io.Writer) error {
 	return err
 }
 
-// openForName opens the service for a command that takes one name.
+// openForName opens the service for a command that takes one argument, such as a user name, which
+// it returns. own holds the flags of the command, nil for none. The caller closes the App.
 func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet, out,
 	errs io.Writer) (*app.App, string, error) {
 	a, words, err := openForWords(ctx, args, environ, own, 1, out, errs)
@@ -84,8 +91,10 @@ func openForName(ctx context.Context, args, environ []string, own *flag.FlagSet,
 	return a, words[0], nil
 }
 
-// openForWords opens the service for a command other than serve, which takes a number of arguments.
-// Such commands can run beside a server.
+// openForWords opens the service for a command other than serve, which takes number arguments
+// besides flags, and returns these. own holds the flags of the command, nil for none. Such commands
+// can run beside a server. It refuses a database that is missing or has another schema version.
+// Error: errUsage for another number of arguments.
 func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet, number int, out,
 	errs io.Writer) (*app.App, []string, error) {
 	cfg, words, err := config.LoadCommand(args, environ, own)
@@ -109,7 +118,7 @@ func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet
 	return a, words, nil
 }
 
-// accountNamed returns the account with a user name.
+// accountNamed returns the account with a user name; an unknown name is an error for the operator.
 func accountNamed(ctx context.Context, a *app.App, username string) (account.User, error) {
 	user, err := a.Accounts.ByName(a.DB.Read(ctx), username)
 	if fault.Is(err, fault.NotFound) {
@@ -118,6 +127,8 @@ func accountNamed(ctx context.Context, a *app.App, username string) (account.Use
 	return user, err
 }
 
+// adminCreate is the command `larder admin create`: it creates an account and prints its random
+// password.
 func adminCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("admin create", flag.ContinueOnError)
 	role := own.String("role", "admin", "admin, user or guest")
@@ -144,6 +155,8 @@ func adminCreate(ctx context.Context, args, environ []string, out, errs io.Write
 	return err
 }
 
+// adminResetPassword is the command `larder admin reset-password`: it sets a random password and
+// prints it.
 func adminResetPassword(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	a, name, err := openForName(ctx, args, environ, nil, out, errs)
 	if err != nil {
@@ -159,8 +172,8 @@ func adminResetPassword(ctx context.Context, args, environ []string, out, errs i
 	return err
 }
 
-// adminDisableCaptcha switches the bot check off, for administrators who cannot sign in because the
-// verify address does not answer.
+// adminDisableCaptcha is the command `larder admin disable-captcha`: it switches the bot check off,
+// for administrators who cannot sign in because the verify address does not answer.
 func adminDisableCaptcha(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	a, _, err := openForWords(ctx, args, environ, nil, 0, out, errs)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // errFindings means that a command has found problems, which it has already printed.
 var errFindings = errors.New("problems found")
 
-// runFsck prints a line for each problem, and a summary of the checks.
+// runFsck is the command `larder fsck`: it compares the database with the stores and prints a line
+// for each problem, and a summary. Error: errFindings when there is any problem.
 func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("fsck", flag.ContinueOnError)
 	deep := own.Bool("deep", false, "read every object and compare its SHA-256")
@@ -43,6 +44,8 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 	return summarise(out, sum, *deep)
 }
 
+// summarise prints the summary of a check; deep says whether it read the objects. Error:
+// errFindings when there is any problem.
 func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 	fmt.Fprintf(out, "Checked %d entries, %d objects, and %d objects in the stores.\n", sum.Entries, sum.Objects,
 		sum.Stored)

@@ -20,10 +20,10 @@ var errNotReady = errors.New("not ready")
 // healthTimeout bounds the whole command. Supervisors of containers often allow 30 seconds.
 const healthTimeout = 10 * time.Second
 
-// health sends a request to the readiness probe of the server on this machine and prints the answer
-// and the problems in it. It reads the settings of the server, and opens neither the database nor
-// the stores. Supervisors of containers call it. Error: errNotReady if the server does not answer
-// or is not ready.
+// health is the command `larder health`: it sends a request to the readiness probe of the server on
+// this machine and prints the answer and the problems in it. It reads the settings of the server,
+// and opens neither the database nor the stores. Supervisors of containers call it. Error:
+// errNotReady if the server does not answer or is not ready.
 func health(ctx context.Context, args, environ []string, out io.Writer) error {
 	cfg, words, err := config.LoadCommand(args, environ, nil)
 	if err != nil {
@@ -64,7 +64,8 @@ func health(ctx context.Context, args, environ []string, out io.Writer) error {
 	return nil
 }
 
-// askState decodes the state at an address.
+// askState sends a GET to an address and decodes the JSON of the answer into state, whatever its
+// status is.
 func askState(ctx context.Context, address string, state any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -83,8 +84,8 @@ func askState(ctx context.Context, address string, state any) error {
 	return nil
 }
 
-// reachable returns the address at which a client on this machine connects to a listener. For a
-// listener at all addresses that is localhost.
+// reachable returns the address at which a client on this machine connects to a listener that is
+// bound to listen (host:port). For a listener at all addresses that is localhost.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

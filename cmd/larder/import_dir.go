@@ -21,8 +21,9 @@ var errInterrupted = errors.New("interrupted")
 // exitInterrupted is the exit code of a command that a signal has ended, as in a shell.
 const exitInterrupted = 130
 
-// importDir stores the files of a directory as files of an account. It prints a line for each entry
-// that it leaves out, and a summary.
+// importDir is the command `larder import dir`: it stores the files of a directory as files of an
+// account. It prints a line for each entry that it leaves out, and a summary. Errors: errFindings
+// when it leaves out any, errInterrupted.
 func importDir(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("import dir", flag.ContinueOnError)
 	name := own.String("user", "", "name of the account that gets the files")
@@ -74,7 +75,8 @@ func importDir(ctx context.Context, args, environ []string, out, errs io.Writer)
 	return summariseImport(ctx, out, sum, time.Since(begin), err)
 }
 
-// importTarget returns the folder that gets the files.
+// importTarget returns the folder that gets the files: the path into, or the home of user if into
+// is "". Error: errUsage.
 func importTarget(ctx context.Context, a *app.App, user account.User, into string) (vpath.Path, error) {
 	if into != "" {
 		target, err := vpath.Parse(into)
@@ -98,6 +100,7 @@ func interruptedOr(ctx context.Context, err error) error {
 	return err
 }
 
+// printPlan prints what an import would do, and whether the quota of the account has room for it.
 func printPlan(out io.Writer, p dirimport.Plan, into vpath.Path, user string) {
 	fmt.Fprintf(out, "To import into %q: %d files with %d bytes, and %d new folders. %d files are there already, "+
 		"%d differ, %d other entries are left out.\n", into, p.Files, p.Bytes, p.Folders, p.Present,
@@ -118,6 +121,7 @@ func limit(n int64) string {
 	return fmt.Sprint(n)
 }
 
+// leftOut returns the number of all entries that were left out, of every kind.
 func leftOut(byKind map[dirimport.Kind]int64) (n int64) {
 	for _, count := range byKind {
 		n += count
@@ -125,7 +129,8 @@ func leftOut(byKind map[dirimport.Kind]int64) (n int64) {
 	return n
 }
 
-// summariseImport prints the numbers of an import that has ended with err, which may be nil.
+// summariseImport prints the numbers of an import that took the time took and ended with err, which
+// may be nil. It returns the error of the command: errInterrupted, errFindings, or err.
 func summariseImport(ctx context.Context, out io.Writer, sum dirimport.Summary, took time.Duration, err error) error {
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(out, "Interrupted. The same command continues.")
@@ -147,7 +152,8 @@ func summariseImport(ctx context.Context, out io.Writer, sum dirimport.Summary, 
 	return err
 }
 
-// importProgress returns a function that prints the progress every few seconds.
+// importProgress returns a function that prints the progress of an import to errs every five
+// seconds.
 func importProgress(errs io.Writer, plan dirimport.Plan, now func() time.Time) func(dirimport.Progress) {
 	const pause = 5 * time.Second
 	told := now()

@@ -26,8 +26,9 @@ var presets = map[string]preset{
 	"webdav": {[]string{"read", "write", "delete"}, []string{"webdav"}, ""},
 }
 
-// keyCreate prints the key, and on request the configuration of a client. Only these go to out, so
-// that the output can be written into the client's file. Messages for the user go to errs.
+// keyCreate is the command `larder key create`: it makes an API key for an account. It prints the
+// key, and on request the configuration of a client. Only these go to out, so that the output can
+// be written into the client's file. Messages for the user go to errs.
 func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("key create", flag.ContinueOnError)
 	client := own.String("for", "", "picgo, sharex, curl or webdav: print a ready configuration")
@@ -71,7 +72,9 @@ func keyCreate(ctx context.Context, args, environ []string, out, errs io.Writer)
 	return printKey(out, *client, base, key, secret.Reveal())
 }
 
-// printKey prints the configuration in the client's format, like the web UI (web/src/lib/clients).
+// printKey prints the key with its secret, in the configuration format of client (picgo, sharex,
+// curl, webdav; "" for the key alone), like the web UI (web/src/lib/clients). base is the address
+// of the service.
 func printKey(out io.Writer, client, base string, key apikey.Key, secret string) error {
 	bearer := "Bearer " + key.ID + "." + secret
 	var document any

@@ -56,7 +56,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0; 1 for a failure; 2 for wrong arguments; exitInterrupted;
+// run runs the command that args name and prints its error to errs. It returns the exit code: 0; 1
+// for a failure or problems that were found; 2 for wrong arguments or settings; exitInterrupted;
 // picture.Unconfined.
 func run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	err := dispatch(ctx, args, environ, out, errs)
@@ -99,6 +100,8 @@ var twoWordCommands = map[string]func(ctx context.Context, args, environ []strin
 	"import dir":            importDir,
 }
 
+// dispatch calls the function of the command that args begin with. Error: errUsage for an unknown
+// one.
 func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	command := args
 	if len(command) > 2 {
@@ -135,8 +138,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 	return fmt.Errorf("larder: unknown command %q: %w", command, errUsage)
 }
 
-// printVersion prints the version; with --json also the Go version, the system, and the newest
-// schema of the database that this program knows.
+// printVersion is the command `larder version`: it prints the version; with --json also the Go
+// version, the system, and the newest schema of the database that this program knows.
 func printVersion(args []string, out io.Writer) error {
 	switch {
 	case len(args) == 0:

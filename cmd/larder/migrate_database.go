@@ -12,8 +12,9 @@ import (
 	"larder/internal/db"
 )
 
-// migrateDatabase copies the database of the settings to the other engine and prints a line for
-// each table.
+// migrateDatabase is the command `larder migrate-database`: it copies the database of the settings
+// to the other engine and prints a line for each table; with --reopen it lets a copied database be
+// used again.
 func migrateDatabase(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	own := flag.NewFlagSet("migrate-database", flag.ContinueOnError)
 	to := own.String("to", "", "the address of an empty PostgreSQL database, or sqlite")

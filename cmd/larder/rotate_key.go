@@ -11,8 +11,9 @@ import (
 	"larder/internal/secret"
 )
 
-// rotateKey replaces the secret key. A new key comes in an environment variable, since other users
-// of the machine can see a command line.
+// rotateKey is the command `larder rotate-key`: it replaces the secret key while no server runs. A
+// new key comes in an environment variable, since other users of the machine can see a command
+// line.
 func rotateKey(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	var next secret.Text
 	var settings []string

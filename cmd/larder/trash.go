@@ -18,7 +18,8 @@ import (
 // trashPage is the number of entries of the trash that are read at a time.
 const trashPage = 200
 
-// trashList prints the entries in the trash that an account owns or has deleted, newest first.
+// trashList is the command `larder trash list`: it prints the entries in the trash that an account
+// owns or has deleted, newest first.
 func trashList(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	a, username, err := openForName(ctx, args, environ, nil, out, errs)
 	if err != nil {
@@ -55,8 +56,8 @@ func trashList(ctx context.Context, args, environ []string, out, errs io.Writer)
 // minute writes a time (ms) to the minute, in UTC.
 func minute(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04Z") }
 
-// trashRestore brings an entry back from the trash as an account that may do that. A taken name
-// gets a number.
+// trashRestore is the command `larder trash restore`: it brings an entry back from the trash with
+// the rights of an account. A taken name gets a number.
 func trashRestore(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("trash restore", flag.ContinueOnError)
 	to := own.String("to", "", "existing folder that takes the entry (default: the folder that it was in)")
@@ -85,7 +86,8 @@ func trashRestore(ctx context.Context, args, environ []string, out, errs io.Writ
 	return err
 }
 
-// trashEmpty deletes the trash of an account for good.
+// trashEmpty is the command `larder trash empty`: it deletes the trash of an account for good; the
+// server deletes the rest of a large one.
 func trashEmpty(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	a, username, err := openForName(ctx, args, environ, nil, out, errs)
 	if err != nil {
@@ -109,7 +111,7 @@ func trashEmpty(ctx context.Context, args, environ []string, out, errs io.Writer
 	return err
 }
 
-// actorNamed returns an account as an actor.
+// actorNamed returns the account with a user name as an actor, whose rights then decide.
 func actorNamed(ctx context.Context, a *app.App, username string) (access.Actor, error) {
 	user, err := accountNamed(ctx, a, username)
 	return access.Actor{UserID: user.ID, Role: user.Role, HomeID: user.HomeID}, err
