@@ -179,14 +179,13 @@ func entryCacheMetrics(cache *files.EntryCache) []prometheus.Collector {
 	}
 }
 
-// counter returns a metric that only grows and is read by value each time that metrics are asked
-// for.
+// counter returns a metric that only grows; value is called each time that the metrics are read.
 func counter(name, help string, value func() uint64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
 		func() float64 { return float64(value()) })
 }
 
-// gauge returns a metric that can fall and is read by value each time that metrics are asked for.
+// gauge returns a metric that can fall; value is called each time that the metrics are read.
 func gauge(name, help string, value func() uint64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 		func() float64 { return float64(value()) })

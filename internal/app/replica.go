@@ -49,7 +49,8 @@ func (a *App) join(ctx context.Context) error {
 	return nil
 }
 
-// leave deletes the row of this process. If that fails, the row expires after some minutes.
+// leave deletes the row of this process in replicas, when the process stops, so that no migration
+// waits for it. If that fails, the row counts as a running replica for some minutes more.
 func (a *App) leave(ctx context.Context) {
 	if !a.joined {
 		return

@@ -144,7 +144,8 @@ func count(q db.Querier, d db.Dialect, query Query) (n int64, err error) {
 // the order of time.
 const fewMatches = 1000
 
-// list returns a page of entries. total is the number of matching rows.
+// list returns the page of the entries that query selects, newest first. total is their number on
+// all pages, which decides how the database searches.
 func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error) {
 	where, args := query.where(d)
 	order := "created_at DESC, id DESC"

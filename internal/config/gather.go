@@ -73,8 +73,12 @@ type recorder struct {
 	in   map[string]rawValue
 }
 
-func (r recorder) String() string   { return "" }
+func (r recorder) String() string { return "" }
+
+// IsBoolFlag tells the flag package whether the flag may stand without a value.
 func (r recorder) IsBoolFlag() bool { return r.bool }
+
+// Set implements flag.Value: it keeps the value as the one that the command line gives.
 func (r recorder) Set(value string) error {
 	r.in[r.flag] = rawValue{name: "--" + r.flag, value: value}
 	return nil

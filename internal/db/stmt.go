@@ -101,6 +101,7 @@ func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...an
 	return c.conn.ExecContext(ctx, query, args...)
 }
 
+// QueryContext runs a query by its prepared statement, if there is one.
 func (c *preparedConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if stmt := c.prepare(ctx, query); stmt != nil {
 		return stmt.QueryContext(ctx, args...)
@@ -108,6 +109,7 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args ...a
 	return c.conn.QueryContext(ctx, query, args...)
 }
 
+// QueryRowContext is QueryContext for one row.
 func (c *preparedConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := c.prepare(ctx, query); stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)

@@ -194,7 +194,8 @@ func (w *writer) dropConn() {
 	w.conn = nil
 }
 
-// statement runs a statement without arguments, such as COMMIT, on the writer's connection.
+// statement runs a statement without arguments, such as COMMIT, on the writer's connection. The
+// error begins with its text.
 func (w *writer) statement(ctx context.Context, text string) error {
 	if _, err := w.conn.ExecContext(ctx, text); err != nil {
 		return fmt.Errorf("%s: %w", text, translate(err))

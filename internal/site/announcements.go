@@ -136,8 +136,7 @@ func (an *Announcements) Delete(ctx context.Context, id string) error {
 // noAnnouncement returns the fault NotFound for an unknown id.
 func noAnnouncement() error { return fault.New(fault.NotFound, "There is no such announcement.") }
 
-// expiry returns the time of expiry (ms) of an announcement that is made or changed at now (ms),
-// nil for never.
+// expiry returns the time of expiry (ms), ExpiresIn seconds after now (ms); nil for never.
 func (ai AnnouncementInput) expiry(now int64) *int64 {
 	if ai.ExpiresIn == nil {
 		return nil

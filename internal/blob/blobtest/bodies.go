@@ -66,6 +66,7 @@ func tooLarge(t *testing.T, s blob.Store) {
 // endlessBody is a body without an end; count is the number of bytes read from it.
 type endlessBody struct{ count int64 }
 
+// Read fills p and counts its bytes. It never ends.
 func (e *endlessBody) Read(p []byte) (int, error) {
 	e.count += int64(len(p))
 	return len(p), nil
@@ -143,6 +144,7 @@ func bodyWithHook(body []byte, n int, then func()) io.Reader {
 // hookReader is an empty reader that calls hook when it is read.
 type hookReader struct{ hook func() }
 
+// Read calls the hook and ends.
 func (r *hookReader) Read([]byte) (int, error) {
 	r.hook()
 	return 0, io.EOF

@@ -196,6 +196,7 @@ type truncatedObject struct {
 	err  error
 }
 
+// Read implements io.Reader. It returns err once left bytes were read.
 func (o *truncatedObject) Read(p []byte) (int, error) {
 	if o.left <= 0 {
 		return 0, o.err

@@ -59,8 +59,9 @@ func (s *Store) Walk(ctx context.Context, fn func(key blob.Key, size int64, writ
 	return walk(ctx, v.root, "", fn)
 }
 
-// walk calls fn for the objects in dir and in the directories below it. below is the path of dir
-// relative to the root, "" for the root. It skips tmp, lost+found and names that are no keys.
+// walk calls fn for the objects in dir and in the directories below it, with key, size in bytes and
+// time of the last write. below is the path of dir relative to the root, "" for the root. It skips
+// tmp, lost+found and names that are no keys. An error of fn ends the walk.
 func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int64, time.Time) error) error {
 	return eachName(ctx, dir, func(dir *os.File, entry os.DirEntry) error {
 		name := path.Join(below, entry.Name())

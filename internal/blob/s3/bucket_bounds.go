@@ -62,6 +62,7 @@ type cappedBody struct {
 	left int64
 }
 
+// Read implements io.Reader. It returns errTooLong at the first byte beyond the limit.
 func (b *cappedBody) Read(p []byte) (int, error) {
 	if b.left < 0 { // a caller that received the error may read again to drain the body
 		return 0, errTooLong
@@ -99,6 +100,8 @@ type itemCountingBody struct {
 // theirs, in bytes.
 const maxTagName = 64
 
+// Read implements io.Reader. It returns errTooLong at the tag that ends the name of the first item
+// (Contents or CommonPrefixes) beyond the limit.
 func (b *itemCountingBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errTooLong

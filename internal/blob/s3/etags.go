@@ -36,8 +36,9 @@ func (s *Store) etagFits(etag string, sum []byte) bool {
 	return plain == hex.EncodeToString(sum) || s.opaqueETags.Load()
 }
 
-// listedPart returns one part of the upload id as the server lists it. Errors: blob.ErrNotFound for
-// an unknown upload, blob.ErrUnavailable, also when the server does not list the part.
+// listedPart returns the part number of the upload id to the key name, as the server lists it.
+// Errors: blob.ErrNotFound for an unknown upload, blob.ErrUnavailable, also when the server does
+// not list the part.
 func (s *Store) listedPart(ctx context.Context, name string, id *string, number int32) (blob.Part, error) {
 	list, err := s.client.ListParts(ctx, &sdk.ListPartsInput{
 		Bucket: &s.bucket, Key: &name, UploadId: id, PartNumberMarker: aws.String(strconv.Itoa(int(number) - 1)),

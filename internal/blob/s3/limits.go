@@ -205,6 +205,8 @@ type requestBody struct {
 	last  int // bytes of the last read
 }
 
+// Read implements io.Reader. It tells the watchdog that the call does not wait for the server while
+// the client's bytes are read, and waits for it from then on.
 func (b *requestBody) Read(p []byte) (int, error) {
 	b.watch.moved(b.last)
 	b.watch.setWaiting(false)
@@ -224,6 +226,8 @@ type answerBody struct {
 	watch *watchdog
 }
 
+// Read implements io.Reader. It tells the watchdog that the call waits for the server meanwhile.
+// Error: errTooSlow when the watchdog has ended the call.
 func (b *answerBody) Read(p []byte) (int, error) {
 	b.watch.setWaiting(true)
 	n, err := b.ReadCloser.Read(p)
@@ -235,6 +239,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close closes the body and stops the watchdog, which ends the call.
 func (b *answerBody) Close() error {
 	defer b.watch.stop()
 	return b.ReadCloser.Close()

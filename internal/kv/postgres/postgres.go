@@ -92,7 +92,7 @@ func (s *Store) level(ctx context.Context, b bucket) (int64, error) {
 	return min(max(level, 0), b.gcra.Burst), nil
 }
 
-// giveBack applies a negative cost, which returns units to the bucket.
+// giveBack is Take for a bucket with a negative cost, which returns units and is always allowed.
 func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
 	var after int64
 	if err := s.db.Write(ctx, func(tx *db.Tx) (err error) { after, err = b.giveBack(tx); return err }); err != nil {

@@ -11,8 +11,8 @@ const (
 	maxSteps       = 4096 // segments, chunks or tags that are examined
 )
 
-// orientation returns the EXIF orientation of a picture, from 1 to 8 (EXIF 2.32, section 4.6.4); 1
-// when there is none or it is invalid.
+// orientation returns the EXIF orientation that a picture states, from 1 to 8 if it is valid (EXIF
+// 2.32, section 4.6.4); 1 when there is none. It says how a viewer rotates and mirrors the picture.
 func orientation(in io.ReaderAt, is kind) int {
 	at, found := int64(0), is == isTIFF // a TIFF file is itself the EXIF structure
 	switch is {

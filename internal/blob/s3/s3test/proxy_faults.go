@@ -236,6 +236,7 @@ type throttledBody struct {
 	wait func() error
 }
 
+// Read implements io.Reader: it waits, and then returns one byte at most. Error: that of wait.
 func (t throttledBody) Read(p []byte) (int, error) {
 	if err := t.wait(); err != nil {
 		return 0, err
