@@ -22,7 +22,8 @@ type bucket struct {
 
 const bucketName = "bench"
 
-// startBucket runs the server that scripts/install-test-tools has installed, or the one in PATH.
+// startBucket runs an S3 server with one empty bucket in dir: the one that
+// scripts/install-test-tools has installed, or the one in PATH. The caller stops it.
 func startBucket(ctx context.Context, dir string) (*bucket, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -57,6 +58,7 @@ func startBucket(ctx context.Context, dir string) (*bucket, error) {
 	return nil, errors.New("versitygw does not start")
 }
 
+// stop kills the server.
 func (b *bucket) stop() {
 	_ = b.cmd.Process.Kill() // fails when it has ended
 	_ = b.cmd.Wait()         // returns the error of the signal
@@ -65,7 +67,8 @@ func (b *bucket) stop() {
 // bucketFile is the file that W2 reads from the bucket.
 const bucketFile = "/uploads/cloud/large.bin"
 
-// setUpBucket mounts a bucket below the upload root of keys and uploads the large file into it.
+// setUpBucket starts an S3 server, mounts its bucket below the upload root of keys and uploads the
+// large file into it, for W2 to read.
 func (b *bench) setUpBucket(ctx context.Context) (err error) {
 	if b.bucket, err = startBucket(ctx, filepath.Join(b.dir, "bucket")); err != nil {
 		return err

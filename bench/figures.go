@@ -16,16 +16,18 @@ type figure struct {
 	met                   bool
 }
 
+// recordLimit records a value of the workload id with its upper limit goal, both written by format.
 func (b *bench) recordLimit(id, name string, value, goal float64, format func(float64) string) {
 	b.addFigure(figure{id: id, name: name, value: format(value), goal: "≤ " + format(goal), met: value <= goal})
 }
 
+// addFigure prints a figure to stderr and adds it to the report.
 func (b *bench) addFigure(f figure) {
 	fmt.Fprintf(os.Stderr, "  %s %s: %s\n", f.id, f.name, f.value)
 	b.figures = append(b.figures, f)
 }
 
-// record adds a value without a limit.
+// record adds a value of the workload id that has no limit.
 func (b *bench) record(id, name, value string) {
 	b.addFigure(figure{id: id, name: name, value: value, met: true})
 }
@@ -37,6 +39,7 @@ func milliseconds(n float64) string {
 }
 func plainNumber(n float64) string { return fmt.Sprintf("%.2f", n) }
 
+// median returns the median of at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
@@ -46,8 +49,8 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// startsAndMemory runs W8 and the first half of W7, on fresh directories and then on the same ones
-// again.
+// startsAndMemory runs W8, the time from a start to readiness, and the first half of W7, the
+// memory, on fresh directories and then on the same ones again.
 func (b *bench) startsAndMemory(ctx context.Context) error {
 	var first, warm, idle, busy []float64
 	for round := range b.rounds {
@@ -88,7 +91,8 @@ func (b *bench) startsAndMemory(ctx context.Context) error {
 // and can drop at any time.
 const ownMemory = "RssAnon"
 
-// memoryOf returns the memory before and while 256 connections are open, each after one request.
+// memoryOf returns the bytes of memory that the server holds for itself, before and while 256
+// connections are open, each after one request.
 func memoryOf(p *server) (idle, busy float64, err error) {
 	before, err := p.memory(ownMemory)
 	if err != nil {
@@ -137,8 +141,8 @@ func (b *bench) memoryAfterUploads(ctx context.Context) error {
 	return nil
 }
 
-// countSyncs uploads under strace and counts the syncs between the first request and the end of the
-// last.
+// countSyncs runs the part of W4 that counts syncs: it uploads over that many connections under
+// strace, between two counts, and records the syncs of an upload, those of PostgreSQL included.
 func (b *bench) countSyncs(ctx context.Context, connections int) (err error) {
 	trace := filepath.Join(b.dir, fmt.Sprintf("syncs%d", connections))
 	strace := func(output string) []string {
@@ -184,7 +188,8 @@ func (b *bench) countSyncs(ctx context.Context, connections int) (err error) {
 	return nil
 }
 
-// syncsIn counts the successful calls in the output of strace, which writes line by line.
+// syncsIn returns the number of successful calls in the files traces, the output of strace, which
+// writes line by line.
 func syncsIn(traces []string) (n int, err error) {
 	for _, trace := range traces {
 		text, err := os.ReadFile(trace)

@@ -14,8 +14,8 @@ const (
 	folderCount = 4      // folders that a round deletes
 )
 
-// folders is the part of W6 with a reference: it moves folders of 10,000 files there and back, and
-// deletes them.
+// folders runs a round of the part of W6 that has a reference: it moves folders of 10,000 files
+// there and back, and deletes them, on both servers.
 func (b *bench) folders(ctx context.Context, _ addresses) error {
 	if !b.wants("W6") {
 		return nil
@@ -58,7 +58,7 @@ func (b *bench) folders(ctx context.Context, _ addresses) error {
 	return nil
 }
 
-// folderFigures records the values of W6 that have no reference.
+// folderFigures records the values of all rounds of W6 that have no reference.
 func (b *bench) folderFigures() {
 	if len(b.moves) == 0 {
 		return
@@ -67,8 +67,8 @@ func (b *bench) folderFigures() {
 	b.recordLimit("W6", "longest wait of an upload beside that and the DELETE", median(b.waits), 100, milliseconds)
 }
 
-// fillFolders creates folders named prefix and a number on both servers, and returns the ids on the
-// measured one.
+// fillFolders creates count folders of folderFiles files, named prefix and a number, on both
+// servers, and returns the ids on the measured one.
 func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids []string, err error) {
 	d, err := b.site.seeder(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func (b *bench) fillFolders(ctx context.Context, prefix string, count int) (ids 
 	return ids, d.fill(ids, folderFiles)
 }
 
-// longestUpload makes a second client upload small files one after another while fn runs, and
-// returns the longest time until an answer in ms.
+// longestUpload calls fn while a second client, with the API key token, uploads small files one
+// after another to p, and returns the longest time until an answer in ms.
 func (b *bench) longestUpload(ctx context.Context, p *server, token string,
 	fn func() error) (longest float64, err error) {
 	c, err := connect(p)
@@ -138,4 +138,5 @@ func (b *bench) longestUpload(ctx context.Context, p *server, token string,
 	return longest, err
 }
 
+// inMilliseconds returns a duration in ms, to the microsecond.
 func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

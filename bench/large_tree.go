@@ -28,6 +28,8 @@ type largeTree struct {
 
 const homeUser = "ann" // the user whose home is measured
 
+// measureLargeTree sets up an installation with a large folder and a large tree, and runs W9 and
+// the second half of W6 on it, as selected.
 func (b *bench) measureLargeTree(ctx context.Context) (err error) {
 	m := &largeTree{bench: b}
 	if m.site, err = b.newInstallation(ctx, "million"); err != nil {
@@ -70,7 +72,8 @@ func (b *bench) measureLargeTree(ctx context.Context) (err error) {
 	return nil
 }
 
-// seed fills the home while no server runs.
+// seed fills the home with the flat folder and the tree, straight in the database, while no server
+// runs.
 func (t *largeTree) seed(ctx context.Context) (err error) {
 	if t.seeder, err = t.site.seeder(ctx); err != nil {
 		return err
@@ -120,7 +123,7 @@ func (t *largeTree) medianTime(fn func() error) (float64, error) {
 	return median(all), nil
 }
 
-// list requests a page and checks the total.
+// list requests the page of a listing that query names, and fails unless the total is right.
 func (t *largeTree) list(ctx context.Context, query string, total int) error {
 	var page struct {
 		Items      []struct{ Name string }
@@ -135,7 +138,7 @@ func (t *largeTree) list(ctx context.Context, query string, total int) error {
 	return nil
 }
 
-// read runs W9.
+// read runs W9: the time of listings, searches and a path lookup among that many entries.
 func (t *largeTree) read(ctx context.Context) error {
 	n, last := t.entries, t.entries/100
 	flat := "path=/home/" + homeUser + "/flat"
@@ -174,7 +177,8 @@ func (t *largeTree) read(ctx context.Context) error {
 	return t.depth(ctx)
 }
 
-// afterChange measures the first page when an entry of the folder has changed since the last one.
+// afterChange records the time of the first page of the listing query when an entry of the folder
+// has changed since the last one.
 func (t *largeTree) afterChange(ctx context.Context, query string) error {
 	var all []float64
 	for range t.rounds {
@@ -193,7 +197,8 @@ func (t *largeTree) afterChange(ctx context.Context, query string) error {
 	return nil
 }
 
-// underRule lists the folder under a rule on file names: once when the rule is new, and once more.
+// underRule records the time of the first page of the listing flat under a rule on file names: when
+// the rule is new, and once more.
 func (t *largeTree) underRule(ctx context.Context, flat string) error {
 	admin, _, err := t.site.login(ctx, t.server)
 	if err != nil {
@@ -230,8 +235,8 @@ func (t *largeTree) underRule(ctx context.Context, flat string) error {
 	return nil
 }
 
-// depth measures a path lookup at depth 8: the CPU time of a HEAD beyond that of a request without
-// a lookup.
+// depth records the cost of a path lookup at depth 8: the CPU time of a HEAD beyond that of a
+// request without a lookup.
 func (t *largeTree) depth(ctx context.Context) error {
 	content, err := picture()
 	if err != nil {
@@ -299,6 +304,8 @@ func (t *largeTree) write(ctx context.Context) error {
 	return nil
 }
 
+// moveAndDelete moves the folder id down and up and deletes it, and records the times and the
+// longest waits of another client's uploads under name.
 func (t *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 	var down, up []float64
 	var deletion float64
@@ -352,7 +359,7 @@ func (t *largeTree) moveAndDelete(ctx context.Context, name, id string) error {
 }
 
 // collectionRate waits until the deleted rows are collected, for at most a minute, and returns the
-// rows per second.
+// rows deleted per second.
 func (t *largeTree) collectionRate(ctx context.Context) (perSecond float64, err error) {
 	var before, after int
 	const rows = "SELECT COUNT(*) FROM entries"

@@ -23,8 +23,8 @@ const rclonePropfind = `<?xml version="1.0" encoding="utf-8"?>
  </d:prop>
 </d:propfind>`
 
-// listings is W5: PROPFIND of a folder of 10,000 files, with the properties that rclone asks for
-// and with all.
+// listings runs a round of W5: PROPFIND of a folder of 10,000 files on both servers, with the
+// properties that rclone asks for and with all.
 func (b *bench) listings(ctx context.Context, _ addresses) error {
 	if !b.wants("W5") {
 		return nil
@@ -54,14 +54,15 @@ func (b *bench) listings(ctx context.Context, _ addresses) error {
 	return nil
 }
 
-// listingFigures records the values of W5 that have no reference.
+// listingFigures records the values of all rounds of W5 that have no reference.
 func (b *bench) listingFigures() {
 	if len(b.firstBytes) > 0 {
 		b.recordLimit("W5", "first byte of a PROPFIND of 10,000 files", median(b.firstBytes), 10, milliseconds)
 	}
 }
 
-// firstByte returns the time until an answer begins in ms.
+// firstByte sends a PROPFIND over a new connection and returns the time until its answer begins in
+// ms.
 func firstByte(p *server, r request) (float64, error) {
 	c, err := connect(p)
 	if err != nil {

@@ -34,7 +34,8 @@ var bodyBlock = func() []byte {
 	return b
 }()
 
-// head returns the request up to the empty line, and text.
+// head returns the bytes of the request up to the empty line, followed by text. The caller sends
+// the other kind of body.
 func (r request) head(host string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.method, r.path, host)
@@ -59,6 +60,7 @@ type connection struct {
 	buffer []byte
 }
 
+// connect opens a connection to a server.
 func connect(p *server) (*connection, error) {
 	conn, err := p.dial()
 	if err != nil {
@@ -111,9 +113,13 @@ type outcome struct {
 }
 
 func (o outcome) cpuPerRequest() time.Duration { return o.cpu / time.Duration(o.requests) }
-func (o outcome) rate() float64                { return float64(o.requests) / o.elapsed.Seconds() }
 
-// run sends n requests over keep-alive connections. make builds the request with that number.
+// rate returns the requests per second.
+func (o outcome) rate() float64 { return float64(o.requests) / o.elapsed.Seconds() }
+
+// run sends n requests to a server over keep-alive connections and measures it meanwhile. make
+// builds the request with that number, from 0; it is called from several goroutines. An answer that
+// is not 2xx is an error.
 func run(ctx context.Context, p *server, connections, n int, make func(i int) request) (outcome, error) {
 	var open []*connection
 	defer func() {
@@ -172,6 +178,7 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 		growth: max(0, peak-memory)}, nil
 }
 
+// databaseCPU returns the CPU time of the database server so far, 0 for SQLite.
 func (s *server) databaseCPU() (time.Duration, error) {
 	if s.database == nil {
 		return 0, nil
@@ -185,6 +192,7 @@ type errorList struct {
 	errs []error
 }
 
+// add keeps an error, up to three.
 func (l *errorList) add(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,12 +201,14 @@ func (l *errorList) add(err error) {
 	}
 }
 
+// any reports whether there is an error.
 func (l *errorList) any() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.errs) > 0
 }
 
+// join returns the errors as one, nil for none.
 func (l *errorList) join() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,9 +43,10 @@ const (
 	onPostgres = "postgres"
 )
 
+// engines returns the engines to measure on, in order.
 func (o options) engines() []string { return strings.Split(o.engine, ",") }
 
-// wants reports whether one of the workloads is selected.
+// wants reports whether one of the workloads, such as W1, is selected by -only.
 func (o options) wants(workloads ...string) bool {
 	if o.only == "" {
 		return true
@@ -58,6 +59,7 @@ func (o options) wants(workloads ...string) bool {
 	return false
 }
 
+// valid reports whether the engines are known and the numbers are positive.
 func (o options) valid() bool {
 	for _, engine := range o.engines() {
 		if engine != onSQLite && engine != onPostgres {
@@ -114,6 +116,7 @@ func main() {
 	}
 }
 
+// fatal prints err and exits with 1, unless err is nil.
 func fatal(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

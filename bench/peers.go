@@ -44,8 +44,9 @@ http {
 }
 `
 
-// comparePeers measures each peer that is installed, beside the reference. scripts/peers installs
-// all of them.
+// comparePeers measures each peer (nginx, caddy, rclone, versitygw) that is installed, beside the
+// reference, by reads of the small file in the directory shared. scripts/peers installs all of
+// them.
 func (b *bench) comparePeers(ctx context.Context, shared string) error {
 	peers, err := b.startPeers(ctx, shared)
 	defer func() {
@@ -76,7 +77,8 @@ func (b *bench) comparePeers(ctx context.Context, shared string) error {
 	return nil
 }
 
-// startPeers starts the peers that are installed. It returns those that run, also with an error.
+// startPeers starts the peers that are installed, to serve the directory shared. It returns those
+// that run, also with an error.
 func (b *bench) startPeers(ctx context.Context, shared string) (peers []*peer, err error) {
 	own := filepath.Join(b.dir, "nginx")
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -130,8 +132,8 @@ func (b *bench) startPeers(ctx context.Context, shared string) (peers []*peer, e
 	return peers, err
 }
 
-// gatewayPeer starts an S3 server (versitygw), which checks the signature of each request. It
-// returns the peer with an error that comes after the start.
+// gatewayPeer starts an S3 server (versitygw), which checks the signature of each request, with the
+// small file of the directory shared. It returns the peer with an error that comes after the start.
 func (b *bench) gatewayPeer(ctx context.Context, shared string) (*peer, error) {
 	dir := filepath.Join(b.dir, "peers")
 	s, err := startBucket(ctx, dir)
@@ -160,7 +162,7 @@ func (b *bench) gatewayPeer(ctx context.Context, shared string) (*peer, error) {
 	return p, nil
 }
 
-// awaitPort waits until the server accepts connections.
+// awaitPort waits up to ten seconds until the server accepts connections.
 func (s *server) awaitPort(ctx context.Context) error {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) &&
 		ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
@@ -171,7 +173,7 @@ func (s *server) awaitPort(ctx context.Context) error {
 	return fmt.Errorf("nothing listens on %s", s.address)
 }
 
-// versionOf returns the first line that a program prints about its version.
+// versionOf returns the version that a program prints with that flag, "" for none.
 func versionOf(program, flag string) string {
 	text, _ := exec.Command(program, flag).CombinedOutput() // without a version the line stays empty
 	line, _, _ := strings.Cut(string(text), "\n")
@@ -182,7 +184,7 @@ func versionOf(program, flag string) string {
 	return fields[0]
 }
 
-// peersReport returns the table of the peers, "" without any.
+// peersReport returns the Markdown table of the peers, "" without any.
 func (b *bench) peersReport() string {
 	if len(b.peers) == 0 {
 		return ""

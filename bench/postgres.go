@@ -52,6 +52,7 @@ func startCluster(ctx context.Context) (c *cluster, err error) {
 	return c, c.start(ctx)
 }
 
+// postgresPrograms returns the directory of the newest PostgreSQL server that is installed.
 func postgresPrograms() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is well formed
 	if len(found) > 0 {
@@ -64,7 +65,8 @@ func postgresPrograms() (string, error) {
 	return filepath.Dir(initdb), nil
 }
 
-// chownToUnprivileged gives the directory to an account other than root.
+// chownToUnprivileged gives the directory to an account other than root, under which the server
+// then runs.
 func (c *cluster) chownToUnprivileged() error {
 	account, err := user.Lookup("postgres")
 	if err != nil {
@@ -85,8 +87,10 @@ func (c *cluster) chownToUnprivileged() error {
 	return os.Chown(c.dir, uid, gid)
 }
 
+// data returns the directory of the databases.
 func (c *cluster) data() string { return filepath.Join(c.dir, "data") }
 
+// command returns a command that runs in the directory of the cluster as its owner.
 func (c *cluster) command(ctx context.Context, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = c.dir
@@ -94,7 +98,8 @@ func (c *cluster) command(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the server, after the words of wrapper if any, and waits until it answers.
+// start runs the server and waits until it answers. wrapper is the beginning of the command line,
+// such as that of strace.
 func (c *cluster) start(ctx context.Context, wrapper ...string) error {
 	c.server = c.command(ctx, append(slices.Clone(wrapper), filepath.Join(c.programs, "postgres"), "-D", c.data(), "-c",
 		"listen_addresses=", "-c", "unix_socket_directories="+c.dir)...)
@@ -122,16 +127,18 @@ func (c *cluster) stop() {
 	c.server.Wait()
 }
 
+// remove ends the server and deletes its directory.
 func (c *cluster) remove() {
 	c.stop()
 	os.RemoveAll(c.dir)
 }
 
+// url returns the address of a database on the server.
 func (c *cluster) url(database string) string {
 	return fmt.Sprintf("postgres:///%s?host=%s&user=postgres", database, c.dir)
 }
 
-// create creates a database and returns its URL.
+// create creates a database and returns its address.
 func (c *cluster) create(ctx context.Context, database string) (string, error) {
 	db, err := sql.Open("pgx", c.url("postgres"))
 	if err != nil {

@@ -42,7 +42,8 @@ type installation struct {
 	grace       time.Duration
 }
 
-// newInstallation returns an empty installation, on PostgreSQL with its own database.
+// newInstallation returns an installation in an empty directory with that name, on PostgreSQL with
+// a database of its own. It starts nothing.
 func (b *bench) newInstallation(ctx context.Context, name string) (s *installation, err error) {
 	s = &installation{binary: b.binary, dir: filepath.Join(b.dir, name),
 		password: "bench-password-of-the-administrator",
@@ -53,6 +54,7 @@ func (b *bench) newInstallation(ctx context.Context, name string) (s *installati
 	return s, err
 }
 
+// environ returns the environment with the settings of the installation.
 func (i *installation) environ() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir,
@@ -71,7 +73,8 @@ func (i *installation) environ() []string {
 	return env
 }
 
-// start runs the server, after the words of wrapper if any, and waits until it is ready.
+// start runs the server and waits until it is ready. wrapper is the beginning of the command line,
+// such as that of strace.
 func (i *installation) start(ctx context.Context, wrapper ...string) (*server, error) {
 	if err := os.MkdirAll(i.dir, 0o700); err != nil {
 		return nil, err
@@ -89,7 +92,7 @@ func (i *installation) start(ctx context.Context, wrapper ...string) (*server, e
 	return p, nil
 }
 
-// awaitReady polls the readiness probe until it answers 200.
+// awaitReady polls the readiness probe until it answers 200, for a minute at most.
 func (s *server) awaitReady(ctx context.Context) error {
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
@@ -107,7 +110,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 
 var fullToken = regexp.MustCompile(`pk_[0-9A-Za-z]{24}\.sk_[0-9A-Za-z]{48}`)
 
-// key creates an API key of an account with the command line.
+// key creates an API key of an account with the command line and returns it as a bearer token.
 func (i *installation) key(ctx context.Context, username string) (string, error) {
 	return i.tool(ctx, fullToken, "key", "create", username, "--for", "curl", "--base-url", "http://larder.test")
 }
@@ -133,7 +136,8 @@ func (i *installation) account(ctx context.Context, username string) (string, er
 	return strings.TrimPrefix(found, "with the password "), err
 }
 
-// tool runs the binary and returns the part of its output that matches wanted.
+// tool runs a command of the binary on the installation and returns the part of its output that
+// matches wanted.
 func (i *installation) tool(ctx context.Context, wanted *regexp.Regexp, words ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, i.binary, words...)
 	cmd.Env = i.environ()
@@ -148,7 +152,7 @@ func (i *installation) tool(ctx context.Context, wanted *regexp.Regexp, words ..
 	return string(found), nil
 }
 
-// startReference runs the reference server on dir.
+// startReference runs the reference server on the directory dir.
 func startReference(ctx context.Context, dir string) (*server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -160,7 +164,7 @@ func startReference(ctx context.Context, dir string) (*server, error) {
 	return launch(ctx, os.Environ(), []string{self, referenceCommand, dir})
 }
 
-// launch starts a program and waits for its line "… serves http://host:port".
+// launch starts a program with that environment and waits for its line "… serves http://host:port".
 func launch(ctx context.Context, env, words []string) (*server, error) {
 	p := &server{cmd: exec.CommandContext(ctx, words[0], words[1:]...)}
 	p.cmd.Env = env
@@ -194,9 +198,10 @@ func (s *server) stop() {
 	s.cmd.Wait()                          // the reference ends by the signal
 }
 
-// cpu returns the CPU time of the process and its children.
+// cpu returns the CPU time of the process and its ended children.
 func (s *server) cpu() (time.Duration, error) { return cpuOf(s.cmd.Process.Pid) }
 
+// cpuOf returns the CPU time of a process and of those of its children that have ended.
 func cpuOf(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -231,12 +236,15 @@ func (s *server) memory(field string) (int64, error) {
 // resetPeak resets VmHWM to the current memory.
 func (s *server) resetPeak() error { return os.WriteFile(s.proc("clear_refs"), []byte("5"), 0) }
 
+// proc returns the path of a file about the process in /proc.
 func (s *server) proc(file string) string {
 	return filepath.Join("/proc", strconv.Itoa(s.cmd.Process.Pid), file)
 }
 
+// dial opens a TCP connection to the server.
 func (s *server) dial() (net.Conn, error) { return net.Dial("tcp", s.address) }
 
+// tail returns the last 1,000 bytes of a text for a message.
 func tail(text string) string {
 	if len(text) > 1000 {
 		return "…" + text[len(text)-1000:]

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// freeAddress returns an address without a listener.
+// freeAddress returns an address of this machine at which nothing listens at present.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -20,9 +20,9 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// profiled starts a CPU profile of the server while a workload runs, if a directory for profiles is
-// set. It overwrites the profile of the previous round. The returned function waits for the
-// profile.
+// profiled starts a CPU profile of the server while the workload p runs, if a directory for
+// profiles is set. It overwrites the profile of the previous round. The returned function waits for
+// the profile and returns its error.
 func (b *bench) profiled(ctx context.Context, p pair) (wait func() error) {
 	if b.profile == "" {
 		return func() error { return nil }

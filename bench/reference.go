@@ -12,8 +12,8 @@ import (
 // second is its directory.
 const referenceCommand = "reference-server"
 
-// serveReference serves reads with http.FileServer and writes with webdav.Handler until the process
-// is killed. It prints its address in the same form as the server.
+// serveReference serves reads from dir with http.FileServer and writes with webdav.Handler until
+// the process is killed. It prints its address in the same form as the server.
 func serveReference(dir string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// heading describes the machine and the command of the report.
+// heading returns the text above the tables: the machine, the date and the command.
 func heading(o options) string {
 	return fmt.Sprintf("Taken on %s, %d cores, %s %s/%s, by\n`%s`;\nmedians over %d interleaved round(s).\n\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		command(), o.rounds)
 }
 
-// report returns the tables of one engine.
+// report returns the Markdown tables of one engine.
 func (b *bench) report() string {
 	var s strings.Builder
 	if b.engine == onPostgres {
@@ -46,9 +46,10 @@ func (b *bench) report() string {
 	return s.String() + b.peersReport()
 }
 
+// command returns the command line of this run.
 func command() string { return strings.Join(append([]string{"go run ./bench"}, os.Args[1:]...), " ") }
 
-// goal marks a missed goal.
+// goal returns the text of a goal, marked if it was missed.
 func goal(text string, met bool) string {
 	if !met {
 		return text + " (missed)"
@@ -56,6 +57,8 @@ func goal(text string, met bool) string {
 	return text
 }
 
+// line returns the row of the table for a workload: medians over the rounds, ratios to the
+// reference and goals.
 func (p *pair) line() string {
 	of := func(outcomes []outcome, value func(outcome) float64) float64 {
 		var all []float64
@@ -86,7 +89,7 @@ func (p *pair) line() string {
 		p.rateText(rateHere), p.rateText(rateThere), ratio(rateHere, rateThere), rateGoal, grown)
 }
 
-// ratio returns "–" when the reference used no measurable CPU time.
+// ratio returns here divided by there as text, "–" when the reference used no measurable CPU time.
 func ratio(here, there float64) string {
 	if there == 0 {
 		return "–"
@@ -94,6 +97,7 @@ func ratio(here, there float64) string {
 	return fmt.Sprintf("%.2f×", here/there)
 }
 
+// cpuText returns a CPU time in seconds or µs.
 func cpuText(nanoseconds float64) string {
 	if d := time.Duration(nanoseconds); d >= 10*time.Millisecond {
 		return fmt.Sprintf("%.2f s", d.Seconds())
@@ -101,6 +105,7 @@ func cpuText(nanoseconds float64) string {
 	return fmt.Sprintf("%.0f µs", nanoseconds/1000)
 }
 
+// rateText returns a number of requests per second as text, in MB/s for a workload of large files.
 func (p *pair) rateText(requests float64) string {
 	if p.bytes > 0 {
 		return fmt.Sprintf("%.0f MB/s", requests*float64(p.bytes)/1e6)
@@ -108,6 +113,7 @@ func (p *pair) rateText(requests float64) string {
 	return fmt.Sprintf("%.0f/s", requests)
 }
 
+// countLines returns the number of lines of text that end with end.
 func countLines(text []byte, end string) int {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -118,7 +124,7 @@ func countLines(text []byte, end string) int {
 	return n
 }
 
-// insert writes the report between the markers of a file.
+// insert writes the report between the markers of a section in a file, in place of the text there.
 func insert(file, section, report string) error {
 	beginMarker, endMarker := "<!-- "+section+": begin -->", "<!-- "+section+": end -->"
 	text, err := os.ReadFile(file)

@@ -23,6 +23,8 @@ type seeder struct {
 	next      int       // number of the next entry
 }
 
+// seeder opens the database of the installation to insert entries into it. The caller closes the
+// seeder.
 func (i *installation) seeder(ctx context.Context) (*seeder, error) {
 	d := &seeder{ctx: ctx, padFormat: "printf('%%0%[2]dd', %[1]s)", hexFormat: "printf('%%08x', %s)", next: 1}
 	var err error
@@ -53,7 +55,7 @@ func (s *seeder) exec(query string, args ...any) error {
 	return nil
 }
 
-// queryOne reads one value.
+// queryOne reads the one value that a query returns into v.
 func (s *seeder) queryOne(v any, query string, args ...any) error {
 	if err := s.conn.QueryRowContext(s.ctx, query, args...).Scan(v); err != nil {
 		return fmt.Errorf("%w in %s", err, query)
@@ -61,7 +63,7 @@ func (s *seeder) queryOne(v any, query string, args ...any) error {
 	return nil
 }
 
-// transact runs fn in a transaction.
+// transact runs fn in a transaction, which an error of fn rolls back.
 func (s *seeder) transact(fn func() error) error {
 	if err := s.exec("BEGIN"); err != nil {
 		return err
@@ -73,7 +75,8 @@ func (s *seeder) transact(fn func() error) error {
 	return s.exec("COMMIT")
 }
 
-// folder inserts a folder with the owner of its parent and returns its id.
+// folder inserts a folder below the folder with the id parent, whose owner it gets, and returns its
+// id.
 func (s *seeder) folder(parent, name string) (id string, err error) {
 	id = fmt.Sprintf("f0000000-0000-4000-8000-%012d", s.next)
 	s.next++
@@ -84,8 +87,8 @@ func (s *seeder) folder(parent, name string) (id string, err error) {
 		WHERE id = $4`, id, name, vpath.SortKey(name), parent)
 }
 
-// tree inserts three levels of folders below parent, fan in each, and returns the ids of the
-// deepest.
+// tree inserts three levels of folders below the folder with the id parent, fan in each, and
+// returns the ids of the deepest.
 func (s *seeder) tree(parent string, fan int) (deepest []string, err error) {
 	level := []string{parent}
 	for range 3 {
@@ -183,8 +186,8 @@ func (s *seeder) analyze() error {
 	return s.exec("VACUUM ANALYZE")
 }
 
-// deletionPending reports whether deleted data still exists: rows below the graveyard, or garbage
-// that is due.
+// deletionPending reports whether deleted data still exists at now (ms): rows below the graveyard,
+// or garbage that is due.
 func (s *seeder) deletionPending(now int64) (left bool, err error) {
 	err = s.queryOne(&left, `
 		SELECT EXISTS (SELECT 1 FROM entries WHERE parent_id = 'graveyard')

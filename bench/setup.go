@@ -46,12 +46,15 @@ type caller struct {
 	header http.Header
 }
 
+// newCaller returns a caller for a server, with cookies of its own.
 func newCaller(p *server) *caller {
 	jar, _ := cookiejar.New(nil) // never fails
 	return &caller{http: &http.Client{Jar: jar}, base: "http://" + p.address, header: http.Header{}}
 }
 
-// call sends body (nil, []byte or JSON) and decodes the data of the answer into v unless v is nil.
+// call sends a request with body (nil, []byte or a value as JSON) and decodes the data of the
+// answer into v unless v is nil. headers are names and values in turn. An answer that is not 2xx is
+// an error.
 func (c *caller) call(ctx context.Context, method, path string, body, v any, headers ...string) error {
 	var reader io.Reader
 	switch b := body.(type) {
@@ -99,6 +102,8 @@ func (i *installation) login(ctx context.Context, p *server) (c *caller, cookie 
 	return signIn(ctx, p, "admin", i.password)
 }
 
+// signIn signs in with a password. The caller sends the session and the CSRF token from then on;
+// the session cookie is also returned as a header line.
 func signIn(ctx context.Context, p *server, username, password string) (c *caller, cookie string, err error) {
 	c = newCaller(p)
 	if err := c.call(ctx, "POST", "/api/auth/login", map[string]string{"username": username, "password": password},
@@ -120,8 +125,8 @@ func signIn(ctx context.Context, p *server, username, password string) (c *calle
 	return c, cookie, nil
 }
 
-// uploadSmallFile uploads the small file for each way of reading: to a public path, and as a
-// private file with a permanent link.
+// uploadSmallFile uploads the small file, with the API key token, for each way of reading: to a
+// public path, and as a private file with a permanent link. It returns the requests that read it.
 func (i *installation) uploadSmallFile(ctx context.Context, p *server, token string) (addresses, error) {
 	content, err := picture()
 	if err != nil {
@@ -163,7 +168,7 @@ func (i *installation) uploadSmallFile(ctx context.Context, p *server, token str
 	}, nil
 }
 
-// writeReferenceFile writes the same file into the directory of the reference.
+// writeReferenceFile writes the small file into the directory of the reference.
 func writeReferenceFile(dir string) error {
 	content, err := picture()
 	if err != nil {

@@ -60,7 +60,8 @@ func measure(ctx context.Context, o options) (report string, err error) {
 	return report, nil
 }
 
-// runAll runs all selected workloads.
+// runAll runs all selected workloads on one engine, with files and servers that it removes at the
+// end.
 func (b *bench) runAll(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "larder-bench-"); err != nil {
 		return err
@@ -110,7 +111,8 @@ func (b *bench) runAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// compareWithReference runs the workloads that have a reference.
+// compareWithReference starts both servers and runs the workloads that have a reference, round by
+// round.
 func (b *bench) compareWithReference(ctx context.Context) (err error) {
 	shared := filepath.Join(b.dir, "reference")
 	if err := writeReferenceFile(shared); err != nil {
@@ -155,8 +157,8 @@ func (b *bench) compareWithReference(ctx context.Context) (err error) {
 	return nil
 }
 
-// runPair runs a workload of n requests on both servers, the reference first, and records the
-// outcomes.
+// runPair runs a workload of n requests over that many connections on both servers, the reference
+// first, and records the outcomes. reference and larder build the requests by number.
 func (b *bench) runPair(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
 	var known *pair
 	for _, each := range b.pairs {
@@ -186,9 +188,10 @@ func (b *bench) runPair(ctx context.Context, p pair, connections, n int, referen
 	return nil
 }
 
+// same returns a function that builds the same request for each number.
 func same(r request) func(int) request { return func(int) request { return r } }
 
-// readSmall runs W1.
+// readSmall runs a round of W1: reads of a small file by each of its addresses.
 func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 	if !b.wants("W1") {
 		return nil
@@ -216,7 +219,7 @@ func (b *bench) readSmall(ctx context.Context, ways addresses) error {
 	return nil
 }
 
-// transferLarge runs W3 and then W2, which reads the file of W3.
+// transferLarge runs a round of W3, uploads of a large file, and then of W2, which reads that file.
 func (b *bench) transferLarge(ctx context.Context, ways addresses) error {
 	if !b.wants("W3") && !b.wants("W2") {
 		return nil
@@ -254,7 +257,7 @@ func (b *bench) transferLarge(ctx context.Context, ways addresses) error {
 		same(get), same(read))
 }
 
-// writeSmall runs W4.
+// writeSmall runs a round of W4: uploads of small files.
 func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 	if !b.wants("W4") {
 		return nil
@@ -278,6 +281,8 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 		smallConnections, b.uploads, put, davPut)
 }
 
+// smallUpload returns a function that builds the upload of a small file by number; serial makes the
+// names differ from those of other runs.
 func (b *bench) smallUpload(serial int) func(i int) request {
 	return func(i int) request {
 		return request{method: "POST", path: "/api/upload", body: smallFile, headers: []string{
