@@ -27,7 +27,8 @@ var (
 	caseRow = regexp.MustCompile(`^\| C([1-9][0-9]{0,2}) \| (.+) \| (.*) \|$`)
 )
 
-// Numbers returns the abuse cases that docs/abuse-cases.md has.
+// Numbers returns the numbers of the abuse cases in the table of docs/abuse-cases.md, whose content
+// is document.
 func Numbers(document []byte) map[int]bool {
 	numbers := map[int]bool{}
 	for _, content := range strings.Split(string(document), "\n") {
@@ -39,9 +40,9 @@ func Numbers(document []byte) map[int]bool {
 	return numbers
 }
 
-// Collect adds the tests of a file: the tests of a Go test file that carry a number in their
-// comments or in the names of their subtests, else the file, when a comment in it carries one.
-// Other files show nothing, nor do tests of the tools.
+// Collect adds the tests of the file name that carry the number of an abuse case: the tests of a Go
+// test file by their comments and the names of their subtests, else the file, when a comment in it
+// carries one. Other files show nothing, nor do tests of the tools.
 func (s Shown) Collect(name string, text []byte) {
 	switch {
 	case within(name, "tools"):
@@ -54,6 +55,7 @@ func (s Shown) Collect(name string, text []byte) {
 	}
 }
 
+// collectGo is Collect for a Go test file. It ignores a file that cannot be parsed.
 func (s Shown) collectGo(name string, text []byte) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -77,7 +79,8 @@ func (s Shown) collectGo(name string, text []byte) {
 	}
 }
 
-// add notes that a test carries the numbers in the text.
+// add records that a test in a file, "" for the file itself, carries the numbers in the text, alone
+// or in ranges.
 func (s Shown) add(text, file, test string) {
 	var numbers []int
 	for _, match := range caseNumber.FindAllStringSubmatch(text, -1) {
@@ -101,7 +104,7 @@ func (s Shown) add(text, file, test string) {
 	}
 }
 
-// testAround names the test whose body or doc comment the node lies in, "" for none.
+// testAround returns the name of the test whose body or doc comment contains the node, "" for none.
 func testAround(parsed *ast.File, node ast.Node) string {
 	for _, declared := range parsed.Decls {
 		function, ok := declared.(*ast.FuncDecl)
@@ -121,8 +124,8 @@ func testAround(parsed *ast.File, node ast.Node) string {
 	return ""
 }
 
-// cell writes the tests of a case as the table has them: those with names where there are any, else
-// the files.
+// cell returns the tests of a case as the table lists them: those with names where there are any,
+// else the files; "none" for none.
 func (s Shown) cell(number int) string {
 	var named, bare []string
 	for _, file := range slices.SortedFunc(maps.Keys(s[number]),
@@ -141,8 +144,9 @@ func (s Shown) cell(number int) string {
 	return cmp.Or(strings.Join(named, "; "), "none")
 }
 
-// Cases compares the tests that docs/abuse-cases.md lists with those that carry the numbers. It
-// returns what differs, and the document as it should be.
+// Cases compares the tests that docs/abuse-cases.md lists with those that carry the numbers
+// (shown). document is its content. It returns a finding for each difference, and the document as
+// it should be.
 func Cases(name string, document []byte, shown Shown) ([]Finding, []byte) {
 	var found []Finding
 	lines := strings.Split(string(document), "\n")

@@ -34,7 +34,7 @@ func (f Finding) String() string {
 // outside the project. The pattern is split so that it does not match itself.
 var machinePaths = regexp.MustCompile(`/wor` + `k/|/far` + `m/|\.\./sha` + `red|\b(SPE` + `C|DECI` + `SIONS)\.md\b`)
 
-// Text finds machinePaths in a file of any kind.
+// Text finds names that exist on one machine only (machinePaths) in a file of any kind.
 func Text(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {
@@ -46,7 +46,8 @@ func Text(name string, text []byte) []Finding {
 	return found
 }
 
-// Lock finds packages of a package-lock.json that name a registry's host.
+// Lock finds packages of a package-lock.json that name the host of a registry, which would tie the
+// build to it.
 func Lock(name string, text []byte) []Finding {
 	var found []Finding
 	for number, line := range strings.Split(string(text), "\n") {

@@ -80,8 +80,8 @@ func Layers(packages []Package) []Finding {
 	return found
 }
 
-// layerOf returns the row, the column and the entry of the table for a package. The row is -1 when
-// there is none.
+// layerOf returns the row, the column and the entry of the table for a package, given by its path
+// in the module. The row is -1 when there is none.
 func layerOf(pkg string) (row, column int, seat string) {
 	for row, names := range layers {
 		for column, name := range names {
@@ -93,7 +93,7 @@ func layerOf(pkg string) (row, column int, seat string) {
 	return -1, -1, ""
 }
 
-// Names finds packages with vague names.
+// Names finds packages with names that do not describe their content (vagueNames).
 func Names(packages []Package) []Finding {
 	var found []Finding
 	for _, pkg := range packages {
@@ -105,7 +105,8 @@ func Names(packages []Package) []Finding {
 	return found
 }
 
-// saysNothing reports whether a name is vague, such as util, helpers and stringutil.
+// saysNothing reports whether a name is one of vagueNames, or made of one, such as helpers and
+// stringutil.
 func saysNothing(name string) bool {
 	singular := strings.TrimSuffix(strings.ToLower(name), "s")
 	return slices.Contains(vagueNames, singular) || strings.HasSuffix(singular, "util") ||

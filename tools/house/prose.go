@@ -41,8 +41,8 @@ const maxColumns = 100
 // codeSpan matches code within a line of Markdown.
 var codeSpan = regexp.MustCompile("`[^`]+`")
 
-// Columns finds lines of prose in a document that are too long. Tables are free, and so is a line
-// without a place to break it.
+// Columns finds lines of prose in a Markdown document with more than maxColumns characters. Tables
+// are free, and so is a line without a place to break it.
 func Columns(name string, text []byte) []Finding {
 	var found []Finding
 	for _, l := range outsideFences(string(text)) {
@@ -90,8 +90,8 @@ func goComments(text []byte) []line {
 	return found
 }
 
-// lineComments returns what follows the mark where a line begins with it or has white space before
-// it.
+// lineComments returns the comments of one line: the text after mark, such as #, where a line
+// begins with the mark or has white space before it.
 func lineComments(text, mark string) []line {
 	var found []line
 	for number, content := range strings.Split(text, "\n") {

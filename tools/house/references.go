@@ -114,7 +114,8 @@ func References(name string, text []byte, tree Tree) []Finding {
 	return found
 }
 
-// has reports whether a file matches the pattern, in which * stands for any part of a name.
+// has reports whether a file of the tree matches the pattern, in which * stands for any part of a
+// name.
 func (t Tree) has(pattern string) bool {
 	return slices.ContainsFunc(t.Files, func(file string) bool {
 		matched, err := path.Match(pattern, file)
@@ -122,8 +123,9 @@ func (t Tree) has(pattern string) bool {
 	})
 }
 
-// holds reports whether a source file, from the root or from internal, has the identifier outside
-// of its comments. Of a file that does not exist it is true.
+// holds reports whether a source file, given from the root or from internal, has the identifier
+// outside of its comments. Of a file that does not exist it is true, since another check reports
+// that.
 func (t Tree) holds(file, name string) bool {
 	text, ok := t.Texts["internal/"+file]
 	if !ok {
@@ -132,8 +134,8 @@ func (t Tree) holds(file, name string) bool {
 	return !ok || declares(text, name)
 }
 
-// exports reports whether a package below internal has each part of a qualified name. Of a package
-// that does not exist it is true.
+// exports reports whether a package below internal has each part of a qualified name, such as
+// Config.Active. Of a package that does not exist it is true.
 func (t Tree) exports(pkg, qualified string) bool {
 	missing := strings.Split(qualified, ".")
 	var sources int
@@ -165,12 +167,13 @@ func declares(text []byte, name string) bool {
 	}
 }
 
-// begins reports whether the path of a file has the prefix.
+// begins reports whether the tree has a file whose path has the prefix.
 func (t Tree) begins(prefix string) bool {
 	return slices.ContainsFunc(t.Files, func(file string) bool { return strings.HasPrefix(file, prefix) })
 }
 
-// leads says why a link in a document leads nowhere, "" when it leads somewhere or to another site.
+// leads returns why a link in the document from leads nowhere, "" when it leads somewhere or to
+// another site. target is the path, "" for the document itself; anchor is "" for none.
 func (t Tree) leads(from, target, anchor string) string {
 	if strings.Contains(target, ":") {
 		return ""
@@ -191,7 +194,8 @@ func (t Tree) leads(from, target, anchor string) string {
 // anchorless matches what an anchor leaves out of a heading.
 var anchorless = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
-// Anchors returns the anchors of the headings of a document, as hosts of repositories make them.
+// Anchors returns the anchors of the headings of a Markdown document, as GitHub and its like make
+// them.
 func Anchors(text []byte) map[string]bool {
 	anchors := map[string]bool{}
 	for _, l := range outsideFences(string(text)) {

@@ -66,17 +66,18 @@ func Source(name string, text []byte) []Finding {
 	return f.found
 }
 
-// report adds a finding.
+// report adds a finding at a position of the file.
 func (f *file) report(at token.Pos, format string, args ...any) {
 	f.found = append(f.found, Finding{File: f.path, Line: f.set.Position(at).Line, Text: fmt.Sprintf(format, args...)})
 }
 
-// exempt reports whether the file is a test or lies below one of the paths.
+// exempt reports whether a rule does not apply to the file: it is a test, or lies below one of
+// homes or of exemptRoots.
 func (f *file) exempt(homes []string) bool {
 	return f.test || within(f.path, homes...) || within(f.path, exemptRoots...)
 }
 
-// form checks length and name.
+// form checks the number of lines and the name of the file.
 func (f *file) form(text []byte) {
 	limit := maxLines
 	if strings.HasSuffix(f.path, "_test.go") {
@@ -91,7 +92,7 @@ func (f *file) form(text []byte) {
 	}
 }
 
-// imports checks imports of net/http.
+// imports finds an import of net/http where it is not allowed.
 func (f *file) imports() {
 	for _, spec := range f.ast.Imports {
 		if spec.Path.Value == `"net/http"` && !f.exempt(httpPackages) {
@@ -100,7 +101,8 @@ func (f *file) imports() {
 	}
 }
 
-// visit checks strings, struct tags and uses of package time and testing.
+// visit checks one node of the syntax tree, for ast.Inspect: SQL in strings, struct tags, and uses
+// of the packages time and testing. It always continues.
 func (f *file) visit(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.BasicLit:
@@ -140,14 +142,14 @@ func (f *file) isShort(condition ast.Expr) bool {
 	return ok && from.Name == f.localName("testing")
 }
 
-// sqlForbidden reports whether the file may not hold SQL.
+// sqlForbidden reports whether the file may not hold SQL: only sql*.go and package db may.
 func (f *file) sqlForbidden() bool {
 	name := path.Base(f.path)
 	return !f.exempt(sqlPackages) && !strings.HasPrefix(name, "sql")
 }
 
-// selector checks time.Now and the like outside the composition root, and sleeps
-// and skips in tests.
+// selector finds reads of the clock (time.Now and the like) outside of package app, and sleeps and
+// skips in tests.
 func (f *file) selector(n *ast.SelectorExpr) {
 	from, ok := n.X.(*ast.Ident)
 	if !ok {

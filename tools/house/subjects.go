@@ -14,7 +14,7 @@ type Commit struct {
 	Subject string // the first line of its message
 }
 
-// Subjects finds commits whose subject is too long.
+// Subjects finds commits whose subject has more than maxSubject characters.
 func Subjects(commits []Commit) []Finding {
 	var found []Finding
 	for _, commit := range commits {

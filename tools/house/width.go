@@ -69,7 +69,8 @@ func Width(name string, text []byte) []Finding {
 	return found
 }
 
-// goLiterals returns the parts of unbreakable strings by line.
+// goLiterals returns the unbreakable strings of a Go source by line, from 1: raw strings, cut into
+// their lines, and strings without a space.
 func goLiterals(text []byte) map[int][]string {
 	found := map[int][]string{}
 	file := token.NewFileSet().AddFile("", -1, len(text))
@@ -86,12 +87,13 @@ func goLiterals(text []byte) map[int][]string {
 	return found
 }
 
-// columns returns the width of a line.
+// columns returns the width of a line in columns; a tab takes four.
 func columns(l string) int {
 	return utf8.RuneCountInString(strings.ReplaceAll(l, "\t", "    "))
 }
 
-// hasWidth reports whether Width applies to a file of the tree.
+// hasWidth reports whether Width applies to a file of the tree: scripts, Go, and the sources of the
+// web UI.
 func hasWidth(name string) bool {
 	dot := strings.LastIndexByte(name, '.')
 	return strings.HasPrefix(name, "scripts/") || name == ".ci/run" ||

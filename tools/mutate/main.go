@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// run applies the named mutations, all of them without names, and reports whether every one was
-// killed.
+// run applies the named mutations, all of them without names, one by one, prints the outcomes as a
+// table, and reports whether every one was killed.
 func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error) {
 	chosen, err := choose(mutations, names)
 	if err != nil {
@@ -74,7 +74,8 @@ func run(ctx context.Context, out io.Writer, names []string) (ok bool, err error
 	return survived == 0, nil
 }
 
-// choose returns the mutations whose names begin with one of the given names.
+// choose returns those of all mutations whose names begin with one of the given names, all without
+// names. Error: a name that fits none.
 func choose(all []mutation, names []string) ([]mutation, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -94,7 +95,8 @@ func choose(all []mutation, names []string) ([]mutation, error) {
 	return chosen, nil
 }
 
-// copyTree copies the files that git tracks or would track, in their state on disk.
+// copyTree copies the files that git tracks or would track, in their state on disk, into the
+// directory to.
 func copyTree(to string) error {
 	list, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -123,8 +125,8 @@ func copyTree(to string) error {
 	return nil
 }
 
-// checkUnmutated runs the tests with all guards in place, since a test that fails anyway would kill
-// every mutation.
+// checkUnmutated runs the tests of the chosen mutations with all guards in place, and fails when
+// one fails: a test that fails anyway would kill every mutation.
 func checkUnmutated(ctx context.Context, dir string, chosen []mutation) error {
 	tests := map[string][]string{}
 	for _, m := range chosen {
@@ -142,7 +144,8 @@ func checkUnmutated(ctx context.Context, dir string, chosen []mutation) error {
 	return nil
 }
 
-// tryMutation removes one guard, runs its test and restores the guard.
+// tryMutation removes one guard in the copy dir, runs its test and restores the guard. outcome is
+// killed or why it is not; said is the output.
 func tryMutation(ctx context.Context, dir string, m mutation) (outcome, said string) {
 	file := filepath.Join(dir, m.file)
 	before, err := os.ReadFile(file)
@@ -170,7 +173,7 @@ const (
 	noTest     = "NO SUCH TEST"
 )
 
-// outcomeOf returns the outcome of a run of go test.
+// outcomeOf returns the outcome of a run of go test that printed said and ended with err.
 func outcomeOf(said string, err error) string {
 	switch {
 	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):
@@ -183,7 +186,8 @@ func outcomeOf(said string, err error) string {
 	return killed
 }
 
-// runTest runs tests of one package of the copy.
+// runTest runs the tests of one package of the copy dir that match pattern, and returns their
+// output.
 func runTest(ctx context.Context, dir, pkg, pattern string, flags ...string) (said string, err error) {
 	// the last two for speed
 	args := append([]string{"test", "-count=1", "-timeout=10m", "-vet=off", "-ldflags=-s -w"}, flags...)

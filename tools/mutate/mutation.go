@@ -16,7 +16,8 @@ type mutation struct {
 	test  string // pattern for go test -run
 }
 
-// apply returns text without the guard.
+// apply returns the text of the file without the guard. Error: the text to be replaced does not
+// occur exactly once.
 func (m mutation) apply(text string) (string, error) {
 	if n := strings.Count(text, m.old); n != 1 {
 		return "", fmt.Errorf("%s: the text is in %s %d times: %s", m.name, m.file, n, m.old)

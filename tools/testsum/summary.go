@@ -67,6 +67,7 @@ type summary struct {
 	timings []timing
 }
 
+// newSummary returns an empty summary that prints to out. strict makes a skipped test a failure.
 func newSummary(out io.Writer, strict bool) *summary {
 	return &summary{out: out, strict: strict, runs: map[string]*packageRun{}}
 }
@@ -116,7 +117,7 @@ func (s *summary) handleSuite(e event) {
 	}
 }
 
-// current returns the suite of the current events.
+// current returns the suite that the present events belong to, a new one if none has begun.
 func (s *summary) current() *suite {
 	if len(s.suites) == 0 {
 		s.suites = append(s.suites, &suite{name: "tests"})
@@ -124,7 +125,7 @@ func (s *summary) current() *suite {
 	return s.suites[len(s.suites)-1]
 }
 
-// handleEvent counts one event of go test.
+// handleEvent counts one event of `go test -json`, and keeps output until its package ends.
 func (s *summary) handleEvent(e event) {
 	current := s.current()
 	current.events = true
@@ -152,7 +153,7 @@ func (s *summary) handleEvent(e event) {
 	}
 }
 
-// result counts a test or subtest.
+// result counts a test or subtest of pkg that has passed, failed or was skipped.
 func (s *summary) result(e event, pkg *packageRun) {
 	delete(pkg.open, e.Test)
 	s.timings = append(s.timings, timing{e.Package + " " + e.Test, e.Elapsed})
@@ -170,8 +171,8 @@ func (s *summary) result(e event, pkg *packageRun) {
 	}
 }
 
-// finish prints the closing line of a package, and for a failed package the output of its failed
-// and unfinished tests.
+// finish ends the package name with action (pass, fail or skip): it prints the closing line, and
+// for a failed package the output of its failed and unfinished tests, which it counts.
 func (s *summary) finish(name string, pkg *packageRun, action string) {
 	delete(s.runs, name)
 	if action == "fail" {
@@ -230,14 +231,15 @@ func (s *summary) close() bool {
 	return whole && failed == 0 && passed > 0
 }
 
-// slowest returns the slowest tests in descending order.
+// slowest returns the slowestTests slowest tests in descending order.
 func (s *summary) slowest() []timing {
 	slow := leaves(s.timings, func(t timing) string { return t.test })
 	slices.SortStableFunc(slow, func(a, b timing) int { return cmp.Compare(b.seconds, a.seconds) })
 	return slow[:min(len(slow), slowestTests)]
 }
 
-// leaves omits the tests whose subtests are in the list too.
+// leaves returns the tests without those that have subtests in the list too; name returns package
+// and name of a test.
 func leaves[T any](tests []T, name func(T) string) []T {
 	parents := map[string]bool{}
 	for _, t := range tests {
