@@ -47,7 +47,7 @@ func (s *seeder) close() error {
 	return s.db.Close()
 }
 
-// exec runs a statement.
+// exec runs a statement that returns no rows. The error names the statement.
 func (s *seeder) exec(query string, args ...any) error {
 	if _, err := s.conn.ExecContext(s.ctx, query, args...); err != nil {
 		return fmt.Errorf("%w in %s", err, query)

@@ -396,7 +396,7 @@ func (a *App) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// ui returns the web UI to serve.
+// ui returns the web UI to serve: that of Deps, or the one built into the binary.
 func (a *App) ui() fs.FS {
 	if a.deps.UI != nil {
 		return a.deps.UI

@@ -123,7 +123,7 @@ func (t *measuredTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// CloseIdleConnections is called by http.Client.
+// CloseIdleConnections passes the call of the same name by http.Client to the inner transport.
 func (t *measuredTransport) CloseIdleConnections() {
 	(&http.Client{Transport: t.RoundTripper}).CloseIdleConnections()
 }

@@ -293,7 +293,8 @@ func (a *App) collect(ctx context.Context) error {
 	return errors.Join(a.Objects.TrimAll(ctx), a.collectDue(ctx))
 }
 
-// collectDue deletes the objects and rows of deleted entries until no more are due.
+// collectDue deletes the objects and rows of deleted entries whose grace period is over, until
+// there are no more.
 func (a *App) collectDue(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if more, err := a.Tree.Collect(ctx); err != nil || !more {

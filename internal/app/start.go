@@ -19,8 +19,8 @@ import (
 	"larder/internal/secret"
 )
 
-// makePrivateDir creates a directory that only its owner can read. An existing directory keeps its
-// mode, since it may be a mounted volume.
+// makePrivateDir creates the data directory, with missing parents, so that only its owner can read
+// it. An existing directory keeps its mode, since it may be a mounted volume.
 func makePrivateDir(dir string) error {
 	if err := disk.MakeDir(dir); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -88,7 +88,8 @@ func openGuesses(cfg config.Config, deps Deps, d *db.DB) (kv.Store, error) {
 	return memory.New(deps.Now, 0), nil
 }
 
-// sweepGuesses deletes expired counts of wrong passwords from the database.
+// sweepGuesses deletes expired counts of wrong passwords, if PostgreSQL holds them; Redis and
+// memory drop them by themselves.
 func (a *App) sweepGuesses(ctx context.Context) error {
 	if table, ok := a.guesses.(*postgres.Store); ok {
 		return table.Sweep(ctx)

@@ -247,8 +247,9 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 	return nil
 }
 
-// resetRestored removes from a restored database what ended with the original service, or refers to
-// data that no backup holds. now is the present time and taken that of the snapshot, in ms.
+// resetRestored removes from a restored database what ended with the original service, such as open
+// uploads and tokens, or refers to data that no backup holds, and returns running jobs to the
+// queue. now is the present time and taken that of the snapshot, in ms.
 func resetRestored(tx *db.Tx, now, taken int64) error {
 	for _, change := range []func(tx *db.Tx) error{
 		object.AfterRestore, upload.AfterRestore, quota.AfterRestore, download.AfterRestore, freemode.AfterRestore,

@@ -33,7 +33,8 @@ var (
 // The readers below return the value in its normalised form, or an error that completes the
 // sentence "LARDER_X …".
 
-// optional returns a reader like read that also accepts the empty value, which means none.
+// optional returns a function that reads a value as read does, and also accepts the empty value,
+// which means none.
 func optional(read func(string) (string, error)) func(string) (string, error) {
 	return func(value string) (string, error) {
 		if value == "" {
@@ -46,7 +47,7 @@ func optional(read func(string) (string, error)) func(string) (string, error) {
 // anyText accepts every value.
 func anyText(value string) (string, error) { return value, nil }
 
-// oneOf returns a reader that accepts only the given words.
+// oneOf returns a function that reads a value and accepts only the given words.
 func oneOf(words ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		if !slices.Contains(words, value) {
@@ -120,8 +121,8 @@ func validPort(port string, least uint64) bool {
 	return err == nil && n >= least && strconv.FormatUint(n, 10) == port
 }
 
-// urlWithScheme returns a reader for an address with one of the schemes, which may contain a
-// password. Its errors do not repeat the address.
+// urlWithScheme returns a function that reads an address with one of the schemes, which may contain
+// a password. Its errors do not repeat the address.
 func urlWithScheme(schemes ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		u, err := url.Parse(value)

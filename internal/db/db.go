@@ -177,7 +177,7 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.Read(ctx).QueryRow("SELECT 1").Scan(&one)
 }
 
-// Pools returns the connection pools by name, for metrics.
+// Pools returns the connection pools by name (read and write), for metrics.
 func (d *DB) Pools() map[string]*sql.DB {
 	if d.readPool == d.writePool {
 		return map[string]*sql.DB{"all": d.readPool}

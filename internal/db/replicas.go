@@ -75,7 +75,7 @@ func (d *DB) Heartbeat(ctx context.Context, r Replica) error {
 	})
 }
 
-// Leave deletes the row of a replica that stops.
+// Leave deletes the row of a replica that stops, so that no migration waits for it.
 func (d *DB) Leave(ctx context.Context, id string) error {
 	return d.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.Exec("DELETE FROM replicas WHERE id = $1", id); err != nil {

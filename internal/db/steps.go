@@ -58,7 +58,7 @@ type Drop struct {
 // removed once every supported upgrade begins after its end.
 var steps = sortKeySteps
 
-// needed reports whether an engine needs the step.
+// needed reports whether a database on that engine needs the step: Engine names it or is "".
 func (s Step) needed(dialect Dialect) bool { return s.Engine == "" || s.Engine == dialect }
 
 var (

@@ -85,7 +85,8 @@ type Plan struct {
 	RoomBytes, RoomFiles   int64 // its room, math.MaxInt64 for no limit
 }
 
-// Fits reports whether the quota has room for everything.
+// Fits reports whether the quota of the account has room for everything that the import would
+// store.
 func (p Plan) Fits() bool { return p.NeedsBytes <= p.RoomBytes && p.NeedsFiles <= p.RoomFiles }
 
 // Progress is the progress of an import.

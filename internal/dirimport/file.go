@@ -75,7 +75,7 @@ func (r *run) sameTime(modified time.Time, updatedAt int64) bool {
 	return modified.UnixMilli() == updatedAt || modified.After(r.Now())
 }
 
-// present counts a file that is there already.
+// present counts, in the plan or the summary, a file that the account has already.
 func (r *run) present() {
 	if r.plan != nil {
 		r.plan.Present++

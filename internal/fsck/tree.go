@@ -129,7 +129,7 @@ func (c *check) checkSortKeys() error {
 		})
 }
 
-// checkLinks finds permanent links to missing files.
+// checkLinks finds permanent links whose file does not exist.
 func (c *check) checkLinks() error {
 	q := c.DB.Read(c.ctx)
 	return eachRange(func(low string) (string, error) { return lastOfRange(q, nextLink, low, linkPiece) },

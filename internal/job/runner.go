@@ -214,7 +214,8 @@ func (r *Runner) execute(ctx context.Context, run *Run) {
 	}
 }
 
-// leaseLost returns ErrLeaseLost when that is why ctx ended.
+// leaseLost returns ErrLeaseLost when the context of a handler ended because the lease was lost,
+// nil otherwise.
 func leaseLost(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLeaseLost) {
 		return cause

@@ -21,7 +21,7 @@ type Recorder struct {
 	written   map[string]int64 // last uses written less than a minute ago, ms
 }
 
-// New returns an empty Recorder.
+// New returns an empty Recorder on the clock now.
 func New(now func() time.Time) *Recorder {
 	return &Recorder{now: now, unwritten: map[string]int64{}, written: map[string]int64{}}
 }

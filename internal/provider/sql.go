@@ -111,7 +111,8 @@ func (r *Registry) Insert(tx *db.Tx, p Provider) error {
 	return tx.BumpConfig()
 }
 
-// values returns the columns that Replace sets, followed by the id.
+// values returns the values of the columns that Insert and Replace set, credentials sealed,
+// followed by the id.
 func (r *Registry) values(p Provider) ([]any, error) {
 	accessKeyID, err := r.seal(p.ID, p.AccessKeyID)
 	if err != nil {
@@ -126,7 +127,7 @@ func (r *Registry) values(p Provider) ([]any, error) {
 		cmp.Or(p.UploadMode, "auto"), p.Redirect, p.Marker, p.UpdatedAt, p.ID}, nil
 }
 
-// ByID reads a provider. Fault: NotFound.
+// ByID reads the record of a provider with its credentials opened. Fault: NotFound.
 func (r *Registry) ByID(ctx context.Context, id string) (Provider, error) {
 	return r.ByIDIn(r.cfg.DB.Read(ctx), id)
 }
@@ -137,7 +138,7 @@ func (r *Registry) ByIDIn(q db.Querier, id string) (Provider, error) {
 	return r.scan(q.QueryRow(`SELECT `+columns+` FROM providers WHERE id = $1`, id))
 }
 
-// All reads all providers, oldest first.
+// All reads the records of all providers with their credentials opened, oldest first.
 func (r *Registry) All(ctx context.Context) ([]Provider, error) {
 	rows, err := r.cfg.DB.Read(ctx).Query(`SELECT ` + columns + ` FROM providers ORDER BY created_at, id`)
 	if err != nil {

@@ -89,7 +89,8 @@ func (r *Registry) CheckStore(ctx context.Context, p Provider) error {
 	return r.startStatusCheck(p).wait(ctx)
 }
 
-// status returns the result of the check for p, or an error when until ends first.
+// status returns the result of the check of p. When until ends first, the status has an error, and
+// the free space is unknown.
 func (c *statusCheck) status(p Provider, until context.Context) StoreStatus {
 	err := c.wait(until)
 	select {

@@ -8,7 +8,7 @@ import (
 	"larder/internal/db"
 )
 
-// save writes the rows of some fields in one statement.
+// save writes the rows of some fields in one statement, secrets sealed.
 func (s *Store) save(tx *db.Tx, fields []field) error {
 	if len(fields) == 0 {
 		return nil

@@ -173,7 +173,8 @@ const (
 	noTest     = "NO SUCH TEST"
 )
 
-// outcomeOf returns the outcome of a run of go test that printed said and ended with err.
+// outcomeOf returns what a run of go test, which printed said and ended with err, says about a
+// mutation: killed when the test failed, survived when it passed, broken or noTest.
 func outcomeOf(said string, err error) string {
 	switch {
 	case strings.Contains(said, "[build failed]"), strings.Contains(said, "[setup failed]"):

@@ -45,7 +45,7 @@ func openPartUpload(dir *os.File, name string, flags int) (*partUpload, error) {
 	return p, nil
 }
 
-// openJournal opens the journal if it exists.
+// openJournal opens the journal beside the data file; p.journal stays nil if there is none.
 func (p *partUpload) openJournal() error {
 	journal, _, err := openRegularFlags(p.dir, p.name+journalSuffix, syscall.O_RDWR)
 	if err != nil && !errors.Is(err, syscall.ENOENT) {
@@ -95,7 +95,8 @@ func (p *partUpload) checkJournal(u blob.Upload) error {
 	return checkHeader(p.journal, u)
 }
 
-// parts lists the stored parts of u.
+// parts lists the stored parts of u by number, as blob.PartStore.Parts returns them. The journal
+// must be open.
 func (p *partUpload) parts(u blob.Upload) ([]blob.Part, error) {
 	size, err := p.size()
 	if err != nil {

@@ -42,7 +42,8 @@ func readWholeAnswer(resp *http.Response) error {
 	return nil
 }
 
-// isError reports whether a document is an S3 error document.
+// isError reports whether a document is an S3 error document, as servers send it with a failure:
+// its outermost element is Error.
 func isError(document []byte) bool { return rootElement(document) == "Error" }
 
 // isForeignPage reports whether something between client and server wrote the answer to a DELETE:

@@ -89,7 +89,8 @@ type Buckets struct {
 	client *http.Client
 }
 
-// NewBuckets returns a Buckets for the servers that policy allows.
+// NewBuckets returns a Buckets that connects only to the servers that policy allows. The caller
+// closes it.
 func NewBuckets(policy *egress.Policy) *Buckets {
 	transport := policy.Transport()
 	transport.MaxResponseHeaderBytes = maxErrorBytes
@@ -104,7 +105,7 @@ func (b *Buckets) Open(opts Options) (*Bucket, error) {
 	return OpenBucket(opts)
 }
 
-// Close closes idle connections.
+// Close closes the idle connections of all buckets.
 func (b *Buckets) Close() { b.client.CloseIdleConnections() }
 
 // Refusal is an error that an S3 server returned, with its code, such as AccessDenied. The code is

@@ -68,7 +68,7 @@ func (b *memoryBudget) grantWaiting() {
 	}
 }
 
-// hasWaiters reports whether a body waits.
+// hasWaiters reports whether a body waits for memory, so that a holder should yield.
 func (b *memoryBudget) hasWaiters() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -131,7 +131,7 @@ func newWatch(limits Limits, answer time.Duration, cancel context.CancelCauseFun
 	return w
 }
 
-// interval returns the time between two checks.
+// interval returns the time between two checks of the watchdog.
 func (w *watchdog) interval() time.Duration {
 	return max(w.limits.Stall/checksPerStall, time.Millisecond)
 }
@@ -186,7 +186,7 @@ func (w *watchdog) enterPhase(next phase, waiting bool) {
 // sent records that the request has been sent.
 func (w *watchdog) sent() { w.enterPhase(awaitingAnswer, true) }
 
-// answered records that the answer has begun.
+// answered records that the head of the answer has arrived.
 func (w *watchdog) answered() { w.enterPhase(receiving, false) }
 
 // stop ends the watchdog and cancels what remains of the call. The body of an answer calls it when

@@ -105,7 +105,8 @@ type Store struct {
 
 var _ blob.Store = (*Store)(nil)
 
-// Open returns the store. It sends no request.
+// Open returns the store in the bucket that opts name. It sends no request, so it does not notice a
+// bucket that is missing. Error: a required option is missing or invalid.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" ||

@@ -48,7 +48,7 @@ func New(now func() time.Time, maxKeys int) *Store {
 	return &Store{now: now, maxBuckets: maxKeys, buckets: map[string]*list.Element{}, classes: map[string]*list.List{}}
 }
 
-// Take takes from a bucket. Errors: those of kv.Store.
+// Take takes cost units from the bucket key, see kv.Store. Errors: those of kv.Store.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)

@@ -41,7 +41,8 @@ var _ kv.Store = (*Store)(nil)
 // closes the database.
 func New(d *db.DB, opts Options) *Store { return &Store{db: d, opts: opts} }
 
-// Take takes from a bucket. Errors: those of kv.Store, and those of the database.
+// Take takes cost units from the bucket key, see kv.Store. Errors: those of kv.Store, and those of
+// the database.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)
@@ -101,7 +102,7 @@ func (s *Store) giveBack(ctx context.Context, b bucket) (kv.Result, error) {
 	return b.gcra.Result(after, true), nil
 }
 
-// Sweep deletes buckets that are full again.
+// Sweep deletes the rows of buckets that are full again: an unknown bucket counts as full.
 func (s *Store) Sweep(ctx context.Context) error {
 	if err := s.db.Write(ctx, func(tx *db.Tx) error { return sweep(tx, s.now()) }); err != nil {
 		return fmt.Errorf("sweep the counts of wrong passwords: %w", err)

@@ -106,8 +106,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Take takes from a bucket on the server, or from one in this process while the server is down.
-// Errors: those of kv.Store.
+// Take takes cost units from the bucket key on the server, or from one in this process while the
+// server is down. Errors: those of kv.Store.
 func (s *Store) Take(ctx context.Context, key string, limit int, period time.Duration, cost int) (kv.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("take: %w", err)

@@ -244,7 +244,8 @@ func (t throttledBody) Read(p []byte) (int, error) {
 	return t.Reader.Read(p[:min(1, len(p))])
 }
 
-// replyError answers with an error document, after discarding the body of the request.
+// replyError answers r with that status and an S3 error document with that code, after discarding
+// the body of the request.
 func replyError(w http.ResponseWriter, r *http.Request, status int, code string) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	document := `<?xml version="1.0" encoding="UTF-8"?>` + "\n<Error><Code>" + code +

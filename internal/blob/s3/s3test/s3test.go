@@ -42,7 +42,8 @@ const VirtualDomain = "s3.test"
 // Resolver resolves the names below `test.` and no others.
 type Resolver struct{}
 
-// LookupNetIP implements egress.Resolver.
+// LookupNetIP implements egress.Resolver: it returns 127.0.0.1 for a name below `test.` and "no
+// such host" for any other.
 func (Resolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	if !strings.HasSuffix(host, ".test") {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
