@@ -262,7 +262,8 @@ func (a *App) sweepStores(ctx context.Context) error {
 	return errors.Join(a.Fsck.Sweep(ctx), a.Fsck.Recount(ctx))
 }
 
-// trim removes garbage of accounts that have too much of it, as soon as it is requested. It runs
+// trim runs beside the server: when it is requested, it deletes garbage (objects without
+// references) of accounts that have more of it than their bound, without the grace period. It works
 // for at most half of the time.
 func (a *App) trim(ctx context.Context) {
 	for {

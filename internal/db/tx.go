@@ -48,13 +48,13 @@ type Tx struct {
 	hooks []func()
 }
 
-// Query implements Querier.
+// Query implements Querier: it runs a query inside the transaction. The caller closes the rows.
 func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	rows, err := t.conn.QueryContext(t.ctx, query, args...)
 	return rows, translate(err)
 }
 
-// QueryRow implements Querier.
+// QueryRow implements Querier: it runs a query for one row inside the transaction.
 func (t *Tx) QueryRow(query string, args ...any) Row {
 	return Row{row: t.conn.QueryRowContext(t.ctx, query, args...)}
 }
@@ -164,7 +164,7 @@ type reader struct {
 	db  *DB
 }
 
-// Query implements Querier.
+// Query implements Querier: it runs a query outside any transaction. The caller closes the rows.
 func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		rows, err := stmt.QueryContext(r.ctx, args...)

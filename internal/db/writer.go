@@ -135,7 +135,7 @@ func (w *writer) commit(group []*request) {
 
 // transact runs the requests of a group in one transaction and commits it if any of them succeeded.
 // It sets each request's own error. The error that it returns is that of the transaction as a
-// whole, after which no request has had an effect.
+// whole, after which every request counts as failed.
 func (w *writer) transact(group []*request) error {
 	// Not a caller's context: if it ended, the transaction of all the others would fail.
 	ctx := context.Background()

@@ -47,7 +47,7 @@ func (r *Run) SetFiles(n int64) {
 	r.files = &n
 }
 
-// Files returns what SetFiles has set, nil for nothing.
+// Files returns the number of files that SetFiles has set, nil if it was not called.
 func (r *Run) Files() *int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,7 +59,8 @@ func (s *Service) withUse(q db.Querier, users ...account.User) ([]ListedUser, er
 // their bytes: they end with the account, or pass to another one.
 type Impact struct{ Sessions, Keys, Shares, Files, Storage int64 }
 
-// Impact returns the Impact of a user. Fault: NotFound.
+// Impact counts what ends with an account, or passes to another one, so that an administrator sees
+// it before a deletion. Fault: NotFound.
 func (s *Service) Impact(ctx context.Context, id string) (i Impact, err error) {
 	q := s.cfg.DB.Read(ctx)
 	if _, err := s.cfg.Accounts.ByID(q, id); err != nil {
