@@ -161,7 +161,8 @@ func (c *Changes) commit(commit func() error) error {
 	return nil
 }
 
-// note is the hook of the writer's connection. SQLite calls it for each row before it changes it.
+// note marks the tracked row that the writer is about to insert, change or delete, and the members
+// of its parents before and after. SQLite calls this hook for each row.
 func (c *Changes) note(change sqlitedriver.SQLitePreUpdateData) {
 	columns := trackedTables[change.TableName]
 	if columns == 0 {

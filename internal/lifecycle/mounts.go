@@ -48,7 +48,8 @@ func (s *Service) describeMounts(ctx context.Context, table *mount.Table, mounts
 	return list, nil
 }
 
-// describeMount is describeMounts for one mount.
+// describeMount returns m as administrators see it, with the provider's name and whether it is
+// hidden or public.
 func (s *Service) describeMount(ctx context.Context, m mount.Mount) (Mount, error) {
 	table, err := s.cfg.Mounts.TableIn(s.cfg.DB.Read(ctx))
 	if err != nil {
