@@ -40,7 +40,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			c := newCrasher(t, s, rand.New(rand.NewPCG(seed, 7)))
 			c.ledgers = c.ledgers[:backupWorkers]
 			p := s.start(t)
-			c.connect(t, p)
+			c.connect(p.admin(t))
 			old := uploadFixedContent(t, p)
 			dir := filepath.Join(t.TempDir(), "backup")
 			load := c.load()

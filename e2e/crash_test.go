@@ -73,6 +73,7 @@ type crasher struct {
 	random  *rand.Rand
 	token   string
 	drive   davKey
+	admin   *client // of the processes that the workers use
 	sent    *sent
 	ledgers []*ledger
 	drives  []*davLedger
@@ -97,10 +98,17 @@ func (c *crasher) workers() (all []worker) {
 // newCrasher creates the folders and ledgers of all workers.
 func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 	t.Helper()
-	c := &crasher{site: s, random: random, sent: &sent{hashes: map[string]bool{}}}
 	p := s.start(t)
+	c := newCrasherAt(t, s, random, p.admin(t))
+	p.kill()
+	return c
+}
+
+// newCrasherAt is newCrasher for a running service.
+func newCrasherAt(t *testing.T, s *site, random *rand.Rand, admin *client) *crasher {
+	t.Helper()
+	c := &crasher{site: s, random: random, sent: &sent{hashes: map[string]bool{}}}
 	c.token = s.key(t, "admin")
-	admin := p.admin(t)
 	for i := range crashWorkers {
 		l := &ledger{
 			root: fmt.Sprintf("/uploads/w%d", i), random: rand.New(rand.NewPCG(random.Uint64(), 0)), sent: c.sent,
@@ -122,7 +130,6 @@ func newCrasher(t *testing.T, s *site, random *rand.Rand) *crasher {
 		d.after = d.before
 		c.drives = append(c.drives, d)
 	}
-	p.kill()
 	return c
 }
 
@@ -131,7 +138,7 @@ func (c *crasher) run(t *testing.T) {
 	acknowledged := int64(0)
 	p := c.site.start(t)
 	trials := crashTrials * pointTrials(t)
-	c.connect(t, p)
+	c.connect(p.admin(t))
 	for trial := range trials {
 		n, faults := c.stream(p)
 		for _, err := range faults {
@@ -139,8 +146,8 @@ func (c *crasher) run(t *testing.T) {
 		}
 		acknowledged += n
 		p = c.site.start(t)
-		c.connect(t, p)
-		c.compare(t, p, trial)
+		c.connect(p.admin(t))
+		c.compare(t, trial)
 		if t.Failed() {
 			return
 		}
@@ -152,15 +159,15 @@ func (c *crasher) run(t *testing.T) {
 	t.Logf("%d trials, %d operations acknowledged", trials, acknowledged)
 }
 
-// connect gives every worker clients of the current process.
-func (c *crasher) connect(t *testing.T, p *process) {
-	t.Helper()
-	admin, keyed := p.admin(t), withKey(c.token, p.url)
+// connect gives every worker clients of the processes of admin.
+func (c *crasher) connect(admin *client) {
+	keyed := withKey(c.token, admin.bases...)
+	c.admin = admin
 	for _, l := range c.ledgers {
 		l.client, l.keyed = admin, keyed
 	}
 	for _, d := range c.drives {
-		d.client = c.drive.client(p.url)
+		d.client = c.drive.client(admin.bases...)
 	}
 }
 
@@ -233,10 +240,10 @@ func (f *faultList) add(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// compare compares the restarted service with every ledger, and the quota with the sums.
-func (c *crasher) compare(t *testing.T, p *process, trial int) {
+// compare compares the service with every ledger, and the quota with the sums.
+func (c *crasher) compare(t *testing.T, trial int) {
 	t.Helper()
-	admin := p.admin(t)
+	admin := c.admin
 	var size, files int64
 	for _, l := range c.ledgers {
 		seen := tree{}

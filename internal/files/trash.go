@@ -157,9 +157,9 @@ func (t *Tree) takeOut(tx *db.Tx, r *row) ([]ownerTotals, error) {
 }
 
 // checkTrash refuses to use the trash while a replica runs that knows none: it would count the
-// entries in the trash as used. Fault: Conflict.
+// entries in the trash as used. From then on no such replica starts. Fault: Conflict.
 func (t *Tree) checkTrash(tx *db.Tx) error {
-	err := t.DB.RequireSchema(tx, trashSchema)
+	err := tx.RequireSchema(trashSchema)
 	if errors.Is(err, db.ErrOlderReplica) {
 		return fault.New(fault.Conflict, "The trash can be used when all servers have been upgraded.").WithCause(err)
 	}

@@ -537,15 +537,22 @@ func TestReplacedEntryGoesToTheTrash(t *testing.T) {
 	})
 }
 
-// A replica that knows no trash would count its entries as used: nothing goes there while one runs.
+// A replica that knows no trash would count its entries as used: nothing goes there while one runs,
+// and none can start once something is there.
 func TestTrashWaitsForOlderReplicas(t *testing.T) {
 	eachTrashFixture(t, func(t *testing.T, h *fixture) {
 		id := h.mustUpload(h.ann, "/home/ann/f", "1").ID
 		h.addReplica(19)
 		_, err := h.tree.DeleteTo(t.Context(), h.ann, id, files.ToTrash)
 		h.wantFault("beside an older replica", err, fault.Conflict)
+		if n := h.queryInt("SELECT oldest FROM schema_version"); n >= 20 {
+			t.Errorf("a refused deletion requires schema %d", n)
+		}
 		h.exec("UPDATE replicas SET schema = 20")
 		h.toTrash(h.ann, "/home/ann/f")
+		if n := h.queryInt("SELECT oldest FROM schema_version"); n != 20 {
+			t.Errorf("after a deletion to the trash replicas must know schema %d, want 20", n)
+		}
 	})
 }
 
