@@ -226,8 +226,8 @@ func (r *rolling) requireMore(t *testing.T, known int) bool {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	result, err := d.Exec("UPDATE schema_version SET version = GREATEST(version, $1 + 1), oldest = $1 + 1 WHERE oldest <= $1",
-		known)
+	result, err := d.Exec(`
+		UPDATE schema_version SET version = GREATEST(version, $1 + 1), oldest = $1 + 1 WHERE oldest <= $1`, known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,8 @@ func (r *rolling) visible(t *testing.T, name string, on, other *process) {
 	door := at(t, admin.downloadAddress(t, "/api/files/"+ids["raw.bin"]+"/download"))
 	visitor.reads(t, door, raw)
 	newClient(on.url).do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
-	share := "/api/shares/" + admin.share(t, object{"fileId": ids["raw.bin"], "password": "of the share", "maxDownloads": 1})
+	share := "/api/shares/" + admin.share(t, object{"fileId": ids["raw.bin"], "password": "of the share",
+		"maxDownloads": 1})
 	visitor.do(t, "GET", share+"/download", nil).fails(t, 401, "INVALID_PASSWORD")
 	visitor.do(t, "POST", share+"/verify", object{"password": "of the share"}).want(t, 200)
 	visitor.reads(t, at(t, visitor.downloadAddress(t, share+"/download")), raw)
@@ -325,7 +326,8 @@ func (r *rolling) visible(t *testing.T, name string, on, other *process) {
 	there.reads(t, folder+"/target/renamed.bin", raw)
 	visitor.reads(t, link, raw)
 
-	rule := object{"pathPattern": folder + "/**", "effect": "allow", "role": "guest", "permissions": []string{"read", "download"}}
+	rule := object{"pathPattern": folder + "/**", "effect": "allow", "role": "guest",
+		"permissions": []string{"read", "download"}}
 	visitor.do(t, "GET", folder+"/form.bin", nil).fails(t, 401, "UNAUTHORIZED")
 	admin.do(t, "POST", "/api/admin/rules", rule).want(t, 201)
 	visitor.reads(t, folder+"/form.bin", content["form.bin"])
