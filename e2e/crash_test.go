@@ -63,9 +63,14 @@ func TestCrash(t *testing.T) {
 func (s *site) onPostgres(t testing.TB) {
 	t.Helper()
 	s.env["LARDER_DATABASE_URL"] = dbtest.URL(t)
-	key := sha256.Sum256([]byte(s.dir)) // looks random
-	s.env["LARDER_SECRET_KEY"] = base64.StdEncoding.EncodeToString(key[:])
+	s.env["LARDER_SECRET_KEY"] = secretKey(s.dir)
 	s.env["LARDER_OBJECT_DIR"] = filepath.Join(filepath.Dir(s.dir), "objects")
+}
+
+// secretKey returns a secret key for a site, which looks random.
+func secretKey(dir string) string {
+	key := sha256.Sum256([]byte(dir))
+	return base64.StdEncoding.EncodeToString(key[:])
 }
 
 type crasher struct {

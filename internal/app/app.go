@@ -111,7 +111,8 @@ type App struct {
 	Audit         *audit.Log // nil after Open: only the server writes the access log
 
 	deps             Deps
-	metrics          *metrics // nil without the operations listener
+	clock            *databaseClock // nil unless the times of this process follow the database
+	metrics          *metrics       // nil without the operations listener
 	auditDB          *db.DB
 	damagedAuditFile string // the new name of an access log that was malformed at this start; "" if none was
 	masterKey        *secret.Keyring
@@ -148,7 +149,12 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 // open opens the service for the server (serving is true) or for another command. Only the server
 // has metrics, and caches that need db.Changes. It does not look whether the database was moved.
 func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App, error) {
-	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, ids: ident.New(deps.Random),
+	var clock *databaseClock
+	if cfg.Postgres() && !deps.OwnClock {
+		clock = &databaseClock{own: deps.Now}
+		deps.Now = clock.Now
+	}
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, clock: clock, ids: ident.New(deps.Random),
 		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
 	if err := makePrivateDir(cfg.DataDir); err != nil {
 		return nil, err
@@ -172,6 +178,11 @@ func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App
 	a.DB, err = db.Open(ctx, database)
 	if err != nil {
 		return nil, err
+	}
+	if clock != nil {
+		if err := clock.follow(ctx, a.DB, deps.Log); err != nil {
+			return nil, errors.Join(err, a.DB.Close())
+		}
 	}
 	if a.counters, err = openCounters(cfg, deps); err != nil {
 		return nil, errors.Join(err, a.DB.Close())

@@ -62,14 +62,17 @@ func (a *App) leave(ctx context.Context) {
 	}
 }
 
-// heartbeat records that this process is running. When the schema has become too new for it, or the
-// master key was replaced while the process stood still and counted as stopped, heartbeat ends Run
-// with that error.
+// heartbeat records that this process is running and follows the clock of the database. When the
+// schema has become too new for it, or the master key was replaced while the process stood still
+// and counted as stopped, heartbeat ends Run with that error.
 func (a *App) heartbeat(ctx context.Context) error {
 	if !a.joined {
 		return nil
 	}
 	err := a.DB.Heartbeat(ctx, a.replica)
+	if err == nil && a.clock != nil {
+		err = a.clock.follow(ctx, a.DB, a.deps.Log)
+	}
 	if err == nil {
 		err = a.Lifecycle.RecheckKey(ctx, a.masterKey.Fingerprint())
 	}

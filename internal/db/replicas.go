@@ -230,6 +230,12 @@ func dropReplicas(tx *Tx) error {
 	return nil
 }
 
+// Clock returns the time of the database, exact to a millisecond.
+func (d *DB) Clock(ctx context.Context) (time.Time, error) {
+	ms, err := d.clock(d.Read(ctx))
+	return time.UnixMilli(ms), err
+}
+
 // clock returns the time in milliseconds since 1970, read through q from the database: replicas
 // share its clock, since their own clocks may differ. Config.Now replaces it.
 func (d *DB) clock(q Querier) (ms int64, err error) {
