@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	chaosTime     = 50 * time.Second // unless LARDER_TEST_CHAOS sets another
+	chaosTime     = 40 * time.Second // unless LARDER_TEST_CHAOS sets another
 	chaosInterval = 10 * time.Second // between two kills
 	chaosWriters  = 4                // for each of the two mounts
 	chaosFiles    = 30               // quota of the account that fills it
