@@ -44,22 +44,25 @@ func (l *locking) step(i int) error {
 		return err
 	}
 	token := strings.Trim(r.header.Get("Lock-Token"), "<>")
-	if r.status == 423 && attempts > 1 {
-		// an attempt without an answer may have locked the file: the token is in the properties
-		found, _, err := l.ask(l.clients[i], "PROPFIND", dav(l.path), []byte(askAbout), "Depth", "0")
-		if err != nil {
-			return err
-		}
-		if m := lockOwner.FindSubmatch(found.body); m != nil && string(m[1]) == me {
-			token = string(lockToken.Find(found.body))
-		}
-	}
-	if token == "" {
+	if token == "" && (r.status != 423 || attempts == 1) {
 		if r.status != 423 {
 			return unexpected("LOCK", r, nil)
 		}
 		return nil
 	}
+	// an attempt without an answer may have locked the file: the properties tell
+	found, _, err := l.ask(l.clients[i], "PROPFIND", dav(l.path), []byte(askAbout), "Depth", "0")
+	if err != nil {
+		return err
+	}
+	owner := lockOwner.FindSubmatch(found.body)
+	switch mine := owner != nil && string(owner[1]) == me; {
+	case !mine && token == "":
+		return nil
+	case !mine || token != "" && !strings.Contains(string(found.body), token):
+		return fmt.Errorf("%s has the lock %q, and the properties are %s", me, token, found.body)
+	}
+	token = string(lockToken.Find(found.body))
 	if n := l.holders.Add(1); n != 1 {
 		return fmt.Errorf("%d clients hold the exclusive lock", n)
 	}

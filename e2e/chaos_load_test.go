@@ -24,6 +24,7 @@ type uploader struct {
 	deleted []string        // ids
 	sent    map[string]bool // hashes of all contents
 	unsure  int             // uploads that may have been carried out more often than acknowledged
+	direct  int             // pieces that the store has received from the client
 }
 
 // kept is an acknowledged file.
@@ -70,7 +71,7 @@ func (u *uploader) upload() error {
 	u.sent[f.hash] = true
 	if dice < 8 {
 		id, err := u.inSession(folder, name, content, dice == 0)
-		if err != nil || id == "" {
+		if err != nil {
 			return err
 		}
 		f.id = id
@@ -118,8 +119,7 @@ func unexpected(what string, r reply, err error) error {
 }
 
 // inSession uploads by an upload session. What fails is begun again with the same key, which
-// resumes the session, or with another key when the session has ended. Returns "" when the load
-// ended before.
+// resumes the session, or with another key when the session has ended.
 func (u *uploader) inSession(folder, name string, content []byte, parts bool) (id string, err error) {
 	size := int64(len(content))
 	wish := object{"path": folder, "fileName": name, "fileSize": size}
@@ -157,6 +157,9 @@ func (u *uploader) inSession(folder, name string, content []byte, parts bool) (i
 				etag, err = u.client.put(session, number, bytes.NewReader(content[from:from+length]), length)
 				if err != nil {
 					break
+				}
+				if session.UploadMode == "presigned" {
+					u.direct++
 				}
 				completion["etag"] = etag
 				tags = append(tags, object{"partNumber": number, "etag": etag})

@@ -266,7 +266,11 @@ func (c *chaos) ask(by *client, method, path string, body any, headers ...string
 
 // signedIn returns a client that is signed in at one replica, whichever answers.
 func (c *chaos) signedIn(username, password string) (*client, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	begin := time.Now()
 	for i := 0; ; i++ {
+		<-tick.C
 		by := newClient(c.bases[i%2])
 		r, err := by.send("POST", "/api/auth/login", object{"username": username, "password": password})
 		if err == nil && r.status == 200 {
@@ -276,7 +280,7 @@ func (c *chaos) signedIn(username, password string) (*client, error) {
 				return by, nil
 			}
 		}
-		if c.over.Load() {
+		if time.Since(begin) > 2*patience {
 			return nil, fmt.Errorf("the sign-in of %s got no answer: %d %s %v", username, r.status, r.body, err)
 		}
 	}
@@ -313,9 +317,13 @@ func (c *chaos) check() {
 	if t.Failed() {
 		return
 	}
-	var kept, raw int
+	var kept, changes, direct int
 	for _, u := range c.uploaders {
-		kept, raw = kept+len(u.files), raw+u.serial
+		kept, changes, direct = kept+len(u.files), changes+u.serial, direct+u.direct
 	}
-	t.Logf("%d files are as acknowledged, of %d changes; %s; %s; %s", kept, raw, c.locking, c.sharing, c.filling)
+	t.Logf("%d files are as acknowledged, of %d changes; %d requests of bytes to the store; %s; %s; %s", kept, changes,
+		direct, c.locking, c.sharing, c.filling)
+	if direct == 0 || c.locking.locked.Load() == 0 || len(c.sharing.shares) == 0 || c.filling.full.Load() == 0 {
+		t.Error("a part of the load did nothing")
+	}
 }
