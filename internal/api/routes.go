@@ -126,10 +126,11 @@ func (a *API) routeTable() []route {
 		get("/api/files/jobs/{jobId}", jsonRoute(200, a.jobDetails)).withAuth(sessionOrKeyAuth).
 			withSummary("One of the caller's jobs").withFaults(fault.NotFound),
 		post("/api/files/jobs/{jobId}/pause", jsonRoute(200, a.pauseJob)).withAuth(sessionAuth).
-			withSummary("Pause an evacuation of the caller's").withFaults(fault.NotFound, fault.Conflict).asAddition(),
+			withSummary("Pause an evacuation: the caller's, and any for administrators").
+			withFaults(fault.NotFound, fault.Conflict).asAddition(),
 		post("/api/files/jobs/{jobId}/resume", jsonRoute(200, a.resumeJob)).withAuth(sessionAuth).
-			withSummary("Resume a paused evacuation of the caller's").withFaults(fault.NotFound, fault.Conflict).
-			asAddition(),
+			withSummary("Resume a paused evacuation: the caller's, and any for administrators").
+			withFaults(fault.NotFound, fault.Conflict).asAddition(),
 		post("/api/files/batch", jsonRoute(200, a.batch)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete or move up to 100 files and folders, each with its own result").
 			withFaults(fault.Forbidden),
@@ -342,6 +343,10 @@ func (a *API) routeTable() []route {
 		post("/api/admin/mounts/{id}/evacuate", jsonRoute(202, a.evacuateMount)).withAuth(adminAuth).
 			withSummary("Move all objects of a mount to another provider").withFaults(fault.NotFound, fault.Conflict).
 			asAddition(),
+		get("/api/admin/evacuations", jsonRoute(200, a.listEvacuations)).withAuth(adminAuth).
+			withSummary("The newest evacuations, of all administrators").asAddition(),
+		get("/api/admin/evacuations/{jobId}", jsonRoute(200, a.evacuationDetails)).withAuth(adminAuth).
+			withSummary("An evacuation, and how far it is").withFaults(fault.NotFound).asAddition(),
 		get("/api/admin/rules", jsonRoute(200, a.listRules)).withAuth(adminAuth).withCompression().
 			withSummary("Permission rules"),
 		post("/api/admin/rules", jsonRoute(201, a.createRule)).withAuth(adminAuth).

@@ -361,6 +361,11 @@ var matrix = []routeRow{
 	{"POST", "/api/admin/mounts/{id}/evacuate", adminAuth, func(o ownedItems) (string, any) {
 		return "/api/admin/mounts/" + o.mount + "/evacuate", M{"targetProviderId": "none"}
 	}, strings.ReplaceAll(statusesForAdmin, "200", "400"), true},
+	{"GET", "/api/admin/evacuations", adminAuth, fixedRequest("/api/admin/evacuations", nil), statusesForAdmin, true},
+	// A move is no evacuation.
+	{"GET", "/api/admin/evacuations/{jobId}", adminAuth,
+		func(o ownedItems) (string, any) { return "/api/admin/evacuations/" + o.job, nil },
+		strings.ReplaceAll(statusesForAdmin, "200", "404"), true},
 	{"DELETE", "/api/admin/mounts/{id}", adminAuth,
 		func(o ownedItems) (string, any) { return "/api/admin/mounts/" + o.mount, nil }, statusesForAdmin, false},
 	{"GET", "/api/admin/rules", adminAuth, fixedRequest("/api/admin/rules", nil), statusesForAdmin, false},

@@ -9,7 +9,6 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
-	"larder/internal/fault"
 	"larder/internal/job"
 	"larder/internal/object"
 )
@@ -52,7 +51,7 @@ func (t *Tree) Evacuate(ctx context.Context, run *job.Run, how Evacuation) error
 		e.passes, e.pageSize = mountPasses, mountPageSize
 	}
 	for range maxRounds {
-		left, err := e.left(ctx)
+		left, err := t.LeftToEvacuate(ctx, how)
 		if err != nil || left.Objects == 0 {
 			return err
 		}
@@ -117,12 +116,12 @@ func (e *evacuation) moveObject(ctx context.Context, c sourceFile) error {
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	case errors.As(err, &size), errors.Is(err, errCopyDiffers):
 		e.discardCopy(ctx, oc.to)
-		return evacuationFault("The copy of the object %s differs from what is recorded.", c, err)
+		return evacuationFault(copyDiffers, c, err)
 	case errors.Is(err, blob.ErrNotFound):
 		if there, lookErr := e.isThere(ctx, c); lookErr != nil || !there {
 			return lookErr
 		}
-		return evacuationFault("The object %s is not in its storage.", c, err)
+		return evacuationFault(objectMissing, c, err)
 	case err != nil:
 		return fmt.Errorf("copy object %s: %w", c.Key, err)
 	}
@@ -132,14 +131,6 @@ func (e *evacuation) moveObject(ctx context.Context, c sourceFile) error {
 		e.Objects.Keys.ForgetKeys(e.To)
 	}
 	return err
-}
-
-// evacuationFault is the fault Unverified that ends an evacuation because of the object c. what is
-// a sentence with a %s for the object's key; cause goes to the log.
-func evacuationFault(what string, c sourceFile, cause error) error {
-	return fault.Newf(fault.Unverified, what+" It stays where it is. Run larder fsck --deep, repair or delete "+
-		"its file, and start the evacuation again.", c.Key).
-		WithCause(fmt.Errorf("evacuate object %s of provider %s: %w", c.Key, c.Provider, cause))
 }
 
 // isThere reports whether the object c still exists at the location where the pass listed it.

@@ -88,14 +88,13 @@ func (e *evacuation) evacuationPage(ctx context.Context, pass, after string) (fo
 	return found, last, rows.Err()
 }
 
-// left returns the number and bytes of the objects that are still to be moved: of the provider, or
-// of the files and versions of the mount. Of the parameters of mountFiles the last two are those of
-// the mount.
-func (e *evacuation) left(ctx context.Context) (t object.Total, err error) {
-	if e.MountID == "" {
-		return object.CountIn(e.DB.Read(ctx), e.From)
+// LeftToEvacuate counts the objects that an evacuation still has to move. Of the parameters of
+// mountFiles the last two are those of the mount.
+func (t *Tree) LeftToEvacuate(ctx context.Context, how Evacuation) (left object.Total, err error) {
+	if how.MountID == "" {
+		return object.CountIn(t.DB.Read(ctx), how.From)
 	}
-	err = e.DB.Read(ctx).QueryRow(mountFiles+`
+	err = t.DB.Read(ctx).QueryRow(mountFiles+`
 		SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT)
 		FROM (
 			SELECT o.id, o.size
@@ -105,11 +104,11 @@ func (e *evacuation) left(ctx context.Context) (t object.Total, err error) {
 			SELECT o.id, o.size
 			FROM f JOIN past p ON p.entry_id = f.id JOIN objects o ON o.id = p.object_id
 			WHERE o.provider_id = $2) x
-		LIMIT $3`, e.From, e.From, 1, e.RootID, e.MountID).Scan(&t.Objects, &t.Bytes)
+		LIMIT $3`, how.From, how.From, 1, how.RootID, how.MountID).Scan(&left.Objects, &left.Bytes)
 	if err != nil {
 		return object.Total{}, fmt.Errorf("count the objects of a mount: %w", err)
 	}
-	return t, nil
+	return left, nil
 }
 
 // ReplaceTrashProvider ends an evacuation for the trash: entries deleted from mounts of the

@@ -39,6 +39,7 @@ type evacuationPayload struct {
 	From    string // provider
 	Mount   string // of which the objects are moved, "" for all of the provider
 	Mounted bool   // the mounts are on the target by now
+	Objects int64  // number of them when the job began, 0 before
 }
 
 // encode returns the payload as JSON, as the job's row holds it.
@@ -163,6 +164,9 @@ func (s *Service) RunEvacuation(ctx context.Context, run *job.Run) error {
 		return s.runMountEvacuation(ctx, run, p, from, how)
 	}
 	s.keepSigned(&how, from, p)
+	if err := s.countOnce(ctx, run, &p, how); err != nil {
+		return err
+	}
 	if err := s.cfg.Tree.Evacuate(ctx, run, how); err != nil {
 		return err
 	}
@@ -237,21 +241,29 @@ func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, _ string) error {
 	return s.cfg.Providers.EndEvacuation(tx, run.ID)
 }
 
-// PauseJob pauses the evacuation with the job id of the account ownerID, see job.Pause. Faults:
-// NotFound, Conflict.
-func (s *Service) PauseJob(ctx context.Context, ownerID, id string) (j job.Job, err error) {
+// PauseJob pauses an evacuation of an account, see job.Pause; an administrator pauses those of
+// others too. Faults: NotFound, Conflict.
+func (s *Service) PauseJob(ctx context.Context, userID string, admin bool, id string) (j job.Job, err error) {
 	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		j, err = job.Pause(tx, ownerID, id, EvacuateJob)
+		owner, err := evacuationOwner(tx, userID, admin, id)
+		if err != nil {
+			return err
+		}
+		j, err = job.Pause(tx, owner, id, EvacuateJob)
 		return err
 	})
 	return j, err
 }
 
-// ResumeJob resumes the paused evacuation with the job id of the account ownerID, see job.Resume.
-// Faults: NotFound, Conflict.
-func (s *Service) ResumeJob(ctx context.Context, ownerID, id string) (j job.Job, err error) {
+// ResumeJob resumes an evacuation of an account, see job.Resume; an administrator resumes those of
+// others too. Faults: NotFound, Conflict.
+func (s *Service) ResumeJob(ctx context.Context, userID string, admin bool, id string) (j job.Job, err error) {
 	err = s.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		j, err = job.Resume(tx, ownerID, id, EvacuateJob, s.cfg.Now().UnixMilli())
+		owner, err := evacuationOwner(tx, userID, admin, id)
+		if err != nil {
+			return err
+		}
+		j, err = job.Resume(tx, owner, id, EvacuateJob, s.cfg.Now().UnixMilli())
 		if err == nil && s.cfg.Wake != nil {
 			tx.AfterCommit(s.cfg.Wake)
 		}

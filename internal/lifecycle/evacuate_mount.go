@@ -59,6 +59,9 @@ func (s *Service) runMountEvacuation(ctx context.Context, run *job.Run, p evacua
 	}
 	how.MountID, how.RootID = m.ID, m.RootID
 	s.keepSigned(&how, from, p)
+	if err := s.countOnce(ctx, run, &p, how); err != nil {
+		return err
+	}
 	if err := s.cfg.Tree.Evacuate(ctx, run, how); err != nil {
 		return err
 	}

@@ -220,7 +220,7 @@ func (r *Registry) StoreAt(ctx context.Context, version int64, id string) (blob.
 // Invalid, Unavailable.
 func (r *Registry) open(p Provider) (blob.Store, error) {
 	if p.CredentialsUnreadable {
-		return nil, fault.New(fault.Unavailable, "The storage is not available at the moment.").
+		return nil, fault.New(fault.Unavailable, UnavailableMessage).
 			WithCause(fmt.Errorf("provider %s: its credentials cannot be decrypted", p.ID))
 	}
 	if p.Type != BuiltIn {
@@ -356,6 +356,12 @@ func (r *Registry) sweepBucket(ctx context.Context, store *s3.Store) error {
 	return ctx.Err()
 }
 
+// The messages of Fault for a store that is full, and for one that does not answer.
+const (
+	FullMessage        = "The storage is nearly full and refuses new files."
+	UnavailableMessage = "The storage is not available at the moment."
+)
+
 // Fault converts an error of a store into a fault: Unverified for a body that does not have the
 // announced size, TooLarge for one over the limit, Unavailable for a store that is missing, failing
 // or full. It returns other errors as they are.
@@ -370,9 +376,9 @@ func Fault(err error) error {
 	case errors.Is(err, blob.ErrTooLarge):
 		return fault.New(fault.TooLarge, "The content is larger than allowed.").WithCause(err)
 	case errors.Is(err, blob.ErrNoSpace):
-		return fault.New(fault.Unavailable, "The storage is nearly full and refuses new files.").WithCause(err)
+		return fault.New(fault.Unavailable, FullMessage).WithCause(err)
 	case errors.Is(err, blob.ErrUnavailable):
-		return fault.New(fault.Unavailable, "The storage is not available at the moment.").WithCause(err)
+		return fault.New(fault.Unavailable, UnavailableMessage).WithCause(err)
 	}
 	return err
 }
