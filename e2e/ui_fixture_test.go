@@ -27,6 +27,8 @@ type uiFixture struct {
 	vault         bool          // the first service has its second provider
 	storesCreated bool          // the second service has its stores
 	bucket        s3test.Bucket // made by createBucket
+	moves         int           // made by createMove
+	held          *heldBucket   // of the last one
 }
 
 // lan starts the second service, which is reached by plain http and a host name of a local network,
@@ -107,6 +109,22 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		s.emptyBucket(t)
 	case "expireFree": // all sessions of free mode
 		s.exec(t, "UPDATE free_sessions SET expires_at = created_at")
+	case "createMove": // a disk with a mount, and a bucket to move it to
+		return s.createMove(t)
+	case "holdMove": // that bucket takes so many objects more
+		var n int
+		if err := json.Unmarshal(with, &n); err != nil {
+			t.Fatal(err)
+		}
+		s.held.hold(n)
+	case "releaseMove":
+		s.held.release()
+	case "loseObjects": // of a disk
+		s.loseObjects(t, with)
+	case "startTrouble": // another replica, and a storage that does not answer
+		return s.startTrouble(t, with)
+	case "endTrouble":
+		s.endTrouble(t, with)
 	case "createStores":
 		s.stores(t)
 	case "sums":

@@ -36,9 +36,6 @@ const elsewhere = [
   "GET /api/i/{link}/thumbnail",
 ];
 
-/** For pages that are still to come. */
-const later = [/\/evacuate$/, /\/jobs\/\{jobId\}\/(pause|resume)$/];
-
 interface Interface {
   paths: Record<string, Record<string, unknown>>;
 }
@@ -63,15 +60,7 @@ function called({ path, method }: { path: string; method: string }): boolean {
 
 test("each endpoint is called by the page, or is known not to be", () => {
   const names = endpoints.filter((one) => !called(one)).map(({ path, method }) => `${method} ${path}`);
-  expect(names.filter((name) => !later.some((kind) => kind.test(name))).sort()).toEqual([...elsewhere].sort());
-});
-
-test("what is for pages to come is not called yet, and is there", () => {
-  for (const kind of later) {
-    const ofThat = endpoints.filter(({ path, method }) => kind.test(`${method} ${path}`));
-    expect(ofThat.length, String(kind)).toBeGreaterThan(0);
-    expect(ofThat.filter(called), String(kind)).toEqual([]);
-  }
+  expect(names.sort()).toEqual([...elsewhere].sort());
 });
 
 /** The paths of all messages below a value: `files.tiles.s`. */

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { setLocale, withTexts } from "../src/lib/i18n.svelte";
-import { warningText, type Warning } from "../src/routes/admin/dashboard/warning";
+import { warningText, type Warning } from "../src/routes/admin/system/warning";
 
 vi.hoisted(() => {
   vi.stubGlobal("location", { pathname: "/", search: "" });

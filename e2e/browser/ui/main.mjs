@@ -23,11 +23,13 @@ import { createInterface } from 'node:readline'
 import { launch, open, picture, say } from './harness.mjs'
 import * as accounts from './accounts.mjs'
 import * as admin from './admin.mjs'
+import * as adminEvacuate from './admin-evacuate.mjs'
 import * as adminFiles from './admin-files.mjs'
 import * as adminLogs from './admin-logs.mjs'
 import * as adminRules from './admin-rules.mjs'
 import * as adminSite from './admin-site.mjs'
 import * as adminStorage from './admin-storage.mjs'
+import * as adminSystem from './admin-system.mjs'
 import * as adminUsers from './admin-users.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
@@ -123,6 +125,8 @@ const suites = {
     adminFiles,
     adminSite,
     adminLogs,
+    adminSystem,
+    adminEvacuate,
   ],
   kit: [kit],
   firstrun: [firstrun],

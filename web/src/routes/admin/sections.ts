@@ -19,5 +19,6 @@ export const sections: readonly Section[] = [
   { name: "rules", load: () => withTexts(import("./Rules.svelte"), "admin", "panels", "ui") },
   { name: "announcements", load: () => withTexts(import("./Announcements.svelte"), "admin", "ui") },
   { name: "logs", load: () => withTexts(import("./Logs.svelte"), "admin", "ui") },
+  { name: "system", load: () => withTexts(import("./System.svelte"), "admin", "ui") },
   { name: "site", load: () => withTexts(import("./Site.svelte"), "admin", "ui") },
 ];

@@ -12,6 +12,7 @@ export const common: typeof zh = {
     rules: "Rules",
     announcements: "Announcements",
     logs: "Logs",
+    system: "System",
     site: "Site",
   },
   failed: "The list could not be loaded.",

@@ -2,6 +2,7 @@ import type { admin as zh } from "../../zh-CN/admin";
 import { announcements } from "./announcements";
 import { common } from "./common";
 import { dashboard } from "./dashboard";
+import { evacuation } from "./evacuation";
 import { files } from "./files";
 import { invites } from "./invites";
 import { logs } from "./logs";
@@ -11,12 +12,14 @@ import { setup } from "./setup";
 import { shares } from "./shares";
 import { site } from "./site";
 import { storage } from "./storage";
+import { system } from "./system";
 import { users } from "./users";
 
 export const admin: typeof zh = {
   announcements,
   common,
   dashboard,
+  evacuation,
   files,
   invites,
   logs,
@@ -26,5 +29,6 @@ export const admin: typeof zh = {
   shares,
   site,
   storage,
+  system,
   users,
 };

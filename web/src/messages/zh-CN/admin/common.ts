@@ -10,6 +10,7 @@ export const common = {
     rules: "权限规则",
     announcements: "公告",
     logs: "日志",
+    system: "系统",
     site: "站点设置",
   },
   failed: "无法加载列表。",

@@ -1,6 +1,7 @@
 import { announcements } from "./announcements";
 import { common } from "./common";
 import { dashboard } from "./dashboard";
+import { evacuation } from "./evacuation";
 import { files } from "./files";
 import { invites } from "./invites";
 import { logs } from "./logs";
@@ -10,6 +11,7 @@ import { setup } from "./setup";
 import { shares } from "./shares";
 import { site } from "./site";
 import { storage } from "./storage";
+import { system } from "./system";
 import { users } from "./users";
 
 /** The texts of the administration. */
@@ -17,6 +19,7 @@ export const admin = {
   announcements,
   common,
   dashboard,
+  evacuation,
   files,
   invites,
   logs,
@@ -26,5 +29,6 @@ export const admin = {
   shares,
   site,
   storage,
+  system,
   users,
 };

@@ -8,7 +8,7 @@ export type Warning = Schemas["ApiSystemWarning"];
 export function warningText(warning: Warning): string | undefined {
   const { code, provider = "", file = "" } = warning;
   const [free, least] = [size(warning.freeSpace ?? 0), size(warning.minFree ?? 0)];
-  const words = t.admin.dashboard.warnings;
+  const words = t.admin.system.warnings;
   switch (code) {
     case "store_unavailable":
       return words.storeUnavailable(provider);

@@ -1,0 +1,63 @@
+import type { system as zh } from "../../zh-CN/admin/system";
+
+export const system: typeof zh = {
+  failed: "The state of the system could not be loaded.",
+  attention: "Needs attention",
+  noProblems: "Nothing needs attention.",
+  warnings: {
+    storeUnavailable: (name) => `The storage “${name}” doesn't answer or can't be used. The server's log says why.`,
+    diskFull: (name, free, least) =>
+      `The disk of the storage “${name}” is full: ${free} are free. Uploads are refused until ${least} are free ` +
+      `(LARDER_MIN_FREE). Delete files, or give the disk more space.`,
+    diskNearlyFull: (name, free, least) =>
+      `The disk of the storage “${name}” is nearly full: ${free} are free. Uploads are refused below ${least} ` +
+      `(LARDER_MIN_FREE).`,
+    logReplaced: (file) =>
+      `The access log was damaged when the server started. The server set it aside as ${file} and began a new one. ` +
+      `Check the disk.`,
+    limitsNotShared:
+      "Redis doesn't answer, so each replica counts rate limits by itself. They are shared again when it answers.",
+  },
+  facts: "Operation",
+  version: "Version",
+  versionsDiffer:
+    "The replicas run different versions. During an upgrade that is normal; otherwise upgrade the others.",
+  database: "Database",
+  databaseText: (engine, schema) => `${engine}, schema ${schema}`,
+  unreachable: "Can't be reached",
+  replicas: "Replicas seen in the last minute",
+  replica: "Replica",
+  schema: "Schema",
+  seen: "Last seen",
+  now: "Just now",
+  noReplicas: "No replica has reported in the last minute",
+  stores: "State of the storages",
+  latency: "Latency",
+  ms: (ms) => `${ms} ms`,
+  free: "Free space",
+  state: "State",
+  answers: "Answers",
+  silent: "Doesn't answer",
+  kind: "Kind",
+  disk: "Disk of the server",
+  bucket: "Bucket",
+  jobs: "Background jobs",
+  jobCounts: (running, waiting) => `${running} running, ${waiting} waiting`,
+  jobEnds: (completed, failed) => `In 30 days: ${completed} completed, ${failed} failed`,
+  garbage: "Waiting to be removed",
+  objects: (n, size) => (n === 1 ? `1 object, ${size}` : `${n} objects, ${size}`),
+  thumbnails: "Cache of thumbnails",
+  thumbnailText: (n, size) => (n === 1 ? `1 thumbnail, ${size}` : `${n} thumbnails, ${size}`),
+  thumbnailsOff: "Thumbnails are switched off",
+  backup: "Last backup",
+  fsck: "Last check",
+  neverRun: "None so far",
+  problems: (n) =>
+    n === 0
+      ? "No problems"
+      : n === 1
+        ? "1 problem, see the output of the command"
+        : `${n} problems, see the output of the command`,
+  backupHelp: "The command larder backup makes one.",
+  fsckHelp: "The command larder fsck makes one.",
+};
