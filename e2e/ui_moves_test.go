@@ -109,8 +109,9 @@ func (s *uiFixture) startTrouble(t *testing.T, with json.RawMessage) string {
 		t.Fatal(err)
 	}
 	// replicas are listed for a minute; this one is listed until endTrouble
-	s.exec(t, "INSERT INTO replicas (id, version, schema, audit_schema, seen) VALUES ('other-host-1', '0.9.0', 1, 1, ?)",
-		time.Now().Add(time.Hour).UnixMilli())
+	s.exec(t, `
+		INSERT INTO replicas (id, version, schema, audit_schema, seen)
+		VALUES ('other-host-1', '0.9.0', 1, 1, ?)`, time.Now().Add(time.Hour).UnixMilli())
 	proxy := s3test.NewProxy(t, s3test.New(t))
 	id := s.site.admin(t).createProvider(t, bucketProvider(proxy.Bucket(), object{"name": name}))
 	proxy.Down()

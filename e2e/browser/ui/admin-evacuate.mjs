@@ -81,7 +81,8 @@ const patience = 180_000
 
 const row = (page, name) => page.getByRole('row').filter({ has: page.getByText(name, { exact: true }) })
 
-// opens reads each picture of a folder by its path, and fails unless it is the one that was uploaded.
+// opens reads each picture of a folder by its path, and fails unless it is the one that was
+// uploaded.
 async function opens(page, folder) {
   for (const { name, bytes } of pictures) {
     const read = await page.evaluate(async (path) => {

@@ -61,13 +61,16 @@ export function titleOf(one: Evacuation): string {
     : t.admin.evacuation.ofMount(one.mountPath, from, to);
 }
 
-/** The sentence about why an evacuation has failed; undefined for a reason that this page does not know. */
+/**
+ * The sentence about why an evacuation has failed; undefined for a reason that this page does not
+ * know.
+ */
 export function reasonOf({ reason, objectKey }: Evacuation): string | undefined {
   const sentence = reason && t.admin.evacuation.reasons[reason];
   return sentence ? sentence(objectKey) : undefined;
 }
 
-/** The time over which the speed is measured, in ms: objects may be large, and are counted whole. */
+/** The time over which the speed is measured, in ms: large objects are counted whole. */
 const window = 60_000;
 
 /** Measures the speed of an evacuation by its moved bytes. */
