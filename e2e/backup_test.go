@@ -291,7 +291,7 @@ func TestBackupCommand(t *testing.T) {
 		t.Errorf("a restore of that, told to go on: %d, %s", code, out)
 	}
 	if out := s.mustRun(t, "help"); !strings.Contains(out, "larder backup DIR") ||
-		!strings.Contains(out, "larder restore DIR") {
+		!strings.Contains(out, "larder restore DIR|s3://BUCKET") {
 		t.Errorf("the help is %s", out)
 	}
 }

@@ -20,8 +20,10 @@ import (
 func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("backup", flag.ContinueOnError)
 	keep := own.Int("keep", 1, "how many snapshots to keep")
+	named := own.String("provider", "", "for a bucket: the provider, by id or name, whose server and credentials it has "+
+		"(default: the LARDER_BACKUP_ settings)")
 	verify := own.Bool("verify", false, "read the existing objects of the backup, and copy damaged ones again")
-	a, dir, err := openForName(ctx, args, environ, own, out, errs)
+	a, to, err := openForName(ctx, args, environ, own, out, errs)
 	if err != nil {
 		return err
 	}
@@ -29,19 +31,32 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 	if *keep < 1 {
 		return fmt.Errorf("larder: --keep %d: at least 1 snapshot must be kept: %w", *keep, errUsage)
 	}
-	sum, err := a.Backup(ctx, version, backup.Options{Dir: dir, Keep: *keep, Verify: *verify, Report: reporter(out),
-		Progress: progress(errs)})
+	o := backup.Options{Dir: to, Keep: *keep, Verify: *verify, Report: reporter(out), Progress: progress(errs)}
+	if app.IsBucketAddress(to) {
+		bucket, err := a.BackupBucket(ctx, to, *named)
+		if err != nil {
+			return err
+		}
+		o.Dir, o.Bucket = "", &bucket
+	} else if *named != "" {
+		return fmt.Errorf("larder: --provider is for a bucket, as in s3://my-backups/larder: %w", errUsage)
+	}
+	sum, err := a.Backup(ctx, version, o)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Snapshot %s in %s: %d objects with %d bytes, of which %d with %d bytes are new.\n", sum.Snapshot,
-		dir, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
+		to, sum.Objects, sum.Bytes, sum.Copied, sum.Added)
 	if sum.Elsewhere > 0 {
 		fmt.Fprintf(out, "%d objects are in remote stores. The snapshot lists them but has no copy of "+
 			"them.\n", sum.Elsewhere)
 	}
 	if sum.Unhashed > 0 {
 		fmt.Fprintf(out, "%d objects have no SHA-256 to compare with yet.\n", sum.Unhashed)
+	}
+	if sum.KeyFile != "" {
+		fmt.Fprintf(out, "The secret key is not in the bucket, and no restore is possible without it: keep a copy of %s "+
+			"elsewhere.\n", sum.KeyFile)
 	}
 	if sum.Pruned > 0 {
 		fmt.Fprintf(out, "Removed %d objects that no snapshot needs any more.\n", sum.Pruned)
@@ -71,11 +86,20 @@ func restore(ctx context.Context, args, environ []string, out, errs io.Writer) e
 		return err
 	}
 	if len(words) != 1 {
-		return fmt.Errorf("larder: one directory is expected, got %q: %w", words, errUsage)
+		return fmt.Errorf("larder: one directory or bucket is expected, got %q: %w", words, errUsage)
 	}
-	sum, err := app.Restore(ctx, cfg, deps(cfg, out, errs), backup.RestoreOptions{
+	d := deps(cfg, out, errs)
+	o := backup.RestoreOptions{
 		Dir: words[0], Snapshot: *snapshot, Incomplete: *incomplete, Report: reporter(out), Progress: progress(errs),
-	})
+	}
+	if app.IsBucketAddress(words[0]) {
+		bucket, err := app.RestoreBucket(cfg, d, words[0])
+		if err != nil {
+			return err
+		}
+		o.Dir, o.Bucket = "", &bucket
+	}
+	sum, err := app.Restore(ctx, cfg, d, o)
 	if err != nil {
 		return err
 	}

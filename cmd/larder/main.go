@@ -39,7 +39,9 @@ const usage = `Larder: image hosting and file storage.
   larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting,trash]
                                                   compare the database with the stores and report problems
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
-  larder restore DIR [--snapshot TIME] [--incomplete]
+  larder backup s3://BUCKET[/PREFIX] [--provider NAME] [--keep N] [--verify]
+                                                  the same into a bucket, without the secret key
+  larder restore DIR|s3://BUCKET[/PREFIX] [--snapshot TIME] [--incomplete]
                                                   restore a backup into an empty installation
   larder migrate-database --to postgres://…|sqlite
                                                   copy the database to the other engine, while no server runs

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"larder/internal/blob"
-	"larder/internal/blob/disk"
+	"larder/internal/blob/s3"
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/object"
@@ -65,7 +65,8 @@ func New(cfg Config) *Service {
 
 // Options are the settings of one backup.
 type Options struct {
-	Dir      string
+	Dir      string       // the directory of the backup
+	Bucket   *s3.Options  // the bucket of the backup, instead of a directory; nil for none
 	Keep     int          // number of snapshots to keep, at least 1
 	Verify   bool         // also verify the objects that are in the pool already
 	Report   func(string) // called with each problem
@@ -88,7 +89,10 @@ type Summary struct {
 	// objects, or the access log, that could not be read correctly and are missing from the backup
 	Wrong  int64
 	Pruned int64 // objects removed from the pool
-	Spared int64 // old snapshots kept because their databases are newer
+	// the key file, which is not in the backup and without which no restore is possible; "" when
+	// the backup contains it, or the key was given to the service
+	KeyFile string
+	Spared  int64 // old snapshots kept because their databases are newer
 }
 
 // Command is the name under which Run records its result, see db.LastCommandResult.
@@ -98,12 +102,12 @@ const Command = "backup"
 type backupRun struct {
 	*Service
 	Options
-	dir  *directory
+	at   place
 	hold *renewedHold
 	rows *db.DB // the database of the new snapshot
 
-	sources  map[string]blob.Store  // by local provider
-	pools    map[string]*disk.Store // by local provider
+	sources  map[string]blob.Store // by local provider
+	pools    map[string]pool       // by local provider
 	manifest Manifest
 	taken    time.Time // the time at which the snapshot was begun
 
@@ -119,15 +123,19 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	if o.Keep < 1 {
 		return Summary{}, errors.New("at least one snapshot must be kept")
 	}
-	if err := s.checkApart(ctx, o.Dir); err != nil {
-		return Summary{}, err
-	}
-	dir, err := openDirectory(o.Dir, s.Fingerprint)
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	at, err := s.openPlace(ctx, o, lose)
 	if err != nil {
 		return Summary{}, err
 	}
-	defer func() { err = errors.Join(err, dir.close()) }()
-	if err := dir.removeLeftovers(); err != nil {
+	defer func() {
+		if lost := context.Cause(ctx); errors.Is(lost, errNotAlone) && err != nil {
+			err = fmt.Errorf("%w (%v)", lost, err)
+		}
+		err = errors.Join(err, at.close())
+	}()
+	if err := at.removeLeftovers(ctx); err != nil {
 		return Summary{}, err
 	}
 	held, err := s.holdCollector(ctx)
@@ -135,8 +143,8 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 		return Summary{}, err
 	}
 	crash.Point("backup.held")
-	r := &backupRun{Service: s, Options: o, dir: dir, hold: held, sources: map[string]blob.Store{},
-		pools: map[string]*disk.Store{}}
+	r := &backupRun{Service: s, Options: o, at: at, hold: held, sources: map[string]blob.Store{},
+		pools: map[string]pool{}}
 	err = r.takeSnapshot(held.ctx)
 	if lost := context.Cause(held.ctx); errors.Is(lost, object.ErrHoldLost) {
 		err = lost
@@ -236,10 +244,10 @@ func (h *renewedHold) release() error {
 // takeSnapshot copies the database, the objects that it names and the other files, and then
 // publishes the snapshot under its name. ctx ends when the hold is lost.
 func (r *backupRun) takeSnapshot(ctx context.Context) error {
-	if err := os.Mkdir(r.dir.newSnapshotPath(), 0o700); err != nil {
+	if err := os.Mkdir(r.at.newSnapshotPath(), 0o700); err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
-	path := filepath.Join(r.dir.newSnapshotPath(), databaseName)
+	path := filepath.Join(r.at.newSnapshotPath(), databaseName)
 	r.taken = r.Now() // before the copy begins, since later changes may be missing from it
 	if err := r.DB.Snapshot(ctx, path, secretTables...); err != nil {
 		return err
@@ -269,7 +277,7 @@ func (r *backupRun) takeSnapshot(ctx context.Context) error {
 	if err := r.hold.Renew(ctx); err != nil {
 		return err
 	}
-	if err := r.dir.publish(r.summary.Snapshot); err != nil {
+	if err := r.at.publish(ctx, r.summary.Snapshot); err != nil {
 		return err
 	}
 	crash.Point("backup.published")

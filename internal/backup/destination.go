@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"larder/internal/db"
+	"larder/internal/secret"
 )
 
 // markerName is the file in the data directory that marks a restore that is not finished.
@@ -39,8 +41,8 @@ func readMarker(dataDir string) (*restoreMarker, error) {
 
 // Messages about the master key, with the next step.
 const (
-	needsKey = "the backup does not contain the secret key, since its service got the key as a setting: give the " +
-		"same LARDER_SECRET_KEY"
+	needsKey = "the backup does not contain the secret key: give the LARDER_SECRET_KEY of the service that made it, " +
+		"or put the secret.key of its data directory into this one"
 	wrongKey = "the secret key is not the one of this backup: give the LARDER_SECRET_KEY of the service that made " +
 		"the backup"
 )
@@ -48,7 +50,7 @@ const (
 // checkKey checks that the restored service will have the master key of the original: from the
 // settings, from a key file that is there already, or from the backup. The error tells the operator
 // which key to give.
-func (r *restore) checkKey() error {
+func (r *restore) checkKey(ctx context.Context) error {
 	want := r.manifest.Fingerprint
 	if r.Key != nil {
 		if r.Key.Fingerprint() == want {
@@ -74,16 +76,34 @@ func (r *restore) checkKey() error {
 	if !r.manifest.KeyIncluded {
 		return errors.New(needsKey)
 	}
-	found, err := fingerprintOf(r.file(keyName))
+	text, err := r.readKey(ctx)
 	if err != nil {
 		return err
 	}
-	if found != want {
+	key, err := secret.ParseKey(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("the secret key in the backup is damaged: %w", err)
+	}
+	ring, err := secret.New(key)
+	if err != nil {
+		return err
+	}
+	if ring.Fingerprint() != want {
 		return errors.New(
 			"the secret key in the backup is not the one that its manifest names: give the LARDER_SECRET_KEY of the " +
 				"service that made the backup")
 	}
 	return nil
+}
+
+// readKey reads the key file of the backup.
+func (r *restore) readKey(ctx context.Context) ([]byte, error) {
+	file, err := r.from.open(ctx, r.Snapshot, keyName)
+	if err != nil {
+		return nil, fmt.Errorf("read the backup: %w", err)
+	}
+	defer file.Close() // opened for reading
+	return io.ReadAll(file)
 }
 
 // checkEmpty returns an error when the destination, directories or database, holds anything but
@@ -190,22 +210,27 @@ func (r *restore) finish() error {
 
 // copyFile copies the file name of the snapshot to the path to, durably, and checks its size and
 // hash against the manifest.
-func (r *restore) copyFile(name, to string) (err error) {
-	want, known := r.manifest.Files[name]
+func (r *restore) copyFile(ctx context.Context, name, to string) error {
+	return fetchFile(ctx, r.from, r.Snapshot, r.manifest, name, to)
+}
+
+// fetchFile copies a file of a snapshot and checks its size and hash against the manifest.
+func fetchFile(ctx context.Context, from source, snapshot string, m Manifest, name, to string) (err error) {
+	want, known := m.Files[name]
 	if !known {
 		return fmt.Errorf("the manifest of the backup does not name %s", name)
 	}
-	from, err := os.Open(r.file(name))
+	content, err := from.open(ctx, snapshot, name)
 	if err != nil {
 		return fmt.Errorf("read the backup: %w", err)
 	}
-	defer from.Close() // opened for reading
+	defer content.Close() // opened for reading
 	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(file, h), from)
+	n, err := io.Copy(io.MultiWriter(file, h), content)
 	if err == nil && (File{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}) != want {
 		err = fmt.Errorf("%s in the backup is damaged: it differs from its checksum in the manifest", name)
 	}

@@ -1,8 +1,10 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"larder/internal/blob"
 	"larder/internal/blob/disk"
 )
 
@@ -33,16 +36,20 @@ const (
 	nameLayout      = "20060102T150405.000Z"
 )
 
-// directory is a backup that is open for writing. Its lock excludes other writers.
+// directory is a backup in a directory that is open for writing. Its lock excludes other writers.
 type directory struct {
-	path string
-	lock *os.File
+	directorySource
+	fingerprint string
+	now         func() time.Time
+	lock        *os.File
 }
+
+var _ place = (*directory)(nil)
 
 // openDirectory opens and locks the backup at path of the service whose master key has that
 // fingerprint. It begins a new backup in a directory that is empty or does not exist. The caller
 // closes it.
-func openDirectory(path, fingerprint string) (*directory, error) {
+func openDirectory(path, fingerprint string, now func() time.Time) (*directory, error) {
 	if err := disk.MakeDir(path); err != nil {
 		return nil, fmt.Errorf("make the backup's directory: %w", err)
 	}
@@ -53,7 +60,7 @@ func openDirectory(path, fingerprint string) (*directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the backup: %w", err)
 	}
-	d := &directory{path: path, lock: lock}
+	d := &directory{directorySource{path}, fingerprint, now, lock}
 	if err := flock(lock, syscall.LOCK_EX); err != nil {
 		return nil,
 			errors.Join(fmt.Errorf("%s is in use: another backup into it, or a restore from it, is under way (%w)",
@@ -120,18 +127,57 @@ func checkOwner(path, fingerprint string) error {
 // close releases the lock.
 func (d *directory) close() error { return d.lock.Close() }
 
-// newSnapshotPath returns the path of the snapshot that is being written.
+func (d *directory) keepsKey() bool { return true }
+
+func (d *directory) repeat(_ context.Context, do func() error) error { return do() }
+
 func (d *directory) newSnapshotPath() string {
 	return filepath.Join(d.path, snapshotsName, newSnapshotName)
 }
 
-// pool returns the path of the directory with the copied objects of a provider.
-func (d *directory) pool(providerID string) string {
+func (d *directory) poolPath(providerID string) string {
 	return filepath.Join(d.path, objectsName, providerID)
 }
 
+func (d *directory) pools(context.Context) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(d.path, objectsName))
+	if err != nil {
+		return nil, fmt.Errorf("list the objects of a backup: %w", err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, nil
+}
+
+// marker returns the id of the stores that are pools of this backup.
+func (d *directory) marker() string { return "larder-backup-" + d.fingerprint }
+
+func (d *directory) createPool(_ context.Context, providerID string) (pool, error) {
+	if err := disk.Create(d.poolPath(providerID), d.marker()); err != nil {
+		return nil, fmt.Errorf("make room in the backup: %w", err)
+	}
+	p, err := d.openDisk(providerID)
+	if err != nil {
+		return nil, err
+	}
+	// of any age, since no other process writes here
+	if _, err := p.SweepTemp(d.now().AddDate(100, 0, 0)); err != nil {
+		return nil, errors.Join(fmt.Errorf("clean up after an interrupted backup: %w", err), p.Close())
+	}
+	return p, nil
+}
+
+func (d *directory) openPool(_ context.Context, providerID string) (pool, error) {
+	return d.openDisk(providerID)
+}
+
+func (d *directory) openDisk(providerID string) (*disk.Store, error) {
+	return disk.Open(d.poolPath(providerID), d.marker(), disk.Options{Now: d.now})
+}
+
 // removeLeftovers removes the incomplete snapshots and pools that an interrupted run left.
-func (d *directory) removeLeftovers() error {
+func (d *directory) removeLeftovers(context.Context) error {
 	for _, path := range []string{filepath.Join(snapshotsName, newSnapshotName),
 		filepath.Join(snapshotsName, removedName),
 		filepath.Join(objectsName, removedName)} {
@@ -142,27 +188,9 @@ func (d *directory) removeLeftovers() error {
 	return nil
 }
 
-// nextName returns the name for a snapshot begun at now: that time, or a later one so that the name
-// sorts after all existing names.
-func (d *directory) nextName(now time.Time) (string, error) {
-	names, err := snapshots(d.path)
-	if err != nil {
-		return "", err
-	}
-	name := now.UTC().Format(nameLayout)
-	if len(names) > 0 && names[len(names)-1] >= name {
-		last, err := time.Parse(nameLayout, names[len(names)-1])
-		if err != nil {
-			return "", err
-		}
-		name = last.Add(time.Millisecond).Format(nameLayout)
-	}
-	return name, nil
-}
-
 // publish gives the new snapshot its name, durably, when its content is durable. From then on it is
 // a backup.
-func (d *directory) publish(name string) error {
+func (d *directory) publish(_ context.Context, name string) error {
 	parent := filepath.Join(d.path, snapshotsName)
 	if err := syncDir(d.newSnapshotPath()); err != nil {
 		return fmt.Errorf("finish a snapshot: %w", err)
@@ -176,9 +204,17 @@ func (d *directory) publish(name string) error {
 	return nil
 }
 
+func (d *directory) database(_ context.Context, snapshot string) (string, error) {
+	return filepath.Join(d.snapshotAddress(snapshot), databaseName), nil
+}
+
+func (d *directory) snapshotAddress(snapshot string) string {
+	return filepath.Join(d.path, snapshotsName, snapshot)
+}
+
 // remove removes the snapshot with that name. The rename at its beginning already ends the
 // snapshot.
-func (d *directory) remove(name string) error {
+func (d *directory) remove(_ context.Context, name string) error {
 	old := filepath.Join(d.path, snapshotsName, removedName)
 	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
 	if err == nil {
@@ -193,19 +229,73 @@ func (d *directory) remove(name string) error {
 	return nil
 }
 
-// removePool removes the pool of a provider that no snapshot names. The rename at its beginning
-// already ends the pool; an interrupted removal is completed by the next run.
-func (d *directory) removePool(providerID string) error {
+// removePool removes the pool of a provider that no snapshot names, and no other directory. The
+// rename at its beginning already ends the pool; an interrupted removal is completed by the next
+// run.
+func (d *directory) removePool(ctx context.Context, providerID string) error {
+	if !d.isPool(ctx, providerID) {
+		return nil
+	}
 	old := filepath.Join(d.path, objectsName, removedName)
-	if err := os.Rename(d.pool(providerID), old); err != nil {
+	if err := os.Rename(d.poolPath(providerID), old); err != nil {
 		return err
 	}
 	return os.RemoveAll(old)
 }
 
+// isPool reports whether a directory in objects/ is a pool of this service.
+func (d *directory) isPool(ctx context.Context, name string) bool {
+	p, err := d.openDisk(name)
+	if err != nil {
+		return false
+	}
+	defer p.Close() // closes descriptors
+	_, err = p.Stat(ctx, absentKey)
+	return errors.Is(err, blob.ErrNotFound)
+}
+
+// directorySource is a backup in a directory that is read.
+type directorySource struct{ path string }
+
+func (d directorySource) String() string { return d.path }
+
+func (d directorySource) identity(context.Context) (identity, error) { return readIdentity(d.path) }
+
+func (d directorySource) open(_ context.Context, snapshot, name string) (io.ReadCloser, error) {
+	return os.Open(filepath.Join(d.path, snapshotsName, snapshot, name))
+}
+
+// openObjects opens the objects of a provider, which may be absent.
+func (d directorySource) openObjects(_ context.Context, providerID string) (objectReader, error) {
+	root, err := os.OpenRoot(filepath.Join(d.path, objectsName, providerID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return directoryObjects{}, nil
+	}
+	return directoryObjects{root}, err
+}
+
+func (d directorySource) close() error { return nil }
+
+// directoryObjects are the objects of one provider; root is nil when there are none.
+type directoryObjects struct{ root *os.Root }
+
+func (o directoryObjects) Open(_ context.Context, key blob.Key) (io.ReadCloser, error) {
+	if o.root == nil {
+		return nil, fs.ErrNotExist
+	}
+	return o.root.Open(string(key))
+}
+
+func (o directoryObjects) Close() error {
+	if o.root == nil {
+		return nil
+	}
+	return o.root.Close()
+}
+
 // snapshots lists the names of the complete snapshots of the backup at path, the oldest first.
-func snapshots(path string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(path, snapshotsName))
+func (d directorySource) snapshots(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(d.path, snapshotsName))
 	if err != nil {
 		return nil, fmt.Errorf("list the snapshots of a backup: %w", err)
 	}

@@ -80,15 +80,22 @@ func (m Manifest) takenAt() (int64, error) {
 // describe completes the snapshot: it writes the access log, the key file if the service made it,
 // and the manifest last. A damaged access log is reported and left out.
 func (r *backupRun) describe(ctx context.Context) error {
-	into := r.dir.newSnapshotPath()
+	into := r.at.newSnapshotPath()
 	m := &r.manifest
 	m.Format, m.Larder, m.Engine, m.BaseURL = format, r.Larder, string(r.DB.Dialect()), r.BaseURL
-	m.Fingerprint, m.KeyIncluded = r.Fingerprint, r.KeyFile != ""
+	m.Fingerprint, m.KeyIncluded = r.Fingerprint, r.KeyFile != "" && r.at.keepsKey()
+	if !m.KeyIncluded {
+		r.summary.KeyFile = r.KeyFile
+	}
 	var err error
 	if m.Schema, err = db.SchemaVersion(); err != nil {
 		return err
 	}
-	if r.summary.Snapshot, err = r.dir.nextName(r.taken); err != nil {
+	earlier, err := r.at.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	if r.summary.Snapshot, err = nextName(earlier, r.taken); err != nil {
 		return err
 	}
 	m.Taken = r.taken.UTC().Format(time.RFC3339Nano)
@@ -146,11 +153,14 @@ func readIdentity(dir string) (identity, error) {
 	return id, checkFormat(id.Format)
 }
 
-// readManifest returns the manifest of a snapshot of the backup at dir. It refuses another format
-// and a newer schema than this binary's, with advice for the operator.
-func readManifest(dir, snapshot string) (Manifest, error) {
+func readManifest(ctx context.Context, from source, snapshot string) (Manifest, error) {
 	var m Manifest
-	if err := readJSON(filepath.Join(dir, snapshotsName, snapshot, manifestName), &m); err != nil {
+	file, err := from.open(ctx, snapshot, manifestName)
+	if err != nil {
+		return m, fmt.Errorf("read the backup: %w", err)
+	}
+	defer file.Close() // opened for reading
+	if err := decodeJSON(file, manifestName+" of snapshot "+snapshot, &m); err != nil {
 		return m, err
 	}
 	if err := checkFormat(m.Format); err != nil {
@@ -231,12 +241,22 @@ func measureFile(path string) (File, error) {
 // readJSON decodes a JSON file of the backup into the value that into points to. Error:
 // fs.ErrNotExist for a missing file.
 func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the backup: %w", err)
 	}
+	defer file.Close() // opened for reading
+	return decodeJSON(file, path, into)
+}
+
+// decodeJSON decodes a whole file of a backup, which name describes in errors.
+func decodeJSON(file io.Reader, name string, into any) error {
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return fmt.Errorf("read the backup: %s: %w", name, err)
+	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("read the backup: %s: %w", path, err)
+		return fmt.Errorf("read the backup: %s: %w", name, err)
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"larder/internal/blob"
-	"larder/internal/blob/disk"
 	"larder/internal/db"
 	"larder/internal/provider"
 )
@@ -59,16 +58,8 @@ func (r *backupRun) openStores(ctx context.Context) error {
 				"%w", p.ID,
 				p.Name, err)
 		}
-		marker := "larder-backup-" + r.Fingerprint
-		if err := disk.Create(r.dir.pool(p.ID), marker); err != nil {
-			return fmt.Errorf("make room in the backup: %w", err)
-		}
-		if r.pools[p.ID], err = disk.Open(r.dir.pool(p.ID), marker, disk.Options{Now: r.Now}); err != nil {
+		if r.pools[p.ID], err = r.at.createPool(ctx, p.ID); err != nil {
 			return err
-		}
-		// of any age, since no other process writes here
-		if _, err := r.pools[p.ID].SweepTemp(r.Now().AddDate(100, 0, 0)); err != nil {
-			return fmt.Errorf("clean up after an interrupted backup: %w", err)
 		}
 	}
 	return nil
@@ -76,8 +67,10 @@ func (r *backupRun) openStores(ctx context.Context) error {
 
 // closePools closes the pools of openStores.
 func (r *backupRun) closePools() {
-	for _, pool := range r.pools {
-		_ = pool.Close() // closes descriptors
+	for _, p := range r.pools {
+		if p != nil {
+			_ = p.Close() // closes descriptors
+		}
 	}
 }
 
@@ -96,7 +89,7 @@ func (r *backupRun) copyObjects(ctx context.Context) (err error) {
 	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(r.dir.newSnapshotPath(), elsewhereName), os.O_CREATE|os.O_EXCL|os.O_WRONLY,
+	file, err := os.OpenFile(filepath.Join(r.at.newSnapshotPath(), elsewhereName), os.O_CREATE|os.O_EXCL|os.O_WRONLY,
 		0o600)
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)
@@ -179,16 +172,18 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 		r.addProgress(o)
 		return nil
 	}
-	source, err := r.sources[o.provider].Open(ctx, o.key)
-	switch {
-	case errors.Is(err, blob.ErrNotFound):
-		r.reportWrong(o, "it is not in the store")
-		return nil
-	case err != nil:
-		return r.reportUnreadable(ctx, o, err)
-	}
-	defer source.Close() // opened for reading
-	_, err = pool.Put(ctx, o.key, newCheckedReader(source, o), blob.PutOptions{Size: o.size})
+	var length int64 // of the object in the store
+	err = r.at.repeat(ctx, func() error {
+		source, err := r.sources[o.provider].Open(ctx, o.key)
+		if err != nil {
+			return unreadable{err}
+		}
+		defer source.Close() // opened for reading
+		length = source.Size()
+		_, err = pool.Put(ctx, o.key, newCheckedReader(source, o), blob.PutOptions{Size: o.size})
+		return err
+	})
+	var unopened unreadable
 	var size blob.ErrSize
 	var reading blob.ErrReader
 	switch {
@@ -198,8 +193,13 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 		r.summary.Copied, r.summary.Added = r.summary.Copied+1, r.summary.Added+o.size
 		r.addProgress(o)
 		return nil
+	case errors.As(err, &unopened) && errors.Is(err, blob.ErrNotFound):
+		r.reportWrong(o, "it is not in the store")
+		return nil
+	case errors.As(err, &unopened):
+		return r.reportUnreadable(ctx, o, unopened.error)
 	case errors.As(err, &size):
-		r.reportWrong(o, "it should have %d bytes and has %d", o.size, source.Size())
+		r.reportWrong(o, "it should have %d bytes and has %d", o.size, length)
 		return nil
 	case errors.Is(err, errWrongHash):
 		r.reportWrong(o, "%v", errWrongHash)
@@ -209,6 +209,11 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	}
 	return fmt.Errorf("write to the backup: %w", err)
 }
+
+// unreadable is an error of the service's store, not of the backup.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
 
 // reportUnreadable reports an object that the store cannot read because of cause. It returns an
 // error when the whole store has failed.
@@ -227,7 +232,7 @@ func (r *backupRun) reportUnreadable(ctx context.Context, o storedObject, cause 
 // length, and with Verify one of the wrong content, but only after it has verified that the store
 // has the right one. Until then the damaged object may be the best copy. Error: errNoGoodCopy when
 // neither is right.
-func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObject) (bool, error) {
+func (r *backupRun) isInPool(ctx context.Context, pool pool, o storedObject) (bool, error) {
 	info, err := pool.Stat(ctx, o.key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
@@ -241,6 +246,9 @@ func (r *backupRun) isInPool(ctx context.Context, pool *disk.Store, o storedObje
 		}
 		if err = verifyObject(ctx, pool, o); err == nil {
 			return true, nil
+		}
+		if r.Bucket != nil && errors.Is(err, blob.ErrUnavailable) { // the bucket, not the object
+			return false, err
 		}
 	} else {
 		err = fmt.Errorf("it has %d bytes", info.Size)
@@ -265,7 +273,7 @@ var errNoGoodCopy = errors.New("it is damaged in the backup, and the store has n
 
 // verifyObject reads an object completely and returns an error unless its size and SHA-256 are
 // those in the database.
-func verifyObject(ctx context.Context, from blob.Store, o storedObject) error {
+func verifyObject(ctx context.Context, from opener, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
 		return err

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"larder/internal/blob"
-	"larder/internal/blob/disk"
 	"larder/internal/db"
 	"larder/internal/provider"
 )
@@ -21,7 +18,7 @@ const oldDatabaseAge = 24 * time.Hour
 // prune removes the snapshots beyond Keep, and then the objects in the pool that no remaining
 // snapshot names. The new snapshot is published before.
 func (r *backupRun) prune(ctx context.Context) error {
-	all, err := snapshots(r.dir.path)
+	all, err := r.at.snapshots(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,12 +34,12 @@ func (r *backupRun) prune(ctx context.Context) error {
 	}()
 	used := map[string]bool{} // local providers
 	for _, name := range names {
-		d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
+		d, err := r.openDatabase(ctx, name)
 		if err != nil {
 			return err
 		}
 		kept = append(kept, d)
-		m, err := readManifest(r.dir.path, name)
+		m, err := readManifest(ctx, r.at, name)
 		if err != nil {
 			return err
 		}
@@ -50,18 +47,18 @@ func (r *backupRun) prune(ctx context.Context) error {
 			used[p.ID] = used[p.ID] || p.Type == provider.BuiltIn
 		}
 	}
-	pools, err := os.ReadDir(filepath.Join(r.dir.path, objectsName))
+	pools, err := r.at.pools(ctx)
 	if err != nil {
-		return fmt.Errorf("list the objects of a backup: %w", err)
+		return err
 	}
-	for _, pool := range pools {
-		if used[pool.Name()] {
-			err = r.prunePool(ctx, pool.Name(), kept)
-		} else if r.isPool(ctx, pool.Name()) {
-			err = r.dir.removePool(pool.Name())
+	for _, id := range pools {
+		if used[id] {
+			err = r.prunePool(ctx, id, kept)
+		} else {
+			err = r.at.removePool(ctx, id)
 		}
 		if err != nil {
-			return fmt.Errorf("prune the objects of provider %s: %w", pool.Name(), err)
+			return fmt.Errorf("prune the objects of provider %s: %w", id, err)
 		}
 	}
 	return nil
@@ -83,12 +80,15 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if errors.Is(err, blob.ErrUnavailable) { // the bucket, not the snapshot
+			return nil, err
+		}
 		if err == nil && here.isBehind(there) { // a snapshot that cannot be read is removed
 			r.reportSpared(name)
 			left = append(left, name)
 			continue
 		}
-		if err := r.dir.remove(name); err != nil {
+		if err := r.at.remove(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -97,12 +97,20 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 
 // snapshotState returns how recent the database in the snapshot with that name is.
 func (r *backupRun) snapshotState(ctx context.Context, name string) (at databaseState, err error) {
-	d, err := db.OpenSnapshot(ctx, filepath.Join(r.dir.path, snapshotsName, name, databaseName), r.Log)
+	d, err := r.openDatabase(ctx, name)
 	if err != nil {
 		return databaseState{}, err
 	}
 	defer d.Close() // opened for reading
 	return databaseStateOf(d.Read(ctx))
+}
+
+func (r *backupRun) openDatabase(ctx context.Context, snapshot string) (*db.DB, error) {
+	path, err := r.at.database(ctx, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return db.OpenSnapshot(ctx, path, r.Log)
 }
 
 // databaseState shows how recent a database is. Both numbers only grow while a service uses the
@@ -128,26 +136,14 @@ func (r *backupRun) reportSpared(name string) {
 		r.Report(
 			fmt.Sprintf(
 				"snapshot %s has a newer database than this backup, so it is kept. "+
-					"If an older database was restored on purpose, remove the directory %s", name,
-				filepath.Join(r.dir.path, snapshotsName, name)))
+					"If an older database was restored on purpose, remove %s", name, r.at.snapshotAddress(name)))
 	}
-}
-
-// isPool reports whether a directory in objects/ that no snapshot uses is a pool of this service.
-func (r *backupRun) isPool(ctx context.Context, name string) bool {
-	pool, err := disk.Open(r.dir.pool(name), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
-	if err != nil {
-		return false
-	}
-	defer pool.Close() // closes descriptors
-	_, err = pool.Stat(ctx, absentKey)
-	return errors.Is(err, blob.ErrNotFound)
 }
 
 // prunePool deletes the objects in the pool of a provider that none of the databases in kept, those
 // of the remaining snapshots, names.
 func (r *backupRun) prunePool(ctx context.Context, providerID string, kept []*db.DB) (err error) {
-	pool, err := disk.Open(r.dir.pool(providerID), "larder-backup-"+r.Fingerprint, disk.Options{Now: r.Now})
+	pool, err := r.at.openPool(ctx, providerID)
 	if err != nil {
 		return err
 	}

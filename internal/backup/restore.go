@@ -16,6 +16,7 @@ import (
 
 	"larder/internal/account"
 	"larder/internal/blob"
+	"larder/internal/blob/s3"
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/download"
@@ -44,7 +45,8 @@ type Destination struct {
 
 // RestoreOptions select what is restored.
 type RestoreOptions struct {
-	Dir        string
+	Dir        string       // the directory of the backup
+	Bucket     *s3.Options  // the bucket of the backup, instead of a directory; nil for none
 	Snapshot   string       // its name, "" for the newest
 	Incomplete bool         // continue without missing or damaged objects
 	Report     func(string) // called with each of them
@@ -63,11 +65,12 @@ type Restored struct {
 type restore struct {
 	Destination
 	RestoreOptions
+	from       source
 	manifest   Manifest
 	keyInPlace bool   // the right key is in its file already
 	rows       *db.DB // the database being restored
 	stores     *provider.Registry
-	pools      map[string]*os.Root // by local provider; nil for one without objects
+	pools      map[string]objectReader // by local provider
 
 	mu      sync.Mutex // guards the fields below, and calls of Report and Progress
 	summary Restored
@@ -82,7 +85,11 @@ var ErrIncomplete = errors.New("the backup is damaged")
 // database last. An interrupted restore leaves no service, and continues when it is started again
 // with the same snapshot. Error: ErrIncomplete for missing or damaged objects without o.Incomplete.
 func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restored, err error) {
-	r := &restore{Destination: to, RestoreOptions: o, pools: map[string]*os.Root{}}
+	r := &restore{Destination: to, RestoreOptions: o, pools: map[string]objectReader{}}
+	if r.from, err = openSource(o); err != nil {
+		return Restored{}, err
+	}
+	defer func() { err = errors.Join(err, r.from.close()) }()
 	unlock, err := r.lock()
 	if err != nil {
 		return Restored{}, err
@@ -99,9 +106,21 @@ func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restore
 	return r.summary, err
 }
 
-// lock prevents backups into the directory until unlock. It fails while one is under way. A backup
-// that cannot be opened, such as one on read-only media without the lock file, needs no lock.
+// openSource opens the backup that is restored.
+func openSource(o RestoreOptions) (source, error) {
+	if o.Bucket != nil {
+		return openBucketSource(*o.Bucket)
+	}
+	return directorySource{o.Dir}, nil
+}
+
+// lock prevents backups into the directory during the restore. A backup that cannot be opened for
+// writing needs no lock. A bucket has none: a restore from it that a backup overtakes misses
+// objects, and says so.
 func (r *restore) lock() (unlock func() error, err error) {
+	if r.Bucket != nil {
+		return func() error { return nil }, nil
+	}
 	file, err := os.Open(filepath.Join(r.Dir, lockName))
 	if err != nil {
 		return func() error { return nil }, nil
@@ -116,19 +135,19 @@ func (r *restore) lock() (unlock func() error, err error) {
 // that no service starts in it. done reports that an earlier restore was interrupted before its
 // last step only.
 func (r *restore) begin(ctx context.Context) (done bool, err error) {
-	id, err := readIdentity(r.Dir)
+	id, err := r.from.identity(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("there is no backup in %s", r.Dir)
+		return false, fmt.Errorf("there is no backup in %s", r.from)
 	}
 	if err != nil {
 		return false, err
 	}
-	names, err := snapshots(r.Dir)
+	names, err := r.from.snapshots(ctx)
 	if err != nil {
 		return false, err
 	}
 	if len(names) == 0 {
-		return false, fmt.Errorf("the backup in %s is incomplete: it has no snapshot", r.Dir)
+		return false, fmt.Errorf("the backup in %s is incomplete: it has no snapshot", r.from)
 	}
 	begun, err := readMarker(r.DataDir)
 	if err != nil {
@@ -151,13 +170,13 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 		return false, fmt.Errorf("the backup has no snapshot %q; its snapshots are: "+
 			"%s", r.Snapshot, strings.Join(names, ", "))
 	}
-	if r.manifest, err = readManifest(r.Dir, r.Snapshot); err != nil {
+	if r.manifest, err = readManifest(ctx, r.from, r.Snapshot); err != nil {
 		return false, err
 	}
 	if r.manifest.Fingerprint != id.Fingerprint {
 		return false, errors.New("the snapshot belongs to another installation than the rest of the backup")
 	}
-	if err := r.checkKey(); err != nil {
+	if err := r.checkKey(ctx); err != nil {
 		return false, err
 	}
 	if begun != nil {
@@ -172,11 +191,6 @@ func (r *restore) begin(ctx context.Context) (done bool, err error) {
 	}
 	crash.Point("restore.begun")
 	return false, nil
-}
-
-// file returns the path of the file name in the selected snapshot.
-func (r *restore) file(name string) string {
-	return filepath.Join(r.Dir, snapshotsName, r.Snapshot, name)
 }
 
 // restoreAll restores database, objects and files, and gives the database its final name, or copies
@@ -213,7 +227,7 @@ func (r *restore) loadDatabase(ctx context.Context) error {
 			return fmt.Errorf("clean up after an interrupted restore: %w", err)
 		}
 	}
-	if err := r.copyFile(databaseName, path); err != nil {
+	if err := r.copyFile(ctx, databaseName, path); err != nil {
 		return err
 	}
 	var err error
@@ -280,14 +294,14 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 	crash.Point("restore.objects")
 	if _, there := r.manifest.Files[auditName]; there {
 		path := filepath.Join(r.DataDir, auditName)
-		if err := errors.Join(r.copyFile(auditName, path+newSuffix), RenameDurably(path+newSuffix, path)); err != nil {
+		if err := errors.Join(r.copyFile(ctx, auditName, path+newSuffix), RenameDurably(path+newSuffix, path)); err != nil {
 			return fmt.Errorf("restore the access log: %w", err)
 		}
 	}
 	if r.Key != nil || r.keyInPlace {
 		return nil
 	}
-	key, err := os.ReadFile(r.file(keyName))
+	key, err := r.readKey(ctx)
 	if err == nil {
 		err = writeFile(filepath.Dir(r.KeyFile), filepath.Base(r.KeyFile), key)
 	}
@@ -306,10 +320,8 @@ func (r *restore) restoreObjects(ctx context.Context) (err error) {
 	}
 	local := map[string]bool{}
 	defer func() {
-		for _, root := range r.pools {
-			if root != nil {
-				_ = root.Close() // opened for reading
-			}
+		for _, p := range r.pools {
+			_ = p.Close() // opened for reading
 		}
 	}()
 	for _, p := range all {
@@ -320,11 +332,11 @@ func (r *restore) restoreObjects(ctx context.Context) (err error) {
 		if err := errors.Join(checkProviderName(p.ID), r.stores.Prepare(p.Bucket, p.Marker)); err != nil {
 			return fmt.Errorf("make the store of provider %s (%s): %w", p.ID, p.Name, err)
 		}
-		root, err := os.OpenRoot(filepath.Join(r.Dir, objectsName, p.ID))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		objects, err := r.from.openObjects(ctx, p.ID)
+		if err != nil {
 			return fmt.Errorf("open the objects of provider %s: %w", p.ID, err)
 		}
-		r.pools[p.ID] = root
+		r.pools[p.ID] = objects
 	}
 	if r.total.AllObjects, r.total.AllBytes, err = totals(r.rows.Read(ctx)); err != nil {
 		return err
@@ -363,7 +375,13 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
-	file, err := r.openPoolObject(o)
+	file, err := r.pools[o.provider].Open(ctx, o.key)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("it is missing from the backup")
+	}
+	if ctx.Err() != nil || errors.Is(err, blob.ErrUnavailable) { // the bucket, not the object
+		return fmt.Errorf("read the backup: %w", err)
+	}
 	if err != nil {
 		r.reportWrong(o, "%v", err)
 		return nil
@@ -375,6 +393,8 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	switch {
 	case err == nil:
 		r.reportRestored(o)
+	case errors.Is(err, blob.ErrUnavailable): // of the bucket, or of the store
+		return fmt.Errorf("restore %s: %w", o, err)
 	case errors.As(err, &size), errors.Is(err, errWrongHash), errors.As(err, &reading):
 		r.reportWrong(o, "%v", err)
 	default:
@@ -383,21 +403,6 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 	return nil
 }
 
-// openPoolObject opens the copy of an object in the backup. Every error means that the copy is
-// missing or unreadable.
-func (r *restore) openPoolObject(o storedObject) (*os.File, error) {
-	root := r.pools[o.provider]
-	if root == nil {
-		return nil, errors.New("it is missing from the backup")
-	}
-	file, err := root.Open(string(o.key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("it is missing from the backup")
-	}
-	return file, err
-}
-
-// reportRestored counts an object that is in its store.
 func (r *restore) reportRestored(o storedObject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

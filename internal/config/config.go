@@ -79,6 +79,13 @@ type Config struct {
 	FreeModeAllowPrivateEndpoints []netip.Prefix
 	SMTPAllowPrivate              []netip.Prefix
 
+	// the server of `larder backup s3://…` and `larder restore s3://…`; "" for none
+	BackupEndpoint        string // http(s)
+	BackupRegion          string
+	BackupAccessKeyID     secret.Text
+	BackupSecretAccessKey secret.Text
+	BackupPathStyle       bool // the bucket is in the path instead of the host name
+
 	CaptchaVerifyURL string // http(s), "" for none
 	CaptchaSecret    secret.Text
 	CaptchaProvider  string // turnstile, hcaptcha, recaptcha or ""

@@ -67,6 +67,7 @@ func TestDefaults(t *testing.T) {
 		DefaultMaxStorage:  10737418240,
 		DefaultMaxFiles:    100000,
 		SMTPAllowPrivate:   []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		BackupPathStyle:    true,
 		Thumbnails:         config.ThumbnailsAuto,
 		LinkMaxAge:         time.Hour,
 		LogRetention:       90 * 24 * time.Hour,
@@ -97,6 +98,8 @@ var everything = map[string]string{
 	"rate-limit-enabled": "false", "rate-limit-per-minute": "1200", "auth-rate-limit": "50",
 	"default-max-storage": "-1", "default-max-files": "-1",
 	"allow-private-endpoints": "192.168.0.0/16", "free-mode-allow-private-endpoints": "fd00::/8",
+	"backup-endpoint": "https://s3.example.org", "backup-region": "eu-1", "backup-access-key-id": "pw-of-access",
+	"backup-secret-access-key": "pw-of-backup", "backup-path-style": "false",
 	"smtp-allow-private": "10.9.8.7", "captcha-verify-url": "https://verify.example.org/siteverify",
 	"captcha-secret": "pw-of-captcha", "captcha-provider": "hcaptcha", "link-max-age": "5m", "log-retention": "30d",
 	"trash-retention": "7d", "garbage-grace": "0s",
@@ -119,7 +122,9 @@ func wantEverything() config.Config {
 		AllowPrivateEndpoints:         []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")},
 		FreeModeAllowPrivateEndpoints: []netip.Prefix{netip.MustParsePrefix("fd00::/8")},
 		SMTPAllowPrivate:              []netip.Prefix{netip.MustParsePrefix("10.9.8.7/32")},
-		CaptchaVerifyURL:              "https://verify.example.org/siteverify", CaptchaSecret: "pw-of-captcha",
+		BackupEndpoint:                "https://s3.example.org", BackupRegion: "eu-1",
+		BackupAccessKeyID: "pw-of-access", BackupSecretAccessKey: "pw-of-backup",
+		CaptchaVerifyURL: "https://verify.example.org/siteverify", CaptchaSecret: "pw-of-captcha",
 		CaptchaProvider: "hcaptcha",
 		Thumbnails:      config.ThumbnailsOff,
 		LinkMaxAge:      5 * time.Minute, LogRetention: 720 * time.Hour, TrashRetention: 168 * time.Hour,
@@ -135,7 +140,7 @@ func TestEverySettingInEveryPlace(t *testing.T) {
 	native := map[string]string{
 		"trusted-proxies": `["10.0.0.0/8", "192.0.2.7"]`, "allow-registration": "true", "rate-limit-enabled": "false",
 		"rate-limit-per-minute": "1200", "auth-rate-limit": "50", "default-max-storage": "-1",
-		"default-max-files": "-1",
+		"default-max-files": "-1", "backup-path-style": "false",
 	}
 	var flags, oneDash, environ []string
 	var file strings.Builder

@@ -156,8 +156,9 @@ var settings = []setting{
 	},
 	{
 		flag: "allow-private-endpoints", defaultText: "none",
-		meaning: "CIDRs, beyond public addresses, in which storage providers and the captcha check may be",
-		rule:    prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
+		meaning: "CIDRs, beyond public addresses, in which storage providers, the bucket of backups and the captcha " +
+			"check may be",
+		rule: prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
 	},
 	{
 		flag: "free-mode-allow-private-endpoints", defaultText: "none",
@@ -168,6 +169,31 @@ var settings = []setting{
 		flag: "smtp-allow-private", def: "127.0.0.0/8,::1/128",
 		meaning: "CIDRs, beyond public addresses, in which the mail server may be; this replaces the default",
 		rule:    prefixes(func(c *Config) *prefixList { return &c.SMTPAllowPrivate }),
+	},
+
+	{
+		flag: "backup-endpoint", group: "Backups", defaultText: "none",
+		meaning: "address of the S3-compatible server for `larder backup s3://…` and `larder restore s3://…`, such as " +
+			"`https://s3.eu-central-1.amazonaws.com`",
+		rule: text(optional(origin), func(c *Config) *string { return &c.BackupEndpoint }),
+	},
+	{
+		flag: "backup-region", defaultText: "`us-east-1`", meaning: "region of that server",
+		rule: text(anyText, func(c *Config) *string { return &c.BackupRegion }),
+	},
+	{
+		flag: "backup-access-key-id", defaultText: "none", meaning: "access key for it", secret: true,
+		rule: secretText(anyText, func(c *Config) *secret.Text { return &c.BackupAccessKeyID }),
+	},
+	{
+		flag: "backup-secret-access-key", defaultText: "none", meaning: "secret that belongs to the access key",
+		secret: true,
+		rule:   secretText(anyText, func(c *Config) *secret.Text { return &c.BackupSecretAccessKey }),
+	},
+	{
+		flag: "backup-path-style", def: "true",
+		meaning: "`true`: the bucket is in the path of the address; `false`: in front of its host name",
+		rule:    boolean(func(c *Config) *bool { return &c.BackupPathStyle }),
 	},
 
 	{

@@ -44,6 +44,11 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.openName(ctx, name)
+}
+
+// openName is Open for any name.
+func (s *Store) openName(ctx context.Context, name *string) (blob.Object, error) {
 	got, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.bucket, Key: name}, s.retry)
 	if err != nil {
 		return nil, notFoundOr(ctx, "open object", err)
@@ -53,7 +58,7 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 		got.Body.Close()
 		return nil, err
 	}
-	return &object{ctx: ctx, store: s, key: string(key), etag: info.ETag, size: info.Size, body: got.Body,
+	return &object{ctx: ctx, store: s, key: *name, etag: info.ETag, size: info.Size, body: got.Body,
 		bodyEnd: info.Size}, nil
 }
 

@@ -33,6 +33,11 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	if _, err := s.checkKey(ctx, key); err != nil {
 		return blob.Info{}, err
 	}
+	return s.putName(ctx, string(key), counted, opts)
+}
+
+// putName is Put for any name. counted wraps the body.
+func (s *Store) putName(ctx context.Context, name string, counted *blob.Body, opts blob.PutOptions) (blob.Info, error) {
 	if opts.Size > maxObject {
 		return blob.Info{}, fmt.Errorf("put object: %w: S3 takes %d bytes", blob.ErrTooLarge, int64(maxObject))
 	}
@@ -46,9 +51,9 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	h.Write(part.bytes[:n])
 	var info blob.Info
 	if err == io.EOF {
-		info, err = s.putSingle(ctx, string(key), part.bytes[:n], opts.MimeType, mark)
+		info, err = s.putSingle(ctx, name, part.bytes[:n], opts.MimeType, mark)
 	} else {
-		info, err = s.putLong(ctx, string(key), counted, io.TeeReader(counted, h), part, opts.MimeType, mark)
+		info, err = s.putLong(ctx, name, counted, io.TeeReader(counted, h), part, opts.MimeType, mark)
 	}
 	if err != nil {
 		return blob.Info{}, err
