@@ -199,7 +199,7 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 	}
 	tried := map[string]bool{}
 	// see TestKilledBackupAndRestore and TestRotateKey
-	for _, point := range slices.Concat(backupPoints, restorePoints, rotatePoints) {
+	for _, point := range slices.Concat(backupPoints, bucketPoints, restorePoints, rotatePoints) {
 		tried[point] = true
 	}
 	for _, c := range crashPoints {

@@ -82,21 +82,28 @@ func allowedCalls(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(allowed))
 }
 
-// The systemd unit is valid, and hardened: systemd rates its exposure at 2.0 or less.
+// The systemd units are valid, and the services are hardened: systemd rates their exposure at 2.0 or
+// less.
 func TestSystemdUnitIsHardened(t *testing.T) {
 	t.Parallel()
-	systemdAnalyze(t, "--no-pager", "security", "--offline=true", "--threshold=20", systemdUnit)
-	text, err := os.ReadFile(systemdUnit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	startable := filepath.Join(t.TempDir(), "larder.service") // systemd looks for the program
-	installed := strings.Replace(string(text), "/usr/local/bin/larder", binary, 1)
-	if err := os.WriteFile(startable, []byte(installed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if said := systemdAnalyze(t, "verify", startable); strings.Contains(said, "larder.service:") {
-		t.Errorf("systemd said %s", said)
+	dir := t.TempDir()
+	for _, name := range []string{"larder.service", "larder-backup.service", "larder-backup.timer"} {
+		unit := filepath.Join(filepath.Dir(systemdUnit), name)
+		if strings.HasSuffix(name, ".service") {
+			systemdAnalyze(t, "--no-pager", "security", "--offline=true", "--threshold=20", unit)
+		}
+		text, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		startable := filepath.Join(dir, name) // systemd looks for the program, and for the service of the timer
+		installed := strings.Replace(string(text), "/usr/local/bin/larder", binary, 1)
+		if err := os.WriteFile(startable, []byte(installed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said := systemdAnalyze(t, "verify", startable); strings.Contains(said, name+":") {
+			t.Errorf("systemd said %s", said)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"larder/internal/blob"
+	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/provider"
 )
@@ -188,6 +189,7 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 	var reading blob.ErrReader
 	switch {
 	case err == nil:
+		crash.Point("backup.stored")
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.summary.Copied, r.summary.Added = r.summary.Copied+1, r.summary.Added+o.size
