@@ -14,8 +14,8 @@ import (
 	"larder/internal/db/dbtest"
 )
 
-// bucketPoints are the crash points of a backup into a bucket, besides backupPoints, in the order of
-// their steps.
+// bucketPoints are the crash points of a backup into a bucket, besides backupPoints, in the order
+// of their steps.
 var bucketPoints = []string{"backup.claimed", "backup.stored", "backup.sent", "backup.ended"}
 
 // atBucket gives a site the settings for backups into a bucket, whose address it returns.
@@ -36,8 +36,8 @@ func (s *site) emptiedWithKey(t *testing.T, engine string, bucket s3test.Bucket)
 	return r
 }
 
-// A service is backed up into a bucket every night. Its disk fails, and the backup is restored on an
-// empty machine with the secret key: every link returns the same bytes, on either engine.
+// A service is backed up into a bucket every night. Its disk fails, and the backup is restored on
+// an empty machine with the secret key: every link returns the same bytes, on either engine.
 func TestNightlyBackupIntoABucket(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -63,10 +63,12 @@ func TestNightlyBackupIntoABucket(t *testing.T) {
 				content.files[path], content.ids[path] = name, admin.upload(t, "/uploads/still", name, []byte(name), nil).ID
 				said := s.mustRun(t, "backup", to, "--keep", "2")
 				want := fmt.Sprintf("%d objects", 14+night)
-				if !strings.Contains(said, want) || night > 0 && !strings.Contains(said, "of which 1 with 7 bytes are new") {
+				if !strings.Contains(said, want) ||
+					night > 0 && !strings.Contains(said, "of which 1 with 7 bytes are new") {
 					t.Errorf("night %d: %s", night, said)
 				}
-				if mentions := strings.Contains(said, filepath.Join(s.dir, "secret.key")); mentions != (engine == "sqlite") {
+				mentions := strings.Contains(said, filepath.Join(s.dir, "secret.key"))
+				if mentions != (engine == "sqlite") {
 					t.Errorf("night %d, about the key: %s", night, said)
 				}
 			}

@@ -82,8 +82,8 @@ func allowedCalls(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(allowed))
 }
 
-// The systemd units are valid, and the services are hardened: systemd rates their exposure at 2.0 or
-// less.
+// The systemd units are valid, and the services are hardened: systemd rates their exposure at 2.0
+// or less.
 func TestSystemdUnitIsHardened(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

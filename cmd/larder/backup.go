@@ -55,8 +55,8 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 		fmt.Fprintf(out, "%d objects have no SHA-256 to compare with yet.\n", sum.Unhashed)
 	}
 	if sum.KeyFile != "" {
-		fmt.Fprintf(out, "The secret key is not in the bucket, and no restore is possible without it: keep a copy of %s "+
-			"elsewhere.\n", sum.KeyFile)
+		fmt.Fprintf(out, "The secret key is not in the bucket, and no restore is possible without it: keep a copy of "+
+			"%s elsewhere.\n", sum.KeyFile)
 	}
 	if sum.Pruned > 0 {
 		fmt.Fprintf(out, "Removed %d objects that no snapshot needs any more.\n", sum.Pruned)

@@ -83,8 +83,8 @@ func TestOldMarkerInABucket(t *testing.T) {
 	})
 }
 
-// A backup that another installation has taken for a dead one fails before it has a new snapshot. It
-// goes on beside the first marker of a run that will find its own.
+// A backup that another installation has taken for an interrupted one fails before it has a new
+// snapshot. It goes on beside the first marker of a run that will find its own.
 func TestBackupIsOvertaken(t *testing.T) {
 	eachAway(t, func(t *testing.T, s *away) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
@@ -97,7 +97,8 @@ func TestBackupIsOvertaken(t *testing.T) {
 				}
 			},
 		} {
-			_, _, err := s.backUp(s.into, func(o *backup.Options) { o.Progress = func(backup.Progress) { interfere() } })
+			_, _, err := s.backUp(s.into,
+				func(o *backup.Options) { o.Progress = func(backup.Progress) { interfere() } })
 			wantError(t, what, err, "under way")
 			if names := s.snapshots(); len(names) != 1 || names[0] != first {
 				t.Errorf("%s: the snapshots are %q", what, names)

@@ -71,8 +71,8 @@ func (s *Service) checkApartFromBuckets(ctx context.Context, o s3.Options) error
 			continue
 		}
 		if insidePrefix(o.Prefix, p.PathPrefix) || insidePrefix(p.PathPrefix, o.Prefix) {
-			return fmt.Errorf("a backup must lie neither inside nor around the objects of a provider: provider %s (%s) "+
-				"is in the bucket %s below the prefix %q", p.ID, p.Name, p.Bucket, p.PathPrefix)
+			return fmt.Errorf("a backup must lie neither inside nor around the objects of a provider: provider %s "+
+				"(%s) is in the bucket %s below the prefix %q", p.ID, p.Name, p.Bucket, p.PathPrefix)
 		}
 	}
 	return nil

@@ -294,7 +294,8 @@ func (r *restore) restoreStores(ctx context.Context) (err error) {
 	crash.Point("restore.objects")
 	if _, there := r.manifest.Files[auditName]; there {
 		path := filepath.Join(r.DataDir, auditName)
-		if err := errors.Join(r.copyFile(ctx, auditName, path+newSuffix), RenameDurably(path+newSuffix, path)); err != nil {
+		err := errors.Join(r.copyFile(ctx, auditName, path+newSuffix), RenameDurably(path+newSuffix, path))
+		if err != nil {
 			return fmt.Errorf("restore the access log: %w", err)
 		}
 	}

@@ -156,8 +156,8 @@ var settings = []setting{
 	},
 	{
 		flag: "allow-private-endpoints", defaultText: "none",
-		meaning: "CIDRs, beyond public addresses, in which storage providers, the bucket of backups and the captcha " +
-			"check may be",
+		meaning: "CIDRs, beyond public addresses, in which storage providers, the bucket of backups and the " +
+			"captcha check may be",
 		rule: prefixes(func(c *Config) *prefixList { return &c.AllowPrivateEndpoints }),
 	},
 	{
