@@ -173,8 +173,8 @@ var settings = []setting{
 
 	{
 		flag: "backup-endpoint", group: "Backups", defaultText: "none",
-		meaning: "address of the S3-compatible server for `larder backup s3://…` and `larder restore s3://…`, such as " +
-			"`https://s3.eu-central-1.amazonaws.com`",
+		meaning: "address of the S3-compatible server for `larder backup s3://…` and `larder restore s3://…`, " +
+			"such as `https://s3.eu-central-1.amazonaws.com`",
 		rule: text(optional(origin), func(c *Config) *string { return &c.BackupEndpoint }),
 	},
 	{
