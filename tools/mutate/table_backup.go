@@ -8,7 +8,7 @@ var bucketGuards = []mutation{
 		`if o.Prefix == p.PathPrefix {`, "internal/backup", "^TestBackupRefusesBuckets$/^sqlite$"},
 	{"bucket-owner", "the backup of another key is not written to", "internal/backup/bucket.go",
 		"if err == nil && id.Fingerprint != fingerprint {\n\t\treturn",
-		"if err == nil && fingerprint == \"\" {\n\t\treturn",
+		"if err == nil && id.Fingerprint == \"\" {\n\t\treturn",
 		"internal/backup", "^TestBackupRefusesBuckets$/^sqlite$"},
 	{"bucket-foreign", "a prefix with other objects is refused", "internal/backup/bucket.go",
 		`if strings.HasPrefix(name, markersName+"/") {`, `if name != "" {`, "internal/backup",
