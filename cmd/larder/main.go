@@ -38,6 +38,7 @@ const usage = `Larder: image hosting and file storage.
                                                   store the files of a directory of this machine as files of an account
   larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting,trash]
                                                   compare the database with the stores and report problems
+  larder scrub --now [--from BACKUP]              read every stored object once, and heal damaged ones from intact copies
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder backup s3://BUCKET[/PREFIX] [--provider NAME] [--keep N] [--verify]
                                                   the same into a bucket, without the secret key
@@ -125,6 +126,8 @@ func dispatch(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return health(ctx, args[1:], environ, out)
 	case args[0] == "fsck":
 		return runFsck(ctx, args[1:], environ, out, errs)
+	case args[0] == "scrub":
+		return runScrub(ctx, args[1:], environ, out, errs)
 	case args[0] == "backup":
 		return takeBackup(ctx, args[1:], environ, out, errs)
 	case args[0] == "migrate-database":

@@ -74,13 +74,23 @@ type systemOutcomeReply struct {
 	Problems int64 `json:"problems" required:"true" description:"Number of problems that the command reported."`
 }
 
+type systemScrubReply struct {
+	EndedAt  int64 `json:"endedAt" required:"true" description:"ms."`
+	Problems int64 `json:"problems" required:"true" description:"Number of damaged objects that the pass found, with those that it healed."`
+	Healed   int64 `json:"healed" required:"true" description:"Number of these that it healed from an intact copy."`
+	Objects  int64 `json:"objects" required:"true" description:"Number of objects that it read."`
+	Bytes    int64 `json:"bytes" required:"true" description:"Bytes that it read."`
+	Unread   int64 `json:"unread" required:"true" description:"Number of objects that it could not read, since their store was not available."`
+}
+
 // SystemWarning is a problem that needs an administrator. Besides its code and its sentence it has
 // the names and figures of the sentence.
 type SystemWarning struct {
-	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,access_log_replaced,limits_not_shared"`
+	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,access_log_replaced,limits_not_shared"`
 	Message   string `json:"message" required:"true" description:"The sentence of the problem, as in warnings."`
 	Provider  string `json:"provider,omitempty" description:"Name of the provider whose store or disk has the problem."`
 	FreeSpace *int64 `json:"freeSpace,omitempty" description:"Bytes free on the disk."`
+	Objects   int64  `json:"objects,omitempty" description:"Number of damaged objects."`
 	MinFree   *int64 `json:"minFree,omitempty" description:"Bytes of free space below which uploads are refused."`
 	File      string `json:"file,omitempty" description:"Path of the file that was set aside."`
 }
@@ -96,6 +106,8 @@ type systemReply struct {
 	Caches     systemCachesReply    `json:"caches" required:"true"`
 	LastBackup *systemOutcomeReply  `json:"lastBackup" required:"true" description:"The last completed backup; null when there was none."`
 	LastFsck   *systemOutcomeReply  `json:"lastFsck" required:"true" description:"The last fsck that ran to its end; null when there was none."`
+	LastScrub  *systemScrubReply    `json:"lastScrub" required:"true" description:"The last pass of the scrub that ran to its end; null when there was none."`
+	Damaged    int64                `json:"damagedObjects" required:"true" description:"Objects that are marked as damaged now. Their files answer 500."`
 	Warnings   []string             `json:"warnings" required:"true" description:"Problems that need an administrator, a sentence each; some concern only the replica that answers."`
 	Details    []SystemWarning      `json:"warningDetails" required:"true" description:"The same problems in the same order, each with a code and the figures of its sentence."`
 }
@@ -107,7 +119,7 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, BaseURL: a.BaseURL, Replicas: []systemReplicaReply{},
 		Stores: []systemStoreReply{}, Warnings: []string{}, Details: []SystemWarning{}}
 	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts,
-		a.systemStores} {
+		a.systemStores, a.systemDamage} {
 		if err := part(c.ctx(), &reply); err != nil {
 			return systemReply{}, err
 		}
@@ -165,6 +177,25 @@ func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
+// systemDamage fills in the last scrub and the number of damaged objects, with a warning for them.
+func (a *API) systemDamage(ctx context.Context, reply *systemReply) (err error) {
+	q := a.DB.Read(ctx)
+	endedAt, last, err := fsck.LastScrub(q)
+	switch {
+	case err == nil:
+		reply.LastScrub = &systemScrubReply{endedAt, last.Findings, last.Healed, last.Objects, last.Bytes, last.Unread}
+	case !errors.Is(err, db.ErrNoRows):
+		return err
+	}
+	if reply.Damaged, err = object.CountDamaged(q); err != nil || reply.Damaged == 0 {
+		return err
+	}
+	reply.Details = append(reply.Details, SystemWarning{Code: "objects_damaged", Objects: reply.Damaged,
+		Message: fmt.Sprintf("%d stored objects are damaged, so their files can't be read. Heal them from a backup by "+
+			"`larder scrub --now --from BACKUP`, which prints the files, or replace the files.", reply.Damaged)})
+	return nil
+}
+
 // systemStores fills in the status of each store, and a warning for each store that does not answer
 // or is nearly full. It bounds its own time by systemTimeout.
 func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
@@ -197,7 +228,7 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 // this process. ServeReadiness shows them to operators. The error is that of the database.
 func (a *API) SystemWarnings(ctx context.Context) ([]SystemWarning, error) {
 	var reply systemReply
-	err := a.systemStores(ctx, &reply)
+	err := errors.Join(a.systemStores(ctx, &reply), a.systemDamage(ctx, &reply))
 	return append(reply.Details, a.Warnings()...), err
 }
 

@@ -102,6 +102,7 @@ type App struct {
 	FreeMode      *freemode.Service
 	Jobs          *job.Runner
 	MailJobs      *job.Runner // runs the jobs that send mails, which must not wait for moves
+	ScrubJobs     *job.Runner // runs the scrub, for which moves must not wait
 	Letters       *letter.Service
 	Fsck          *fsck.Service
 	Imports       *dirimport.Service
@@ -279,8 +280,12 @@ func (a *App) build() {
 	visitors.Ports = freemode.PortAllowed
 	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
 	a.Thumbs = a.newThumbMaker()
+	a.ScrubJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
-		Log: a.deps.Log})
+		Log: a.deps.Log, ScrubRate: a.Config.ScrubRate, ScrubBuckets: a.Config.ScrubBuckets,
+		WakeScrub: a.ScrubJobs.Wake})
+	a.ScrubJobs.Handle(fsck.ScrubJob, a.Fsck.RunScrub)
+	a.ScrubJobs.OnEnd(fsck.ScrubJob, a.Fsck.EndScrub)
 	a.Imports = dirimport.New(dirimport.Config{DB: d, Tree: a.Tree, Uploads: a.Uploads, Now: now,
 		Own: []string{a.Config.DataDir, a.Config.ObjectDir}, CheckUsable: a.checkUsable})
 }

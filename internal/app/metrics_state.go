@@ -39,6 +39,7 @@ var (
 	jobCount       = describe("larder_jobs", "Jobs by status, ended ones of the last 30 days.", "status")
 	garbageObjects = describe("larder_garbage_objects", "Objects that wait to be deleted, counted up to 100000.")
 	garbageBytes   = describe("larder_garbage_bytes", "Bytes of the objects that wait to be deleted and were the content of files.")
+	damagedObjects = describe("larder_damaged_objects", "Objects that are marked as damaged; their files answer 500.")
 	storedBytes    = describe("larder_stored_bytes", "Bytes of all files by the quotas of their owners.")
 	storedFiles    = describe("larder_stored_files", "Files by the quotas of their owners.")
 	keptBytes      = describe("larder_kept_bytes", "Bytes in the trash and of versions.")
@@ -56,7 +57,7 @@ type stateCollector struct{ app *App }
 // Describe implements prometheus.Collector.
 func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{databaseUp, replicaCount, buildInfo, jobCount, garbageObjects, garbageBytes,
-		storedBytes, storedFiles, keptBytes, commandEnded, commandProblems, storeUp, storeFree} {
+		damagedObjects, storedBytes, storedFiles, keptBytes, commandEnded, commandProblems, storeUp, storeFree} {
 		to <- d
 	}
 }
@@ -104,6 +105,11 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 	}
 	send(garbageObjects, float64(objects))
 	send(garbageBytes, float64(bytes))
+	damaged, err := object.CountDamaged(q)
+	if err != nil {
+		return err
+	}
+	send(damagedObjects, float64(damaged))
 	stored, files, err := quota.Total(q)
 	if err != nil {
 		return err
@@ -121,7 +127,7 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 // commands sends when backup and fsck last ended, and with how many problems. A command that never
 // ran has no metric.
 func (s *stateCollector) commands(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
-	for _, command := range []string{backup.Command, fsck.Command} {
+	for _, command := range []string{backup.Command, fsck.Command, fsck.ScrubCommand} {
 		last, err := db.LastCommandResult(s.app.DB.Read(ctx), command)
 		if errors.Is(err, db.ErrNoRows) {
 			continue

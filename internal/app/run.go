@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"larder/internal/lifecycle"
+	"larder/internal/object"
 	"larder/internal/provider"
 	"larder/internal/site"
 )
@@ -66,6 +67,9 @@ func (a *App) Run(ctx context.Context) error {
 	} else if err == nil {
 		running.Go(func() { a.Jobs.Run(jobsCtx) })
 		running.Go(func() { a.MailJobs.Run(jobsCtx) })
+		if a.Config.ScrubRate > 0 {
+			running.Go(func() { a.ScrubJobs.Run(jobsCtx) })
+		}
 		running.Go(func() { a.trim(background) })
 		running.Go(func() { a.runSteps(jobsCtx) })
 		if !a.deps.ManualSweep {
@@ -191,6 +195,16 @@ func (a *App) ready(r *http.Request) (bool, string) {
 	if detail == "" && a.redisIsDown() {
 		detail = "degraded: each replica counts rate limits by itself"
 	}
+	if detail == "" {
+		damaged, err := object.CountDamaged(a.DB.Read(ctx))
+		if err != nil {
+			a.deps.Log.Error("the damaged objects can't be counted", "error", err)
+			return false, "the database can't be reached"
+		}
+		if damaged > 0 {
+			detail = "degraded: stored files are damaged"
+		}
+	}
 	return ready, detail
 }
 
@@ -252,7 +266,7 @@ func (a *App) sweepAll(ctx context.Context) error {
 		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Tree.SweepTrash(ctx),
 		a.Providers.Sweep(ctx),
 		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Notices.Sweep(ctx), a.Audit.Sweep(ctx),
-		a.Site.SweepFormerKeys(ctx, a.deps.Now()),
+		a.Site.SweepFormerKeys(ctx, a.deps.Now()), a.Fsck.StartScrub(ctx),
 		a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
 }
 

@@ -60,6 +60,8 @@ type Config struct {
 	EntryCache  int64  // bytes
 	// DatabaseCache is the memory of the page caches of SQLite together, in bytes
 	DatabaseCache int64
+	ScrubRate     int64       // bytes a second, 0 for none
+	ScrubBuckets  bool        // buckets are scrubbed, too
 	DatabaseURL   secret.Text // postgres://…, "" for SQLite in the data directory
 	RedisURL      secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
 	SecretKey     secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile

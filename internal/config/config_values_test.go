@@ -24,6 +24,8 @@ func TestValues(t *testing.T) {
 		"object-cache":            func(c config.Config) any { return c.ObjectCache },
 		"entry-cache":             func(c config.Config) any { return c.EntryCache },
 		"database-cache":          func(c config.Config) any { return c.DatabaseCache },
+		"scrub-rate":              func(c config.Config) any { return c.ScrubRate },
+		"scrub-buckets":           func(c config.Config) any { return c.ScrubBuckets },
 		"database-url":            func(c config.Config) any { return c.DatabaseURL.Reveal() },
 		"redis-url":               func(c config.Config) any { return c.RedisURL.Reveal() },
 		"secret-key":              func(c config.Config) any { return fmt.Sprintf("%x", c.SecretKey.Reveal()) },

@@ -92,6 +92,17 @@ var settings = []setting{
 		rule:    size(1<<20, func(c *Config) *int64 { return &c.DatabaseCache }),
 	},
 	{
+		flag: "scrub-rate", def: "20MiB",
+		meaning: "each stored object is read once in 90 days and compared with its checksum: bytes to read a second at " +
+			"most; 0 for never",
+		rule: size(0, func(c *Config) *int64 { return &c.ScrubRate }),
+	},
+	{
+		flag: "scrub-buckets", def: "false",
+		meaning: "objects in buckets are read likewise; their vendor may charge for that",
+		rule:    boolean(func(c *Config) *bool { return &c.ScrubBuckets }),
+	},
+	{
 		flag: "database-url", defaultText: "SQLite in the data directory",
 		meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
 		rule: secretText(optional(urlWithScheme("postgres", "postgresql")),

@@ -26,6 +26,8 @@ var wantSettings = []struct{ env, flag, def string }{
 	{"LARDER_OBJECT_CACHE", "--object-cache SIZE", "32MiB"},
 	{"LARDER_ENTRY_CACHE", "--entry-cache SIZE", "8MiB"},
 	{"LARDER_DATABASE_CACHE", "--database-cache SIZE", "24MiB"},
+	{"LARDER_SCRUB_RATE", "--scrub-rate SIZE", "20MiB"},
+	{"LARDER_SCRUB_BUCKETS", "--scrub-buckets", "false"},
 	{"LARDER_DATABASE_URL", "--database-url TEXT", "SQLite in the data directory"},
 	{"LARDER_REDIS_URL", "--redis-url TEXT", "kept in the process"},
 	{"LARDER_SECRET_KEY", "--secret-key TEXT", "made at the first start, in the data directory"},

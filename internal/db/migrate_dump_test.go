@@ -243,8 +243,8 @@ INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 
 INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
 INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'files', 0, 0);
 INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1', '猫.jpg', 0, 0);
-INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL);
-INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1');
+INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL, 1700000000000);
+INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1', NULL);
 INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL, 'u1', 12, NULL, FALSE);
 INSERT INTO garbage VALUES ('p1', 'ef/0123456789abcdef0123456789abcdef', 1700003600000, 'upload1', NULL, 0, 1700003600000, FALSE);
 INSERT INTO links VALUES ('abcdefghijklmnopqrstuv', 'e1', 'jpg', 1700000000000);

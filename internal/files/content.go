@@ -23,8 +23,8 @@ type Content struct {
 	ID       string // of the content: it changes with the content and stays when the content is moved
 	ETag     string // strong, quoted, derived from ID
 	Modified time.Time
-	// Open opens the content. Fault: Unavailable, also for an object that the store has lost; never
-	// NotFound.
+	// Open opens the content. Fault: Unavailable, also for an object that the store has lost or that
+	// is marked as damaged; never NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
 
 	contentHandle
@@ -38,6 +38,7 @@ type contentHandle struct {
 	key           blob.Key
 	size          int64 // bytes
 	guestReadable bool  // a guest may download it by its path
+	damaged       bool  // the object is marked as damaged, so it is never opened
 }
 
 // FoundEntry is an entry that was looked up by path, id or permanent link, before the actor is
@@ -233,7 +234,7 @@ func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) C
 func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
 	return contentHandle{
 		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
-		guestReadable: v.public(n.existingTarget(access.Actor{Role: access.Guest})),
+		guestReadable: v.public(n.existingTarget(access.Actor{Role: access.Guest})), damaged: n.damaged,
 	}
 }
 
@@ -298,9 +299,23 @@ func (h contentHandle) Check(ctx context.Context) error {
 	return h.storeFault(err)
 }
 
-// store returns the store that has the content.
+// store returns the store that has the content. Fault: Unavailable, also for an object that is
+// marked as damaged.
 func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
+	if err := h.checkUndamaged(); err != nil {
+		return nil, err
+	}
 	return h.tree.Providers.StoreAt(ctx, h.version, h.provider)
+}
+
+// checkUndamaged refuses an object that is marked as damaged. Fault: Unavailable.
+func (h contentHandle) checkUndamaged() error {
+	if !h.damaged {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "This file is damaged in its storage. Tell the administrator.").
+		WithCause(fmt.Errorf("object %s of provider %s is marked as damaged: heal it from a backup by "+
+			"`larder scrub --now --from BACKUP`, or replace its file", h.key, h.provider))
 }
 
 // storeFault translates an error of the store to a fault, and nil to nil. A missing object becomes

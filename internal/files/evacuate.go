@@ -30,7 +30,7 @@ type evacuation struct {
 	*Tree
 	Evacuation
 	run      *job.Run
-	pace     *pace
+	pace     *Pace
 	passes   []string // queries, see evacuationPasses
 	pageSize int      // objects in one query
 }
@@ -45,7 +45,7 @@ type evacuation struct {
 // Fault: Unverified for an object that is not what was stored, or is missing; it stays where it is,
 // and its copy becomes garbage.
 func (t *Tree) Evacuate(ctx context.Context, run *job.Run, how Evacuation) error {
-	e := evacuation{Tree: t, Evacuation: how, run: run, pace: t.newPace(how.BytesPerSecond),
+	e := evacuation{Tree: t, Evacuation: how, run: run, pace: t.NewPace(how.BytesPerSecond),
 		passes: evacuationPasses, pageSize: sourceFilesPerQuery}
 	if how.MountID != "" {
 		e.passes, e.pageSize = mountPasses, mountPageSize
@@ -150,26 +150,35 @@ func (e *evacuation) isThere(ctx context.Context, c sourceFile) (bool, error) {
 // collector has taken the copy.
 func (e *evacuation) switchOver(ctx context.Context, c sourceFile, to object.Record) error {
 	return e.writeLocked(ctx, false, func(tx *db.Tx) error {
-		at, _, err := object.Lock(tx, c.object)
-		if errors.Is(err, db.ErrNoRows) || err == nil && at != c.Location {
-			return object.Discard(tx, to.Provider, to.Key, e.nowMs())
-		}
-		if err != nil {
-			return err
-		}
-		if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
-			// not a fault: the next attempt draws another key
-			return fmt.Errorf("switch an object over: %w", object.ErrCollected)
-		} else if err != nil {
-			return err
-		}
-		if err := object.Relocate(tx, c.object, to); err != nil {
-			return err
-		}
-		keep := max(e.Objects.Grace, e.KeepFor)
-		if err := object.Discard(tx, c.Provider, c.Key, e.nowMs()+keep.Milliseconds()); err != nil {
+		switched, err := e.switchObject(tx, c.object, c.Location, to, max(e.Objects.Grace, e.KeepFor))
+		if err != nil || !switched {
 			return err
 		}
 		return e.run.RecordBytes(tx, c.size)
 	})
+}
+
+// switchObject makes a copy of an object that was at from the object, and reports whether it did. The
+// copy becomes garbage when the object is gone, or has been moved meanwhile. The object at from
+// becomes garbage that is kept for a time; it belongs to nobody, so that no account's bound ends it
+// before.
+func (t *Tree) switchObject(tx *db.Tx, objectID string, from object.Location, to object.Record,
+	keep time.Duration) (switched bool, err error) {
+	at, _, err := object.Lock(tx, objectID)
+	if errors.Is(err, db.ErrNoRows) || err == nil && at != from {
+		return false, object.Discard(tx, to.Provider, to.Key, t.nowMs())
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := object.Undiscard(tx, to.Provider, to.Key); errors.Is(err, object.ErrCollected) {
+		// not a fault: the next attempt draws another key
+		return false, fmt.Errorf("switch an object over: %w", object.ErrCollected)
+	} else if err != nil {
+		return false, err
+	}
+	if err := object.Relocate(tx, objectID, to); err != nil {
+		return false, err
+	}
+	return true, object.Discard(tx, from.Provider, from.Key, t.nowMs()+keep.Milliseconds())
 }

@@ -21,11 +21,11 @@ import (
 // garbage list meanwhile.
 type objectCopy struct {
 	*Tree
-	run                *job.Run
+	run                *job.Run // nil for none
 	file               sourceFile
 	fromStore, toStore blob.Store
 	to                 object.Location
-	pace               *pace // of the bytes that this process reads, nil for any
+	pace               *Pace // of the bytes that this process reads, nil for any
 
 	mu  sync.Mutex
 	due int64 // when the collector deletes the key, ms; guarded by mu
@@ -138,19 +138,13 @@ type postponingReader struct {
 // Read implements io.Reader. It fails when the context ends, or when the collector has claimed the
 // key of the copy (object.ErrCollected).
 func (p *postponingReader) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
-	}
 	if err := p.copy.postpone(p.ctx); err != nil {
 		return 0, err
 	}
-	b, err := p.copy.pace.wait(p.ctx, b)
-	if err != nil {
-		return 0, err
+	n, err := p.copy.pace.Read(p.ctx, p.from, b)
+	if p.copy.run != nil {
+		p.copy.run.AddProgress(int64(n))
 	}
-	n, err := p.from.Read(b)
-	p.copy.pace.spend(n)
-	p.copy.run.AddProgress(int64(n))
 	return n, err
 }
 

@@ -2,13 +2,14 @@ package files
 
 import (
 	"context"
+	"io"
 	"sync"
 	"time"
 )
 
-// pace is a rate limit for the bytes that one job reads. Safe for concurrent use; nil limits
+// Pace is a rate limit for the bytes that one job reads. Safe for concurrent use; nil limits
 // nothing.
-type pace struct {
+type Pace struct {
 	perSecond int64 // bytes, at least 1
 	now       func() time.Time
 	sleep     func(ctx context.Context, d time.Duration) error
@@ -17,17 +18,31 @@ type pace struct {
 	next time.Time // before then nothing is read
 }
 
-// newPace returns a limit of perSecond bytes a second, nil, which limits nothing, for 0.
-func (t *Tree) newPace(perSecond int64) *pace {
+// NewPace returns a Pace of a number of bytes a second, nil when perSecond is 0.
+func (t *Tree) NewPace(perSecond int64) *Pace {
 	if perSecond <= 0 {
 		return nil
 	}
-	return &pace{perSecond: perSecond, now: t.Now, sleep: t.Sleep}
+	return &Pace{perSecond: perSecond, now: t.Now, sleep: t.Sleep}
+}
+
+// Read reads from a reader no faster than the pace, until ctx ends.
+func (p *Pace) Read(ctx context.Context, from io.Reader, b []byte) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	b, err := p.wait(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	n, err := from.Read(b)
+	p.Spend(n)
+	return n, err
 }
 
 // wait waits until bytes may be read, and returns the beginning of b that may be read at once. It
 // waits a second at most, also after the clock went back. Error: that of ctx.
-func (p *pace) wait(ctx context.Context, b []byte) ([]byte, error) {
+func (p *Pace) wait(ctx context.Context, b []byte) ([]byte, error) {
 	if p == nil {
 		return b, nil
 	}
@@ -42,8 +57,8 @@ func (p *pace) wait(ctx context.Context, b []byte) ([]byte, error) {
 	return b[:min(int64(len(b)), max(p.perSecond/4, 1))], nil
 }
 
-// spend counts n bytes that were read, which delays the next wait.
-func (p *pace) spend(n int) {
+// Spend counts bytes as read.
+func (p *Pace) Spend(n int) {
 	if p == nil {
 		return
 	}

@@ -40,6 +40,9 @@ func (t RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 // content, except for a publicDomain, which may answer while the store does not. Fault:
 // Unavailable.
 func (h contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
+	if err := h.checkUndamaged(); err != nil {
+		return "", err
+	}
 	p, err := h.tree.Providers.ByIDAt(ctx, h.version, h.provider)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil // reported when the content is opened

@@ -31,6 +31,7 @@ type row struct {
 	provider string
 	key      blob.Key
 	content  string // equal for all objects that were copied from one another
+	damaged  bool   // the object is marked as damaged
 }
 
 // trailEntry is one entry on the way from the root of a mount down to an entry.

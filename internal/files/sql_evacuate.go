@@ -88,6 +88,20 @@ func (e *evacuation) evacuationPage(ctx context.Context, pass, after string) (fo
 	return found, last, rows.Err()
 }
 
+// mimeTypeOf returns the type of an object: that of one of its files or versions. It reads all of
+// them.
+func mimeTypeOf(q db.Querier, objectID string) (mimeType string, err error) {
+	err = q.QueryRow(`
+		SELECT COALESCE(
+			(SELECT mime_type FROM entries WHERE object_id = $1 LIMIT 1),
+			(SELECT mime_type FROM past WHERE object_id = $1 LIMIT 1),
+			'application/octet-stream')`, objectID).Scan(&mimeType)
+	if err != nil {
+		return "", fmt.Errorf("look up the type of object %s: %w", objectID, err)
+	}
+	return mimeType, nil
+}
+
 // LeftToEvacuate counts the objects that an evacuation still has to move. Of the parameters of
 // mountFiles the last two are those of the mount.
 func (t *Tree) LeftToEvacuate(ctx context.Context, how Evacuation) (left object.Total, err error) {

@@ -13,7 +13,7 @@ import (
 // entryColumns are the columns of a row, of entries as e and objects as o, in the order of
 // rowScan.columns.
 const entryColumns = `e.id, e.parent_id, e.name, e.kind, e.size, e.mime_type, e.owner_id, CASE WHEN e.password_hash IS NULL THEN '' ELSE COALESCE(e.password_id, e.id) END, e.object_id,
-	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, e.content_since, o.provider_id, o.key, COALESCE(o.content_id, o.id)`
+	e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.updated_at, e.content_since, o.provider_id, o.key, COALESCE(o.content_id, o.id), o.damaged_at IS NOT NULL`
 
 const (
 	folderKind = 0
@@ -34,7 +34,7 @@ type rowScan struct {
 func (s *rowScan) columns() []any {
 	return []any{&s.id, &s.parentID, &s.name, &s.kind, &s.size, &s.mimeType, &s.owner, &s.password, &s.objectID,
 		&s.title, &s.color, &s.cover, &s.emoji, &s.position, &s.created, &s.updated, &s.contentSince, &s.provider,
-		&s.keyN, &s.content}
+		&s.keyN, &s.content, &s.damaged}
 }
 
 // done returns the row that was scanned into the targets of columns.

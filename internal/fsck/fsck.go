@@ -1,5 +1,6 @@
-// Package fsck compares the database with itself and with the object stores, and sweeps objects
-// without references from the stores.
+// Package fsck compares the database with itself and with the object stores, sweeps objects without
+// references from the stores, and scrubs the stores: it reads every object in the background and
+// heals those that are damaged.
 //
 // It works beside running servers. The database's own consistency is checked range by range, each
 // range in one statement, so that it sees no transaction half done. What a store shows is compared
@@ -123,6 +124,10 @@ type Config struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 	Pause     time.Duration // before an apparent problem is checked again, 0 for half a second
+
+	ScrubRate    int64  // bytes that a scrub in the background reads a second, 0 for no scrub
+	ScrubBuckets bool   // a scrub reads buckets, too
+	WakeScrub    func() // is called when a scrub has been queued; nil for none
 }
 
 // Service checks and sweeps. Its methods are safe for concurrent use.
@@ -144,6 +149,8 @@ type check struct {
 	ctx          context.Context
 	stores       map[string]*storeState // by provider
 	namedObjects int                    // objects whose files were looked up
+
+	scrub *scrub // the pass that this check belongs to, nil for none
 }
 
 // Command is the name under which Check records its result, see db.LastCommandResult.

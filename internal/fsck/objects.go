@@ -10,6 +10,7 @@ import (
 	"larder/internal/blob"
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/files"
 	"larder/internal/object"
 	"larder/internal/provider"
 )
@@ -86,6 +87,11 @@ type storedObject struct {
 	key          blob.Key
 	size         int64
 	sha256       string // "" for none
+	damaged      bool   // it is marked as damaged
+}
+
+func (o storedObject) location() object.Location {
+	return object.Location{Provider: o.provider, Key: o.key}
 }
 
 // suspect is an object with an apparent problem.
@@ -156,6 +162,9 @@ func (c *check) compare(o storedObject) (suspect, error) {
 		if away := c.probe(s); away != nil {
 			s.err = away
 			c.Unchecked++
+			if c.scrub != nil {
+				return suspect{}, nil
+			}
 			return suspect{}, c.addFinding(StoreUnavailable, nil, "%s: the store became unavailable: %v", s.name, away)
 		}
 		return suspect{o, Unreadable, fmt.Sprintf("%s: the store can't read it: %v", at, err)}, nil
@@ -163,8 +172,16 @@ func (c *check) compare(o storedObject) (suspect, error) {
 		return suspect{o, WrongSize, fmt.Sprintf("%s: it should have %d bytes and has %d", at, o.size, info.Size)}, nil
 	case c.Deep && o.sha256 != "" && sum != o.sha256:
 		return suspect{o, WrongHash, fmt.Sprintf("%s: its SHA-256 should be %s and is %s", at, o.sha256, sum)}, nil
+	case c.Deep && o.damaged:
+		return suspect{}, c.clearDamage(o)
 	}
 	return suspect{}, nil
+}
+
+// clearDamage removes the mark of an object that is as recorded.
+func (c *check) clearDamage(o storedObject) error {
+	c.Log.Info("an object that was marked as damaged is intact", "provider", o.provider, "key", o.key)
+	return c.DB.Write(c.ctx, func(tx *db.Tx) error { return object.ClearDamage(tx, o.id, o.location()) })
 }
 
 // recheck reads the rows of suspects again after a pause and compares them once more, since files
@@ -243,7 +260,7 @@ func (c *check) read(store blob.Store, key blob.Key) (string, error) {
 	}
 	defer o.Close() // opened for reading
 	h := sha256.New()
-	n, err := io.Copy(h, contextReader{c, o})
+	n, err := io.Copy(h, pacedReader{c, o})
 	c.Bytes += n
 	if err != nil {
 		return "", fmt.Errorf("read object: %w", err)
@@ -251,18 +268,20 @@ func (c *check) read(store blob.Store, key blob.Key) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contextReader fails when the context of the check ends.
-type contextReader struct {
+// pacedReader reads at the pace of the check, and fails when its context ends.
+type pacedReader struct {
 	c *check
 	r io.Reader
 }
 
-// Read implements io.Reader.
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.c.ctx.Err(); err != nil {
-		return 0, err
+func (r pacedReader) Read(p []byte) (int, error) { return r.c.pace().Read(r.c.ctx, r.r, p) }
+
+// pace returns the limit of a check, nil for none.
+func (c *check) pace() *files.Pace {
+	if c.scrub == nil {
+		return nil
 	}
-	return r.r.Read(p)
+	return c.scrub.pace
 }
 
 // fillHash computes and records the SHA-256 of an object that has none, also in o, if the object

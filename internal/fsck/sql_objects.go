@@ -8,11 +8,11 @@ import (
 	"larder/internal/db"
 )
 
-const objectColumns = "SELECT id, provider_id, key, size, COALESCE(sha256, '') FROM objects "
+const objectColumns = "SELECT id, provider_id, key, size, COALESCE(sha256, ''), damaged_at IS NOT NULL FROM objects "
 
 // scanObject is a scan function of queryAll for the columns objectColumns.
 func scanObject(rows *sql.Rows) (o storedObject, err error) {
-	err = rows.Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
+	err = rows.Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256, &o.damaged)
 	return o, err
 }
 
@@ -23,7 +23,8 @@ func objectRows(q db.Querier, low, high string) ([]storedObject, error) {
 
 // objectRow returns the object with that id. Error: db.ErrNoRows when it was deleted.
 func objectRow(q db.Querier, id string) (o storedObject, err error) {
-	err = q.QueryRow(objectColumns+"WHERE id = $1", id).Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256)
+	err = q.QueryRow(objectColumns+"WHERE id = $1", id).
+		Scan(&o.id, &o.provider, &o.key, &o.size, &o.sha256, &o.damaged)
 	return o, err
 }
 

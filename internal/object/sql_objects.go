@@ -124,7 +124,7 @@ func Locate(q db.Querier, id string) (at Location, err error) {
 func Relocate(tx *db.Tx, id string, o Record) error {
 	_, err := tx.Exec(`
 		UPDATE objects
-		SET provider_id = $1, key = $2, etag = $3, sha256 = COALESCE(sha256, $4)
+		SET provider_id = $1, key = $2, etag = $3, sha256 = COALESCE(sha256, $4), damaged_at = NULL
 		WHERE id = $5`, o.Provider, string(o.Key), o.ETag, nullable(o.SHA256), id)
 	if err != nil {
 		return fmt.Errorf("locate object %s: %w", id, err)
