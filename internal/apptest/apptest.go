@@ -263,3 +263,6 @@ func (b *LogBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
+
+// CollectAtOnce makes the collector delete objects without a grace period.
+func CollectAtOnce(cfg *config.Config) { cfg.GarbageGrace = 0 }
