@@ -74,6 +74,7 @@ var codes = map[fault.Kind]struct {
 	fault.TooLarge:          {"PAYLOAD_TOO_LARGE", 413},
 	fault.RateLimited:       {"RATE_LIMIT_EXCEEDED", 429},
 	fault.Unavailable:       {"INTERNAL_ERROR", 500},
+	fault.Damaged:           {"INTERNAL_ERROR", 500},
 	fault.MailFailed:        {"MAIL_ERROR", 500},
 }
 

@@ -46,6 +46,7 @@ const (
 	RateLimited                   // RATE_LIMIT_EXCEEDED 429, with RetryAfter
 	// INTERNAL_ERROR 500 with a message for the client: disk nearly full, store not mounted
 	Unavailable
+	Damaged    // INTERNAL_ERROR 500 with a message for the client: the stored bytes are not those that were stored
 	MailFailed // MAIL_ERROR 500
 )
 

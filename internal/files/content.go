@@ -23,8 +23,8 @@ type Content struct {
 	ID       string // of the content: it changes with the content and stays when the content is moved
 	ETag     string // strong, quoted, derived from ID
 	Modified time.Time
-	// Open opens the content. Fault: Unavailable, also for an object that the store has lost or that
-	// is marked as damaged; never NotFound.
+	// Open opens the content. Faults: Damaged (the object is marked so); Unavailable, also for an
+	// object that the store has lost; never NotFound.
 	Open func(ctx context.Context) (blob.Object, error)
 
 	contentHandle
@@ -249,7 +249,7 @@ func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
 }
 
 // OpenRange opens the content for reading length bytes from the offset first (bytes); the returned
-// object is positioned there. Fault: Unavailable, also when the store has the content in another
+// object is positioned there. Faults: Damaged; Unavailable, also when the store has the content in another
 // size.
 func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := h.store(ctx)
@@ -286,7 +286,7 @@ func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, le
 }
 
 // Check checks that the store has the content in the recorded size, without fetching it. Fault:
-// Unavailable.
+// Unavailable or Damaged.
 func (h contentHandle) Check(ctx context.Context) error {
 	store, err := h.store(ctx)
 	if err != nil {
@@ -299,8 +299,7 @@ func (h contentHandle) Check(ctx context.Context) error {
 	return h.storeFault(err)
 }
 
-// store returns the store that has the content. Fault: Unavailable, also for an object that is
-// marked as damaged.
+// store returns the store that has the content. Faults: Damaged, Unavailable.
 func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
 	if err := h.checkUndamaged(); err != nil {
 		return nil, err
@@ -308,12 +307,12 @@ func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
 	return h.tree.Providers.StoreAt(ctx, h.version, h.provider)
 }
 
-// checkUndamaged refuses an object that is marked as damaged. Fault: Unavailable.
+// checkUndamaged refuses an object that is marked as damaged. Fault: Damaged.
 func (h contentHandle) checkUndamaged() error {
 	if !h.damaged {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "This file is damaged in its storage. Tell the administrator.").
+	return fault.New(fault.Damaged, "This file is damaged in its storage. Tell the administrator.").
 		WithCause(fmt.Errorf("object %s of provider %s is marked as damaged: heal it from a backup by "+
 			"`larder scrub --now --from BACKUP`, or replace its file", h.key, h.provider))
 }

@@ -37,7 +37,7 @@ func (t RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 // For public content that is its address under the publicDomain of the provider, else an address
 // that the store signs for some minutes. It returns "" where the service sends the bytes itself,
 // which is always so unless the provider's flag redirect is on. It checks that the store has the
-// content, except for a publicDomain, which may answer while the store does not. Fault:
+// content, except for a publicDomain, which may answer while the store does not. Faults: Damaged,
 // Unavailable.
 func (h contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
 	if err := h.checkUndamaged(); err != nil {
@@ -121,7 +121,7 @@ func (ps *Presigner) Address(ctx context.Context, link CopyLink, terms RedirectT
 		return "", nil
 	}
 	address, err := o.presign(ctx, p, terms, lasts)
-	if fault.Is(err, fault.Unavailable) { // the gateway reports it to the visitor
+	if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Damaged) { // the gateway reports it to the visitor
 		return "", nil
 	}
 	return address, err
