@@ -198,8 +198,8 @@ func TestEveryCrashPointIsTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := map[string]bool{}
-	// see TestKilledBackupAndRestore and TestRotateKey
-	for _, point := range slices.Concat(backupPoints, bucketPoints, restorePoints, rotatePoints) {
+	// see TestKilledBackupAndRestore, TestRotateKey and TestScrubCommand
+	for _, point := range slices.Concat(backupPoints, bucketPoints, restorePoints, rotatePoints, scrubPoints) {
 		tried[point] = true
 	}
 	for _, c := range crashPoints {

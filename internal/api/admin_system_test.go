@@ -50,7 +50,8 @@ func TestSystem(t *testing.T) {
 
 		reply := system()
 		wantFields(t, "data", reply.Object()["data"], "version", "replicas", "database", "stores", "jobs",
-			"garbage", "caches", "lastBackup", "lastFsck", "lastScrub", "damagedObjects", "warnings", "warningDetails", "baseUrl")
+			"garbage", "caches", "lastBackup", "lastFsck", "lastScrub", "damagedObjects", "warnings",
+			"warningDetails", "baseUrl")
 		newest, err := db.SchemaVersion()
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,112 @@
+package api_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"larder/internal/apptest"
+	"larder/internal/fsck"
+)
+
+// A file whose object is marked as damaged answers 500 on every way to its bytes, also when the file
+// and its bytes are in memory, and its neighbour does not. The administrator sees it in the system's
+// data, the readiness, the metrics and the log. A replacement of the file is served, and so is the
+// object when it is found intact.
+func TestDamagedObjects(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		for _, a := range l.Apps {
+			a.Fsck.Pause = time.Millisecond
+		}
+		admin := l.Admin(t)
+		w, neighbour := newWarmFile(t, l, admin, "alice", &warmChange{})
+		w.owner.Upload(w.home, "neighbour.png", []byte("other bytes"), M{"conflict": "replace"})
+		neighbour.content = "other bytes"
+		share := shareEntry(w.owner, w.id, M{})
+		scrub := func(wantFindings, wantHealed int64) {
+			t.Helper()
+			sum, err := l.Apps[0].Fsck.Scrub(t.Context(), fsck.ScrubOptions{})
+			if err != nil || sum.Findings != wantFindings || sum.Healed != wantHealed {
+				t.Fatalf("%+v (%v), want %d findings, %d of them healed", sum, err, wantFindings, wantHealed)
+			}
+		}
+		system := func(damaged int) *apptest.Reply {
+			t.Helper()
+			r := admin.Get("/api/admin/system").OK(200)
+			wantJSON(t, "damaged objects", r.Value("damagedObjects"), damaged)
+			return r
+		}
+		wantJSON(t, "the scrub before the first one", system(0).Value("lastScrub"), nil)
+		for range 2 {
+			w.want("before", served)
+			neighbour.want("before", served)
+		}
+		var key string
+		if err := l.Apps[0].DB.Read(t.Context()).QueryRow(
+			"SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", w.id).Scan(&key); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(l.Apps[0].Config.ObjectDir, "default", filepath.FromSlash(key))
+		if err := os.WriteFile(file, []byte(strings.Repeat("x", len(onePixel))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+
+		scrub(1, 0)
+		w.want("damaged", "500 500 500 500 500")
+		neighbour.want("beside a damaged file", served)
+		message := "This file is damaged in its storage. Tell the administrator."
+		for range l.Apps {
+			for _, r := range []*apptest.Reply{
+				w.visitor.Get(shareDownload(w.visitor, share)),
+				w.visitor.Get(w.path, "Range", "bytes=0-3"),
+				w.visitor.Get(w.link),
+				w.owner.Get("/api/files/zip?ids=" + w.id),
+			} {
+				if r.Status != 500 || !strings.Contains(string(r.Body), message) {
+					t.Errorf("%d %.200s", r.Status, r.Body)
+				}
+			}
+			if r := w.visitor.Head(w.path); r.Status != 500 {
+				t.Errorf("HEAD: %d", r.Status)
+			}
+			if r := w.visitor.Get("/api/public/health/ready"); r.Status != 200 ||
+				!strings.Contains(string(r.Body), "degraded: stored files are damaged") {
+				t.Errorf("readiness: %d %s", r.Status, r.Body)
+			}
+		}
+		if !strings.Contains(l.Log.String(), "larder scrub --now --from BACKUP") {
+			t.Error("the log does not tell what to do")
+		}
+		r := system(1)
+		wantJSON(t, "the warning", r.Value("warningDetails").([]any)[0].(map[string]any)["code"], "objects_damaged")
+		last := r.Value("lastScrub")
+		wantFields(t, "the last scrub", last, "endedAt", "problems", "healed", "objects", "bytes", "unread")
+		wantJSON(t, "problems", last.(map[string]any)["problems"], 1)
+
+		// the same content elsewhere heals it
+		w.owner.Upload(w.home, "twin.png", []byte(onePixel))
+		scrub(1, 1)
+		w.want("healed", served)
+		system(0)
+
+		// a replacement has an object of its own
+		if err := l.Apps[0].DB.Read(t.Context()).QueryRow(
+			"SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", w.id).Scan(&key); err != nil {
+			t.Fatal(err)
+		}
+		file = filepath.Join(l.Apps[0].Config.ObjectDir, "default", filepath.FromSlash(key))
+		w.owner.Upload(w.home, "twin.png", []byte("no twin any more"), M{"conflict": "replace"})
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		scrub(1, 0)
+		w.want("damaged again", "500 500 500 500 500")
+		w.owner.Upload(w.dir, "f.png", []byte("a new picture"), M{"conflict": "replace"})
+		w.content = "a new picture"
+		w.want("replaced", served)
+		system(0)
+	})
+}

@@ -1,0 +1,32 @@
+package main
+
+// scrubGuards are the guards of the scrub.
+var scrubGuards = []mutation{
+	{"scrub-mark", "a damaged object is marked", "internal/fsck/scrub.go", `	if !healed {
+		var there`, `	if healed {
+		var there`, "internal/fsck", "^TestScrubFindsAllDamage$/^sqlite$"},
+	{"scrub-served", "a marked object is not served", files + "/content.go", `	if !h.damaged {`,
+		`	if !h.damaged || h.size > 0 {`, api, "^TestDamagedObjects$/^sqlite$"},
+	{"scrub-moved", "an object that was deleted or moved is not marked", objectP + "/sql_damage.go",
+		`return n == 1, nil`, `return true, nil`, objectP, "^TestMarkDamaged$/^sqlite$"},
+	{"scrub-key", "the mark is for the key that was read", objectP + "/sql_damage.go",
+		`		WHERE id = $2 AND provider_id = $3 AND key = $4`, `		WHERE id = $2 AND ($3 = provider_id OR $4 = key)`, objectP,
+		"^TestMarkDamaged$/^sqlite$"},
+	{"scrub-unhashed", "an object without SHA-256 is not healed", "internal/fsck/scrub.go", `	if o.sha256 == "" {
+		return false, false, nil`, `	if o.sha256 == "none" {
+		return false, false, nil`, "internal/fsck", "^TestScrubOfUnhashedObjects$/^sqlite$"},
+	{"scrub-buckets", "buckets are read by choice", "internal/fsck/scrub.go", ` || s.ScrubBuckets {`, ` || !s.ScrubBuckets {`,
+		"internal/fsck", "^TestScrubOfBuckets$/^sqlite$"},
+	{"scrub-turn", "a pass begins every 90 days", "internal/fsck/scrub_job.go", `	if err != nil || !due {
+		return err`, `	if err != nil {
+		return err`, "internal/fsck", "^TestScrubTakesTurns$/^sqlite$"},
+	{"scrub-away", "a store that is away is no damage", "internal/fsck/scrub.go", `s.err = c.probe(s)`,
+		`_ = c.probe(s)`, "internal/fsck", "^TestScrubNeedsTheStore$/^sqlite$"},
+	{"scrub-small", "a small object counts as 64 KiB", "internal/fsck/scrub.go", `max(scrubObjectCost-o.size, 0)`,
+		`max(o.size-o.size, 0)`, "internal/fsck", "^TestScrubIsSlow$/^sqlite$"},
+	{"scrub-position", "a pass goes on where it was", "internal/fsck/scrub.go", `		if len(page) > 0 {
+			state`, `		if len(page) > 1000 {
+			state`, "internal/fsck", "^TestScrubResumes$/^sqlite$"},
+	{"scrub-clear", "a mark ends when the object is intact", "internal/fsck/objects.go", `	case c.Deep && o.damaged:`,
+		`	case !c.Deep && o.damaged:`, "internal/fsck", "^TestDeepCheckClearsMarks$/^sqlite$"},
+}
