@@ -11,10 +11,10 @@ import (
 	"larder/internal/fsck"
 )
 
-// A file whose object is marked as damaged answers 500 on every way to its bytes, also when the file
-// and its bytes are in memory, and its neighbour does not. The administrator sees it in the system's
-// data, the readiness, the metrics and the log. A replacement of the file is served, and so is the
-// object when it is found intact.
+// A file whose object is marked as damaged answers 500 on every way to its bytes, also when the
+// file and its bytes are in memory, and its neighbour does not. The administrator sees it in the
+// data of the system, the readiness and the log. The file is served when its object is healed, and
+// when it is replaced.
 func TestDamagedObjects(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -44,13 +44,17 @@ func TestDamagedObjects(t *testing.T) {
 			w.want("before", served)
 			neighbour.want("before", served)
 		}
-		var key string
-		if err := l.Apps[0].DB.Read(t.Context()).QueryRow(
-			"SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", w.id).Scan(&key); err != nil {
-			t.Fatal(err)
+		file := func() string {
+			t.Helper()
+			var key string
+			err := l.Apps[0].DB.Read(t.Context()).QueryRow(
+				"SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", w.id).Scan(&key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Join(l.Apps[0].Config.ObjectDir, "default", filepath.FromSlash(key))
 		}
-		file := filepath.Join(l.Apps[0].Config.ObjectDir, "default", filepath.FromSlash(key))
-		if err := os.WriteFile(file, []byte(strings.Repeat("x", len(onePixel))), 0o600); err != nil {
+		if err := os.WriteFile(file(), []byte(strings.Repeat("x", len(onePixel))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 
@@ -93,13 +97,8 @@ func TestDamagedObjects(t *testing.T) {
 		system(0)
 
 		// a replacement has an object of its own
-		if err := l.Apps[0].DB.Read(t.Context()).QueryRow(
-			"SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1", w.id).Scan(&key); err != nil {
-			t.Fatal(err)
-		}
-		file = filepath.Join(l.Apps[0].Config.ObjectDir, "default", filepath.FromSlash(key))
 		w.owner.Upload(w.home, "twin.png", []byte("no twin any more"), M{"conflict": "replace"})
-		if err := os.Remove(file); err != nil {
+		if err := os.Remove(file()); err != nil {
 			t.Fatal(err)
 		}
 		scrub(1, 0)

@@ -93,8 +93,8 @@ var settings = []setting{
 	},
 	{
 		flag: "scrub-rate", def: "20MiB",
-		meaning: "each stored object is read once in 90 days and compared with its checksum: bytes to read a second at " +
-			"most; 0 for never",
+		meaning: "each stored object is read once in 90 days and compared with its checksum: bytes to read a " +
+			"second at most; 0 for never",
 		rule: size(0, func(c *Config) *int64 { return &c.ScrubRate }),
 	},
 	{

@@ -158,8 +158,8 @@ func (e *evacuation) switchOver(ctx context.Context, c sourceFile, to object.Rec
 	})
 }
 
-// switchObject makes a copy of an object that was at from the object, and reports whether it did. The
-// copy becomes garbage when the object is gone, or has been moved meanwhile. The object at from
+// switchObject switches an object from its location over to a copy, and reports whether it did. The
+// copy becomes garbage when the object is gone, or has been moved meanwhile. The former location
 // becomes garbage that is kept for a time; it belongs to nobody, so that no account's bound ends it
 // before.
 func (t *Tree) switchObject(tx *db.Tx, objectID string, from object.Location, to object.Record,

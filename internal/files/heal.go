@@ -24,11 +24,11 @@ type Healing struct {
 // ErrSourceDiffers says that the source of a healing is missing, or is not what is recorded.
 var ErrSourceDiffers = errors.New("the copy is not what is recorded")
 
-// Heal copies the source to a new key of the object's provider, or of the one to which that provider
-// is being evacuated. It verifies the copy and switches the object over to it in one transaction.
-// Ids and ETags of files stay, and a mark of damage ends. The old key becomes garbage, due after the
-// grace period. It reports whether the object was switched over: false when the object is gone or
-// was moved meanwhile. Errors: ErrSourceDiffers; those of the stores.
+// Heal copies the source to a new key of the object's provider, or of the one to which that
+// provider is being evacuated. It verifies the copy and switches the object over to it in one
+// transaction. Ids and ETags of files stay, and a mark of damage ends. The old key becomes garbage,
+// due after the grace period. It reports whether the object was switched over: false when the
+// object is gone or was moved meanwhile. Errors: ErrSourceDiffers; those of the stores.
 func (t *Tree) Heal(ctx context.Context, h Healing) (healed bool, err error) {
 	p, err := t.Providers.ByID(ctx, h.Provider)
 	if err != nil {

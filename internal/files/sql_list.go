@@ -13,7 +13,8 @@ import (
 
 // listColumns are entryColumns without those of an object, and the sort key.
 var listColumns = strings.Replace(entryColumns,
-	"o.provider_id, o.key, COALESCE(o.content_id, o.id), o.damaged_at IS NOT NULL", "NULL, NULL, NULL, FALSE", 1) + ", e.sort_key"
+	"o.provider_id, o.key, COALESCE(o.content_id, o.id), o.damaged_at IS NOT NULL",
+	"NULL, NULL, NULL, FALSE", 1) + ", e.sort_key"
 
 // noLimit is a limit that no result reaches.
 const noLimit = math.MaxInt64

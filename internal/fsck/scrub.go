@@ -227,8 +227,8 @@ func (c *check) scrubPage(p provider.Provider, page []storedObject) error {
 	return nil
 }
 
-// settle reads the row of an apparently damaged object again and compares it once more, since it may
-// have been deleted or moved meanwhile. If it is damaged, it is healed or marked.
+// settle reads the row of an apparently damaged object again and compares it once more, since it
+// may have been deleted or moved meanwhile. If it is damaged, it is healed or marked.
 func (c *check) settle(p provider.Provider, id string) error {
 	o, err := objectRow(c.DB.Read(c.ctx), id)
 	if errors.Is(err, db.ErrNoRows) || err == nil && o.provider != p.ID {
@@ -280,8 +280,8 @@ func (c *check) healOrMark(o storedObject, damage suspect) error {
 	return c.addFinding(damage.kind, repaired, "%s; %s", damage.text, used)
 }
 
-// heal replaces the bytes of a damaged object by those of an intact copy, if there is one. gone says
-// that the object was deleted or moved meanwhile.
+// heal replaces the bytes of a damaged object by those of an intact copy, if there is one. gone
+// says that the object was deleted or moved meanwhile.
 func (c *check) heal(o storedObject) (healed, gone bool, err error) {
 	if o.sha256 == "" {
 		return false, false, nil // no copy could be verified

@@ -7,8 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// The names of a scrub's values in the table versions. The results that every command has are beside
-// those of the last pass, see db.CommandResult.
+// The names of a scrub's values in the table versions. Those of the last pass are beside the
+// results that every command has, see db.CommandResult.
 const (
 	nextScrub       = "scrub next"
 	lastScrubPrefix = "last " + ScrubCommand + " "
@@ -16,8 +16,8 @@ const (
 
 // objectsOf lists the objects of a provider after a key, in the order of keys.
 func objectsOf(q db.Querier, providerID, after string, limit int) ([]storedObject, error) {
-	return queryAll(q, scanObject, objectColumns+"WHERE provider_id = $1 AND key > $2 ORDER BY key LIMIT $3", providerID,
-		after, limit)
+	return queryAll(q, scanObject, objectColumns+"WHERE provider_id = $1 AND key > $2 ORDER BY key LIMIT $3",
+		providerID, after, limit)
 }
 
 // scrubIsDue reports whether a pass is to begin at a time (ms).
