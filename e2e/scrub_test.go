@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -83,7 +84,8 @@ func TestScrubCommand(t *testing.T) {
 func (s *site) loseObject(t *testing.T, content []byte) {
 	t.Helper()
 	removed := 0
-	err := filepath.WalkDir(filepath.Join(s.dir, "objects"), func(path string, entry fs.DirEntry, err error) error {
+	dir := cmp.Or(s.env["LARDER_OBJECT_DIR"], filepath.Join(s.dir, "objects"))
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
