@@ -48,7 +48,7 @@ type oneUserReply struct {
 }
 
 // createUser handles POST /api/admin/users: it creates an account whose address counts as verified.
-// Faults: Invalid, AlreadyExists.
+// Faults: Invalid, AlreadyExists, RateLimited.
 func (a *API) createUser(c *call, in createUserInput) (oneUserReply, error) {
 	user, err := a.Lifecycle.CreateUser(c.ctx(), lifecycle.NewUser{
 		NewUser: account.NewUser{

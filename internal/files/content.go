@@ -249,8 +249,8 @@ func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
 }
 
 // OpenRange opens the content for reading length bytes from the offset first (bytes); the returned
-// object is positioned there. Faults: Damaged; Unavailable, also when the store has the content in another
-// size.
+// object is positioned there. Faults: Damaged; Unavailable, also when the store has the content in
+// another size.
 func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := h.store(ctx)
 	if err != nil {
@@ -285,8 +285,8 @@ func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, le
 	return store.Open(ctx, h.key)
 }
 
-// Check checks that the store has the content in the recorded size, without fetching it. Fault:
-// Unavailable or Damaged.
+// Check checks that the store has the content in the recorded size, without fetching it. Faults:
+// Damaged, Unavailable.
 func (h contentHandle) Check(ctx context.Context) error {
 	store, err := h.store(ctx)
 	if err != nil {

@@ -67,7 +67,8 @@ type NewUser struct {
 
 // CreateUser makes account, home and quota in one transaction, so that the account is never visible
 // without them. The account has no home while nothing is mounted at the path of homes, or that path
-// is in another account's home. Faults: Invalid, AlreadyExists.
+// is in another account's home. Faults: Invalid, AlreadyExists, RateLimited when too many passwords
+// wait to be hashed.
 func (s *Service) CreateUser(ctx context.Context, n NewUser) (account.User, error) {
 	if err := n.Check(); err != nil {
 		return account.User{}, err

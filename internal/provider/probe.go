@@ -96,7 +96,9 @@ type probeRun struct {
 	latency time.Duration // see Report
 }
 
-// open opens a store for the probe, whose connections the probe can observe and end.
+// open opens the provider's store for the probe. Of an S3 store the probe can observe the requests
+// and end them; a disk is checked first, since one that hangs cannot be interrupted. Error:
+// errLocked when the credentials cannot be decrypted.
 func (p *probeRun) open(ctx context.Context) (err error) {
 	if p.shard, err = blob.NewShard(p.p.PathPrefix, p.r.cfg.Now); err != nil {
 		return fmt.Errorf("probe a store: %w", err)

@@ -125,8 +125,9 @@ func (u *BufferedUpload) reserved() (bytes, files int64) {
 	return u.row.bytes, u.row.files
 }
 
-// releaseForPut deletes the row of u and releases its reservation, in the transaction that reserves
-// the same for Put. It does nothing for a nil u. Fault: UploadExpired when the row is gone.
+// releaseForPut deletes the row of u and releases its reservation, in the transaction in which Put
+// makes its own, so that the bytes never count twice. It does nothing for a nil u, or before Body.
+// Fault: UploadExpired when the row is gone.
 func (u *BufferedUpload) releaseForPut(tx *db.Tx) error {
 	if u == nil || u.row.id == "" {
 		return nil
