@@ -126,11 +126,9 @@ func (a *API) routeTable() []route {
 		get("/api/files/jobs/{jobId}", jsonRoute(200, a.jobDetails)).withAuth(sessionOrKeyAuth).
 			withSummary("One of the caller's jobs").withFaults(fault.NotFound),
 		post("/api/files/jobs/{jobId}/pause", jsonRoute(200, a.pauseJob)).withAuth(sessionAuth).
-			withSummary("Pause an evacuation: the caller's, and any for administrators").
-			withFaults(fault.NotFound, fault.Conflict).asAddition(),
+			withSummary("Pause an evacuation").withFaults(fault.NotFound, fault.Conflict).asAddition(),
 		post("/api/files/jobs/{jobId}/resume", jsonRoute(200, a.resumeJob)).withAuth(sessionAuth).
-			withSummary("Resume a paused evacuation: the caller's, and any for administrators").
-			withFaults(fault.NotFound, fault.Conflict).asAddition(),
+			withSummary("Resume an evacuation").withFaults(fault.NotFound, fault.Conflict).asAddition(),
 		post("/api/files/batch", jsonRoute(200, a.batch)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete or move up to 100 files and folders, each with its own result").
 			withFaults(fault.Forbidden),

@@ -29,6 +29,7 @@ describe.each(["en-US", "zh-CN"] as const)("in %s", (language) => {
     expect(text.endsWith(end)).toBe(true);
     if (/store|disk/.test(code)) expect(text).toContain("attic");
     if (/disk/.test(code)) expect(text).toMatch(/300 MB.*512 MB/);
+    if (code === "objects_damaged") expect(warningText(warning(code, { objects: 1234 }))).toContain("1,234");
     if (/log/.test(code)) expect(text).toContain("/data/audit.db.malformed-1");
     const others = codes.filter((one) => one !== code).map((one) => warningText(warning(one, disk)));
     expect(others).not.toContain(text);

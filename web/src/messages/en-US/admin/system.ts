@@ -12,6 +12,9 @@ export const system: typeof zh = {
     diskNearlyFull: (name, free, least) =>
       `The disk of the storage “${name}” is nearly full: ${free} are free. Uploads are refused below ${least} ` +
       `(LARDER_MIN_FREE).`,
+    objectsDamaged: (n, text) =>
+      `${n === 1 ? "1 stored object is damaged, so its files" : `${text} stored objects are damaged, so their files`} ` +
+      `can't be read. Heal from a backup with larder scrub --now --from BACKUP, or replace the files.`,
     logReplaced: (file) =>
       `The access log was damaged when the server started. The server set it aside as ${file} and began a new one. ` +
       `Check the disk.`,
@@ -60,4 +63,8 @@ export const system: typeof zh = {
         : `${n} problems, see the output of the command`,
   backupHelp: "The command larder backup makes one.",
   fsckHelp: "The command larder fsck makes one.",
+  scrub: "Last scrub",
+  scrubText: (problems, healed) =>
+    problems === "0" ? "No damaged objects" : `Damaged objects: ${problems}, healed: ${healed}`,
+  scrubHelp: "The server reads every stored object once in 90 days.",
 };

@@ -9,6 +9,8 @@ export const system = {
       `请删除文件或扩充磁盘。`,
     diskNearlyFull: (name: string, free: string, least: string) =>
       `存储“${name}”所在的磁盘即将用满：剩余 ${free}。低于 ${least}（LARDER_MIN_FREE）时，服务器会拒绝上传。`,
+    objectsDamaged: (_n: number, text: string) =>
+      `${text} 个存储对象已损坏，相关文件无法读取。请用 larder scrub --now --from BACKUP 从备份修复，或替换这些文件。`,
     logReplaced: (file: string) =>
       `服务启动时发现访问日志已损坏。服务器已将其另存为 ${file}，并新建了日志。请检查磁盘。`,
     limitsNotShared: "Redis 没有响应，各副本目前分别计算速率限制；Redis 恢复响应后会重新共享。",
@@ -49,4 +51,8 @@ export const system = {
   problems: (n: number) => (n === 0 ? "没有问题" : `发现 ${n} 个问题，见该命令的输出`),
   backupHelp: "使用 larder backup 备份。",
   fsckHelp: "使用 larder fsck 检查。",
+  scrub: "最近一次巡检",
+  scrubText: (problems: string, healed: string) =>
+    problems === "0" ? "没有损坏的对象" : `损坏的对象：${problems}，已修复：${healed}`,
+  scrubHelp: "服务器每 90 天读取一遍所有存储对象。",
 };

@@ -1,6 +1,6 @@
 /** Warnings of the server in the language of the reader. */
 import type { Schemas } from "../../../lib/api";
-import { size, t } from "../../../lib/i18n.svelte";
+import { number, size, t } from "../../../lib/i18n.svelte";
 
 export type Warning = Schemas["ApiSystemWarning"];
 
@@ -16,6 +16,8 @@ export function warningText(warning: Warning): string | undefined {
       return words.diskFull(provider, free, least);
     case "disk_nearly_full":
       return words.diskNearlyFull(provider, free, least);
+    case "objects_damaged":
+      return words.objectsDamaged(warning.objects ?? 0, number(warning.objects ?? 0));
     case "access_log_replaced":
       return words.logReplaced(file);
     case "limits_not_shared":
