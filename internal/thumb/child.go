@@ -71,12 +71,12 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 // an empty environment, and no other files. It dies with the server. The error contains the
 // beginning of the child's standard error.
 func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
-	runtime.LockOSThread() // Pdeathsig fires when the thread that started the child ends
+	runtime.LockOSThread() // on Linux the child dies when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
 	said := &outputHead{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = in, out, said, []string{}, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {

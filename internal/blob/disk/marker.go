@@ -133,13 +133,13 @@ func checkID(id string) error {
 type markerStat struct {
 	dev, ino uint64
 	size     int64
-	modified syscall.Timespec
+	modified int64 // Unix nanoseconds
 }
 
 // markerStatOf returns the fields of st by which acquire sees that the marker is the same file as
 // before.
 func markerStatOf(st *syscall.Stat_t) markerStat {
-	return markerStat{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, modified: st.Mtim}
+	return markerStat{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, modified: modifiedOf(st).UnixNano()}
 }
 
 // readMarker checks that root holds the marker of store id, and returns the marker's markerStat.

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // The calls below take a name in an open directory and never follow a symbolic link. The standard
@@ -22,7 +22,7 @@ const openDirectory = syscall.O_RDONLY | syscall.O_DIRECTORY
 func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
 	path := filepath.Join(dir.Name(), name)
 	for {
-		fd, err := syscall.Openat(int(dir.Fd()), name, flags|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, mode)
+		fd, err := unix.Openat(int(dir.Fd()), name, flags|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, mode)
 		switch err {
 		case nil:
 			return os.NewFile(uintptr(fd), path), nil
@@ -58,7 +58,7 @@ func openRegularFlags(dir *os.File, name string, flags int) (*os.File, *syscall.
 
 // mkdirAt creates the directory name in dir with mode 0700. Error: EEXIST when the name exists.
 func mkdirAt(dir *os.File, name string) error {
-	if err := syscall.Mkdirat(int(dir.Fd()), name, 0o700); err != nil {
+	if err := unix.Mkdirat(int(dir.Fd()), name, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdirat", Path: filepath.Join(dir.Name(), name), Err: err}
 	}
 	return nil
@@ -66,29 +66,23 @@ func mkdirAt(dir *os.File, name string) error {
 
 // removeAt removes the file name from dir. Error: ENOENT when there is none.
 func removeAt(dir *os.File, name string) error {
-	if err := syscall.Unlinkat(int(dir.Fd()), name); err != nil {
+	if err := unix.Unlinkat(int(dir.Fd()), name, 0); err != nil {
 		return &fs.PathError{Op: "unlinkat", Path: filepath.Join(dir.Name(), name), Err: err}
 	}
 	return nil
 }
 
-// renameat2 is the number of that system call on this architecture. Package syscall does not define
-// it.
-var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276, "riscv64": 276, "loong64": 276, "386": 353, "arm": 382,
-	"ppc64le": 357, "s390x": 347}[runtime.GOARCH]
-
 // renameNoReplace renames a file to a free name. It returns EEXIST when the name exists; the kernel
 // decides that atomically, also between processes. On a file system without such a rename it
 // creates a hard link, which fails in the same way, and removes the old name.
 func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
-	const noReplace = 1
-	err := error(syscall.ENOSYS)
-	if renameat2 != 0 {
-		err = directoryPairCall(renameat2, from, name, to, newName, noReplace)
+	err := error(unix.EINTR)
+	for err == unix.EINTR {
+		err = renameExclusive(int(from.Fd()), name, int(to.Fd()), newName)
 	}
-	if err == syscall.ENOSYS || err == syscall.EINVAL || err == syscall.EOPNOTSUPP {
-		if err = directoryPairCall(syscall.SYS_LINKAT, from, name, to, newName, 0); err == nil {
-			err = syscall.Unlinkat(int(from.Fd()), name)
+	if err == unix.ENOSYS || err == unix.EINVAL || err == unix.EOPNOTSUPP {
+		if err = unix.Linkat(int(from.Fd()), name, int(to.Fd()), newName, 0); err == nil {
+			err = unix.Unlinkat(int(from.Fd()), name, 0)
 		}
 	}
 	if err != nil {
@@ -98,30 +92,6 @@ func renameNoReplace(from *os.File, name string, to *os.File, newName string) er
 	return nil
 }
 
-// directoryPairCall makes the system call of that number whose arguments are two directories with a
-// name in each, and flags. It repeats a call that a signal interrupted and returns the plain errno.
-func directoryPairCall(number uintptr, from *os.File, name string, to *os.File, newName string, flags uintptr) error {
-	oldPath, err := syscall.BytePtrFromString(name)
-	if err != nil {
-		return err
-	}
-	newPath, err := syscall.BytePtrFromString(newName)
-	if err != nil {
-		return err
-	}
-	for {
-		_, _, errno := syscall.Syscall6(number, from.Fd(), uintptr(unsafe.Pointer(oldPath)), to.Fd(),
-			uintptr(unsafe.Pointer(newPath)), flags, 0)
-		switch errno {
-		case 0:
-			return nil
-		case syscall.EINTR:
-		default:
-			return errno
-		}
-	}
-}
-
 // freeBytes returns the bytes that an unprivileged process may still write to the file system of
 // dir.
 func freeBytes(dir *os.File) (int64, error) {
@@ -129,11 +99,7 @@ func freeBytes(dir *os.File) (int64, error) {
 	if err := syscall.Fstatfs(int(dir.Fd()), &st); err != nil {
 		return 0, &fs.PathError{Op: "fstatfs", Path: dir.Name(), Err: err}
 	}
-	unit := int64(st.Frsize)
-	if unit == 0 {
-		unit = int64(st.Bsize)
-	}
-	return int64(st.Bavail) * unit, nil
+	return int64(st.Bavail) * blockSize(&st), nil
 }
 
 // tryLock locks length bytes from start, 0 for all bytes after start, for this open file; no other
@@ -157,7 +123,6 @@ func unlock(f *os.File) { _ = setLock(f, syscall.F_UNLCK, 0, 0) }
 // setLock sets (F_WRLCK) or releases (F_UNLCK) a lock of this open file on length bytes from start,
 // 0 for all bytes after start. It does not wait. Error: EAGAIN when another open file has the lock.
 func setLock(f *os.File, kind int16, start, length int64) error {
-	const openFileSetLock = 37 // F_OFD_SETLK, the same on all architectures; package syscall does not define it
 	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}
 	for {
 		if err := syscall.FcntlFlock(f.Fd(), openFileSetLock, &lock); err != syscall.EINTR {

@@ -39,6 +39,17 @@ const (
 	headBytes = 32 // bytes read to recognize the format
 )
 
+// MaxOutput is the largest thumbnail in bytes: the largest one without compression, and a reserve.
+const MaxOutput = 20 << 20
+
+// ErrUnconfined is the error of Main when it cannot confine the process. Main has read nothing
+// then.
+var ErrUnconfined = errors.New("thumb: the child cannot be confined")
+
+// Unconfined is the exit code of a child whose Main returned ErrUnconfined. The cause is the
+// machine and not the picture.
+const Unconfined = 3
+
 // Edges are the lengths of the longest edge of a thumbnail, in pixels. A smaller picture keeps its
 // size.
 var Edges = []int{160, 320, 640, 1280, 2048}

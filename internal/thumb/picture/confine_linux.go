@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,21 +16,10 @@ const (
 	maxMemory      = 256 << 20 // bytes of writable memory beyond the program's own
 	vipsBaseMemory = 16 << 20  // bytes of writable memory that vipsthumbnail itself has
 	maxSeconds     = 10        // of processor time
-	// MaxOutput is the largest thumbnail in bytes: the largest one without compression, and a
-	// reserve.
-	MaxOutput = 20 << 20
 	// gcTarget is the memory size in bytes above which Go collects garbage more often instead of
 	// growing.
 	gcTarget = maxMemory * 4 / 5
 )
-
-// ErrUnconfined is the error of Main when it cannot confine the process. Main has read nothing
-// then.
-var ErrUnconfined = errors.New("thumb: the child cannot be confined")
-
-// Unconfined is the exit code of a child whose Main returned ErrUnconfined. The cause is the
-// machine and not the picture.
-const Unconfined = 3
 
 // confine limits this process permanently. With vips "", for Go's decoders, it limits memory,
 // processor time and output of the process and filters its system calls. Otherwise vips is the path
