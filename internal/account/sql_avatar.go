@@ -7,7 +7,8 @@ import (
 	"larder/internal/db"
 )
 
-// insertAvatar adds a picture; the account must have none.
+// insertAvatar adds a picture to an account, which must have none. id is the random id that is part
+// of the picture's address; now is in milliseconds.
 func insertAvatar(tx *db.Tx, id, userID string, picture Avatar, now int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO avatars (id, user_id, media_type, content, created_at)

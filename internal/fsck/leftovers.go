@@ -21,8 +21,8 @@ const (
 	ageReplicas = 48 * time.Hour
 )
 
-// leftoverAge returns the age from which an unreferenced object counts as left over, longer where
-// there are replicas.
+// leftoverAge returns the age from which an unreferenced object counts as left over. It is longer
+// with PostgreSQL, where several replicas of the server may run and their clocks may differ.
 func (s *Service) leftoverAge() time.Duration {
 	if s.DB.Dialect() == "postgres" {
 		return ageReplicas
