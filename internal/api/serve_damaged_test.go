@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,4 +109,57 @@ func TestDamagedObjects(t *testing.T) {
 		w.want("replaced", served)
 		system(0)
 	})
+}
+
+// A version has the mark of its own object, not that of the present content.
+func TestDamagedVersions(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		for _, a := range l.Apps {
+			a.Fsck.Pause = time.Millisecond
+		}
+		l.Admin(t)
+		alice := l.User(t, "alice")
+		contents := []string{"the first version", "the present bytes"} // of the same length
+		id := alice.Upload("/home/alice", "a.txt", []byte(contents[0]))
+		l.Clock.Advance(time.Minute)
+		alice.Upload("/home/alice", "a.txt", []byte(contents[1]), M{"conflict": "replace"})
+		until := alice.Get("/api/files/" + id + "/versions").OK(200).Int("versions.0.until")
+		object := func(query string) string {
+			t.Helper()
+			var key string
+			if err := l.Apps[0].DB.Read(t.Context()).QueryRow(query, id).Scan(&key); err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Join(l.Apps[0].Config.ObjectDir, "default", filepath.FromSlash(key))
+		}
+		files := []string{
+			object("SELECT o.key FROM objects o JOIN past p ON p.object_id = o.id WHERE p.entry_id = $1"),
+			object("SELECT o.key FROM objects o JOIN entries e ON e.object_id = o.id WHERE e.id = $1"),
+		}
+		for damaged, intact := range []int{1, 0} {
+			for i, text := range contents {
+				if i == damaged {
+					text = strings.ToUpper(text)
+				}
+				if err := os.WriteFile(files[i], []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if sum, err := l.Apps[0].Fsck.Scrub(t.Context(), fsck.ScrubOptions{}); err != nil || sum.Findings != 1 {
+				t.Fatalf("%+v, %v", sum, err)
+			}
+			for i, download := range []string{fmt.Sprint("/api/files/", id, "/versions/", until, "/download"),
+				"/api/files/" + id + "/download"} {
+				r := alice.Get(download)
+				if r.Status == 200 {
+					r = alice.Get(r.Text("url"))
+				}
+				good := r.Status == 200 && string(r.Body) == contents[i]
+				if i == intact && !good || i == damaged && r.Status != 500 {
+					t.Errorf("content %d is damaged: content %d answers %d %.100s", damaged, i, r.Status, r.Body)
+				}
+			}
+		}
+	}, withTrash)
 }

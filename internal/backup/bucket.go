@@ -88,6 +88,9 @@ func (b *bucket) openLocal() error {
 	if err := os.MkdirAll(b.local, 0o700); err != nil {
 		return fmt.Errorf("make the local directory for backups: %w", err)
 	}
+	if info, err := os.Lstat(b.local); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("%s must be a directory, not a symbolic link", b.local))
+	}
 	lock, err := os.OpenFile(filepath.Join(b.local, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock the local directory for backups: %w", err)
@@ -112,7 +115,7 @@ func (b *bucket) checkOwner(ctx context.Context, fingerprint string) error {
 		return err
 	}
 	return b.explain(b.store.WalkNamed(ctx, "", func(name string, _ int64, _ time.Time) error {
-		if strings.HasPrefix(name, markersName+"/") {
+		if isMarker.MatchString(name) {
 			return nil
 		}
 		return fmt.Errorf("%s is not a backup, it contains %q: choose a prefix without objects", b, name)
@@ -129,7 +132,7 @@ func (b *bucket) list(ctx context.Context) error {
 		case first == objectsName:
 			b.found.sizes[nameOf(name)] = size
 			b.found.providers[second] = true
-		case first == snapshotsName:
+		case first == snapshotsName && isSnapshot(second):
 			b.found.files[second] = append(b.found.files[second], file)
 		}
 		return nil
@@ -181,14 +184,15 @@ func (b *bucket) removeLeftovers(ctx context.Context) error {
 	return nil
 }
 
-// removeLocal removes the local files of this or an interrupted run.
+// removeLocal removes the local files of this or an interrupted run, and no others.
 func (b *bucket) removeLocal() error {
 	entries, err := os.ReadDir(b.local)
 	if err != nil {
 		return fmt.Errorf("clean up local files of a backup: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.Name() == lockName {
+		snapshot, isCopy := strings.CutSuffix(strings.TrimSuffix(entry.Name(), newSuffix), databaseSuffix)
+		if entry.Name() != newSnapshotName && !(isCopy && isSnapshot(snapshot)) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(b.local, entry.Name())); err != nil {
@@ -215,7 +219,10 @@ func (b *bucket) createPool(_ context.Context, providerID string) (pool, error) 
 	return bucketPool{b, objectPrefix(providerID)}, nil
 }
 
-func (b *bucket) openPool(_ context.Context, providerID string) (pool, error) {
+func (b *bucket) openPool(ctx context.Context, providerID string) (pool, error) {
+	if err := b.marker.check(ctx); err != nil { // objects are about to be removed
+		return nil, err
+	}
 	return bucketPool{b, objectPrefix(providerID)}, nil
 }
 
@@ -242,7 +249,20 @@ func (b *bucket) publish(ctx context.Context, name string) error {
 		return fmt.Errorf("finish a snapshot: %w", b.explain(err))
 	}
 	b.published = name
+	if err := b.marker.check(ctx); err != nil {
+		// another run may have removed files of this snapshot
+		return errors.Join(err, b.store.DeleteNamed(ctx, fileName(name, manifestName)))
+	}
 	return nil
+}
+
+// databaseSuffix ends the names of the local copies of databases.
+const databaseSuffix = ".db"
+
+// isSnapshot reports whether a name is that of a snapshot: a time.
+func isSnapshot(name string) bool {
+	_, err := time.Parse(nameLayout, name)
+	return err == nil
 }
 
 // sendFile sends a file of the new snapshot and checks that it is what was measured.
@@ -267,7 +287,7 @@ func (b *bucket) database(ctx context.Context, snapshot string) (string, error) 
 	if snapshot == b.published {
 		return filepath.Join(b.newSnapshotPath(), databaseName), nil
 	}
-	to := filepath.Join(b.local, snapshot+".db")
+	to := filepath.Join(b.local, snapshot+databaseSuffix)
 	if _, err := os.Lstat(to); err == nil {
 		return to, nil
 	}
@@ -283,6 +303,9 @@ func (b *bucket) database(ctx context.Context, snapshot string) (string, error) 
 
 // remove removes a snapshot. The deletion of its manifest already ends the snapshot.
 func (b *bucket) remove(ctx context.Context, snapshot string) error {
+	if err := b.marker.check(ctx); err != nil {
+		return err
+	}
 	err := b.store.DeleteNamed(ctx, fileName(snapshot, manifestName))
 	if err == nil {
 		crash.Point("backup.ended")

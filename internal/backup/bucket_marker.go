@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -35,8 +36,9 @@ type marker struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 
-	mu sync.Mutex // guards n, and lets one check run at a time
-	n  int        // number of the newest marker
+	mu        sync.Mutex // guards the numbers, and lets one check run at a time
+	n         int        // of the newest marker
+	confirmed int        // of the newest one with which a check succeeded
 }
 
 // placeMarker writes the first marker and begins to renew it.
@@ -118,28 +120,36 @@ func (m *marker) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := false // the one before this is still there
+	before := false     // the confirmed one is still there, and no other run took it for a leftover
+	var remove []string // the ones before, and leftovers
 	for name, at := range written {
 		switch {
-		case name == own:
+		case name == own, !isMarker.MatchString(name):
 			continue
 		case strings.HasPrefix(name, m.name(-1)):
-			before = true
+			before = before || name == m.name(m.confirmed) && written[own].Sub(at) < markerAge
 		case written[own].Sub(at) >= markerAge: // a leftover
 		case m.n > 1 && strings.HasSuffix(name, firstMarker):
 			continue
 		default:
 			return errNotAlone
 		}
-		if err := m.store.DeleteNamed(ctx, name); err != nil { // the one before, or a leftover
-			return err
-		}
+		remove = append(remove, name)
 	}
 	if written[own].IsZero() || m.n > 1 && !before {
 		return errNotAlone // another run took this one for a leftover
 	}
+	m.confirmed = m.n
+	for _, name := range remove {
+		if err := m.store.DeleteNamed(ctx, name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+// isMarker matches the names of markers.
+var isMarker = regexp.MustCompile(`^` + markersName + `/[0-9a-f]{20}-[0-9]{6,}$`)
 
 // name returns the name of a marker; of a negative number, what the names begin with.
 func (m *marker) name(n int) string {

@@ -415,3 +415,35 @@ func TestBackupRepeatsWrites(t *testing.T) {
 		}
 	})
 }
+
+// A backup removes its own local files alone, and refuses a link in place of their directory.
+func TestLocalFilesOfABucket(t *testing.T) {
+	eachAway(t, func(t *testing.T, s *away) {
+		s.alice.Upload("/home/alice", "a.txt", []byte("first"))
+		local := filepath.Join(s.a.Config.DataDir, "backup")
+		mine := filepath.Join(local, "my own copy.db")
+		left := filepath.Join(local, "20260102T030405.678Z.db")
+		if err := os.MkdirAll(local, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{mine, left} {
+			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.save()
+		if _, err := os.Stat(mine); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Error("the copy of an interrupted run is still there")
+		}
+		elsewhere := t.TempDir()
+		if err := errors.Join(os.RemoveAll(local), os.Symlink(elsewhere, local)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.backUp(s.into); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("a link: %v", err)
+		}
+	})
+}

@@ -153,6 +153,11 @@ func readIdentity(dir string) (identity, error) {
 	return id, checkFormat(id.Format)
 }
 
+// errNewerSchema refuses a snapshot whose database this Larder does not know.
+var errNewerSchema = errors.New("the backup was made by a newer Larder")
+
+// readManifest returns the manifest of a snapshot. It refuses another format and a newer schema
+// than this binary's, with advice for the operator.
 func readManifest(ctx context.Context, from source, snapshot string) (Manifest, error) {
 	var m Manifest
 	file, err := from.open(ctx, snapshot, manifestName)
@@ -168,9 +173,8 @@ func readManifest(ctx context.Context, from source, snapshot string) (Manifest, 
 	}
 	newest, err := db.SchemaVersion()
 	if err == nil && m.Schema > newest {
-		err = fmt.Errorf(
-			"the backup was made by a newer Larder (%s, schema version %d, this one knows up to %d): restore it with "+
-				"that version", m.Larder, m.Schema, newest)
+		err = fmt.Errorf("%w (%s, schema version %d, this one knows up to %d): restore it with that version",
+			errNewerSchema, m.Larder, m.Schema, newest)
 	}
 	return m, err
 }

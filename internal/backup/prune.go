@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"larder/internal/blob"
@@ -68,7 +69,10 @@ func (r *backupRun) prune(ctx context.Context) error {
 // others. It keeps a snapshot whose database is newer than that of the new one: then an old
 // database was backed up, and the snapshot may hold the only record of later files.
 func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []string, err error) {
-	here, err := r.snapshotState(ctx, names[len(names)-1])
+	if len(names) == 0 || names[len(names)-1] != r.summary.Snapshot {
+		return nil, fmt.Errorf("the newest snapshot should be %s: nothing is pruned", r.summary.Snapshot)
+	}
+	here, err := r.snapshotState(ctx, r.summary.Snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +84,8 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.Is(err, blob.ErrUnavailable) { // the bucket, not the snapshot
-			return nil, err
+		if isOutside(err) {
+			return nil, fmt.Errorf("read snapshot %s, which is due to be removed: %w", name, err)
 		}
 		if err == nil && here.isBehind(there) { // a snapshot that cannot be read is removed
 			r.reportSpared(name)
@@ -93,6 +97,14 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 		}
 	}
 	return left, nil
+}
+
+// isOutside reports whether an error shows that a snapshot could not be read here and now, and not
+// that it is damaged: its place or the local disk failed, or a newer Larder has made it.
+func isOutside(err error) bool {
+	var errno syscall.Errno
+	return errors.Is(err, blob.ErrUnavailable) || errors.Is(err, errNewerSchema) ||
+		errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR
 }
 
 // snapshotState returns how recent the database in the snapshot with that name is.

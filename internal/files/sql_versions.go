@@ -24,6 +24,7 @@ type version struct {
 	key      blob.Key
 	content  string
 	sha256   string // "" when it is not known yet
+	damaged  bool   // the object is marked as damaged
 }
 
 // sameContent reports whether two objects, by their ids, are known to have the same bytes: they are
@@ -125,7 +126,8 @@ func deleteVersionsBefore(tx *db.Tx, time int64, limit int) (gone []version, err
 }
 
 const versionColumns = `v.entry_id, v.since, v.until, v.size, v.mime_type, v.owner_id, v.object_id,
-	COALESCE(v.by_user, ''), COALESCE(u.username, ''), o.provider_id, o.key, COALESCE(o.content_id, o.id), COALESCE(o.sha256, '')`
+	COALESCE(v.by_user, ''), COALESCE(u.username, ''), o.provider_id, o.key, COALESCE(o.content_id, o.id), COALESCE(o.sha256, ''),
+	o.damaged_at IS NOT NULL`
 
 const versionSource = " FROM past v JOIN objects o ON o.id = v.object_id LEFT JOIN users u ON u.id = v.by_user "
 
@@ -145,7 +147,7 @@ func versionsOf(q db.Querier, entry string, until *int64) (versions []version, e
 		var v version
 		var key string
 		if err := rows.Scan(&v.entry, &v.since, &v.until, &v.size, &v.mimeType, &v.owner, &v.object, &v.byUser,
-			&v.byName, &v.provider, &key, &v.content, &v.sha256); err != nil {
+			&v.byName, &v.provider, &key, &v.content, &v.sha256, &v.damaged); err != nil {
 			return nil, fmt.Errorf("read the versions of a file: %w", err)
 		}
 		v.key = blob.Key(key)

@@ -231,7 +231,7 @@ func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64
 	}
 	v := found[0]
 	at := c.contentHandle
-	at.provider, at.key, at.size = v.provider, v.key, v.size
+	at.provider, at.key, at.size, at.damaged = v.provider, v.key, v.size, v.damaged
 	c.Entry.Size, c.Entry.MimeType = v.size, v.mimeType
 	c.ID, c.ETag, c.Modified, c.Public = v.content, etag(v.content), time.UnixMilli(v.since), false
 	c.Open, c.contentHandle = at.open, at

@@ -22,6 +22,11 @@ const (
 	scrubPage = 100
 	// scrubObjectCost is the number of bytes as which a smaller object counts in the rate.
 	scrubObjectCost = 64 << 10
+	// scrubPageBytes is the number of bytes after which a page ends, so that the position is saved.
+	scrubPageBytes = 1 << 30
+	// maxUnreadable is the number of objects in a row that a disk cannot read after which the disk
+	// counts as unavailable: a disk that is gone can still answer questions from memory.
+	maxUnreadable = 3
 	// maxSources is the number of other objects that are tried to heal one.
 	maxSources = 5
 )
@@ -159,6 +164,10 @@ func (c *check) scrubProvider(p provider.Provider) (ended bool, err error) {
 		if err != nil {
 			return false, err
 		}
+		last := len(page) < scrubPage
+		if n := pageEnd(page); n < len(page) {
+			page, last = page[:n], false
+		}
 		before := c.Bytes
 		if err := c.scrubPage(p, page); err != nil {
 			return false, err
@@ -173,7 +182,7 @@ func (c *check) scrubProvider(p provider.Provider) (ended bool, err error) {
 		if err := c.scrub.step(c.ctx, c.Bytes-before); err != nil {
 			return false, err
 		}
-		if len(page) < scrubPage {
+		if last {
 			return true, nil
 		}
 	}
@@ -182,6 +191,17 @@ func (c *check) scrubProvider(p provider.Provider) (ended bool, err error) {
 	}
 	c.Log.Warn("a scrub skips a store that is not available", "provider", p.ID, "error", store.err)
 	return false, nil
+}
+
+// pageEnd returns how many of the objects belong to a page of scrubPageBytes, at least one.
+func pageEnd(page []storedObject) int {
+	var bytes int64
+	for i, o := range page {
+		if bytes += o.size; bytes >= scrubPageBytes {
+			return i + 1
+		}
+	}
+	return len(page)
 }
 
 // openStore opens and probes the store of a provider. Its error is in the result.
@@ -200,10 +220,18 @@ func (c *check) openStore(providerID, name string) *storeState {
 // scrubPage reads some objects of a provider, and deals with those that are damaged.
 func (c *check) scrubPage(p provider.Provider, page []storedObject) error {
 	var doubts []suspect
+	unreadable := 0 // in a row
 	for _, o := range page {
 		d, err := c.compare(o)
 		if err != nil || c.stores[p.ID].err != nil {
 			return err
+		}
+		if unreadable++; d.kind != Unreadable {
+			unreadable = 0
+		}
+		if unreadable == maxUnreadable {
+			c.stores[p.ID].err = fmt.Errorf("%d objects in a row: %s", unreadable, d.text)
+			return nil
 		}
 		c.pace().Spend(int(max(scrubObjectCost-o.size, 0)))
 		if d.kind != "" {
@@ -235,6 +263,9 @@ func (c *check) settle(p provider.Provider, id string) error {
 		return nil // it was moved, and verified by that
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.refreshStore(o.provider); err != nil {
 		return err
 	}
 	again, err := c.compare(o)

@@ -35,6 +35,10 @@ func (s *Service) StartScrub(ctx context.Context) error {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *db.Tx) error {
+		// a pass may take longer than 90 days at a low rate
+		if running, err := job.CountOpenOfType(tx, ScrubJob, 1); err != nil || running > 0 {
+			return err
+		}
 		mine, err := claimScrub(tx, now, scrubEvery.Milliseconds())
 		if err != nil || !mine {
 			return err

@@ -317,3 +317,30 @@ func TestScrubBesideChanges(t *testing.T) {
 		})
 	}
 }
+
+// A disk that cannot read three objects in a row counts as unavailable: nothing is marked. Two in a
+// row are damaged.
+func TestScrubOfADiskThatReadsNothing(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		m := newManyObjects(f, 9)
+		unreadable := func(i int) {
+			f.must(os.Remove(f.file(m.key(i))))
+			f.must(os.Mkdir(f.file(m.key(i)), 0o700))
+		}
+		unreadable(2)
+		unreadable(3)
+		if _, sum := f.scrub(fsck.ScrubOptions{}); sum.Findings != 2 || sum.Unread != 0 {
+			t.Errorf("two unreadable objects: %+v", sum)
+		}
+		if got := f.marked(); len(got) != 2 {
+			t.Errorf("marked: %q", got)
+		}
+		unreadable(4)
+		if _, sum := f.scrub(fsck.ScrubOptions{}); sum.Findings != 0 || sum.Unread == 0 {
+			t.Errorf("three unreadable objects: %+v", sum)
+		}
+		if got := f.marked(); len(got) != 2 {
+			t.Errorf("marked: %q", got)
+		}
+	})
+}

@@ -2,6 +2,12 @@ package main
 
 // scrubGuards are the guards of the scrub.
 var scrubGuards = []mutation{
+	{"scrub-disk", "a disk that reads nothing is not damaged objects", "internal/fsck/scrub.go",
+		`if unreadable == maxUnreadable {`, `if false {`, "internal/fsck",
+		"^TestScrubOfADiskThatReadsNothing$/^sqlite$"},
+	{"scrub-version", "a version has the mark of its own object", "internal/files/versions.go",
+		`v.provider, v.key, v.size, v.damaged`, `v.provider, v.key, v.size, at.damaged`, "internal/api",
+		"^TestDamagedVersions$/^sqlite$"},
 	{"scrub-mark", "a damaged object is marked", "internal/fsck/scrub.go", `	if !healed {
 		var there`, `	if healed {
 		var there`, "internal/fsck", "^TestScrubFindsAllDamage$/^sqlite$"},

@@ -66,5 +66,5 @@ export const system: typeof zh = {
   scrub: "Last scrub",
   scrubText: (problems, healed) =>
     problems === "0" ? "No damaged objects" : `Damaged objects: ${problems}, healed: ${healed}`,
-  scrubHelp: "The server reads every stored object once in 90 days.",
+  scrubHelp: "The server reads every object on its disks once in 90 days.",
 };

@@ -54,5 +54,5 @@ export const system = {
   scrub: "最近一次巡检",
   scrubText: (problems: string, healed: string) =>
     problems === "0" ? "没有损坏的对象" : `损坏的对象：${problems}，已修复：${healed}`,
-  scrubHelp: "服务器每 90 天读取一遍所有存储对象。",
+  scrubHelp: "服务器每 90 天读取一遍其磁盘上的所有对象。",
 };
