@@ -102,19 +102,9 @@ func TestKilledBackupIntoABucket(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			s, bucket := newSite(t), s3test.New(t)
-			var err error
-			if s.program, err = crashing(); err != nil {
-				t.Fatal(err)
-			}
-			s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
-			s.env["LARDER_GARBAGE_GRACE"] = "1ms"
-			if engine == "postgres" {
-				s.onPostgres(t)
-			}
+			bucket := s3test.New(t)
+			s, p, keyed := startCrashing(t, engine)
 			to := s.atBucket(bucket)
-			p := s.start(t)
-			keyed := withKey(s.key(t, "admin"), p.url)
 			points := slices.Concat(bucketPoints, backupPoints)
 			for i, point := range points {
 				keyed.mustRaw(t, fmt.Sprintf("f%d.txt", i), "", "text/plain", fmt.Appendf(nil, "content %d", i))

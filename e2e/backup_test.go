@@ -310,18 +310,7 @@ func TestKilledBackupAndRestore(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
-			var err error
-			if s.program, err = crashing(); err != nil {
-				t.Fatal(err)
-			}
-			s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
-			s.env["LARDER_GARBAGE_GRACE"] = "1ms"
-			if engine == "postgres" {
-				s.onPostgres(t)
-			}
-			p := s.start(t)
-			keyed := withKey(s.key(t, "admin"), p.url)
+			s, p, keyed := startCrashing(t, engine)
 			dir := filepath.Join(t.TempDir(), "backup")
 			for i, point := range backupPoints {
 				keyed.mustRaw(t, fmt.Sprintf("f%d.txt", i), "", "text/plain", fmt.Appendf(nil, "content %d", i))
@@ -350,6 +339,24 @@ func TestKilledBackupAndRestore(t *testing.T) {
 			s.fsck(t)
 		})
 	}
+}
+
+// startCrashing starts a service whose commands can kill themselves at a crash point. It returns
+// the site, the server, and a client with a key of the administrator.
+func startCrashing(t *testing.T, engine string) (*site, *process, *client) {
+	t.Helper()
+	s := newSite(t)
+	var err error
+	if s.program, err = crashing(); err != nil {
+		t.Fatal(err)
+	}
+	s.env["LARDER_RATE_LIMIT_ENABLED"] = "false"
+	s.env["LARDER_GARBAGE_GRACE"] = "1ms"
+	if engine == "postgres" {
+		s.onPostgres(t)
+	}
+	p := s.start(t)
+	return s, p, withKey(s.key(t, "admin"), p.url)
 }
 
 // runUntilCrash runs a command that kills itself at a crash point.

@@ -24,17 +24,7 @@ func TestScrubCommand(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
-			var err error
-			if s.program, err = crashing(); err != nil {
-				t.Fatal(err)
-			}
-			s.env["LARDER_GARBAGE_GRACE"] = "1ms"
-			if engine == "postgres" {
-				s.onPostgres(t)
-			}
-			p := s.start(t)
-			keyed := withKey(s.key(t, "admin"), p.url)
+			s, _, keyed := startCrashing(t, engine)
 			contents := map[string][]byte{}
 			for i, point := range scrubPoints {
 				content := fmt.Appendf(nil, "content %d", i)

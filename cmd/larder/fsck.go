@@ -31,17 +31,23 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 	if wrong != nil {
 		return fmt.Errorf("larder: %w: %w", wrong, errUsage)
 	}
-	sum, err := a.Fsck.Check(ctx, fsck.Options{Deep: *deep, Repair: mend, Report: func(f fsck.Finding) {
-		mended := ""
-		if f.Repaired {
-			mended = " - repaired"
-		}
-		fmt.Fprintf(out, "%-11s %s%s\n", f.Kind, f.Text, mended)
-	}})
+	sum, err := a.Fsck.Check(ctx, fsck.Options{Deep: *deep, Repair: mend, Report: findingPrinter(out, " - repaired", "")})
 	if err != nil {
 		return err
 	}
 	return summarise(out, sum, *deep)
+}
+
+// findingPrinter returns a function that prints a line for each finding to out. The line ends with
+// repaired for a finding that was repaired, else with open.
+func findingPrinter(out io.Writer, repaired, open string) func(fsck.Finding) {
+	return func(f fsck.Finding) {
+		end := open
+		if f.Repaired {
+			end = repaired
+		}
+		fmt.Fprintf(out, "%-11s %s%s\n", f.Kind, f.Text, end)
+	}
 }
 
 // summarise prints the summary of a check; deep says whether it read the objects. Error:

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-
-	"larder/internal/fsck"
 )
 
 // runScrub reads every stored object once and prints a line for each damaged one, and a summary.
@@ -24,13 +22,7 @@ func runScrub(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return fmt.Errorf("larder: the server scrubs by itself, see LARDER_SCRUB_RATE; --now runs a pass at once: %w",
 			errUsage)
 	}
-	sum, err := a.Scrub(ctx, *from, func(f fsck.Finding) {
-		outcome := "marked as damaged"
-		if f.Repaired {
-			outcome = "healed"
-		}
-		fmt.Fprintf(out, "%-11s %s - %s\n", f.Kind, f.Text, outcome)
-	})
+	sum, err := a.Scrub(ctx, *from, findingPrinter(out, " - healed", " - marked as damaged"))
 	if err != nil {
 		return err
 	}
@@ -39,7 +31,7 @@ func runScrub(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		fmt.Fprintf(out, "%d objects have no SHA-256: only their size was compared.\n", sum.Unhashed)
 	}
 	if sum.Unread > 0 {
-		fmt.Fprintf(out, "Did not read %d objects: their store is not available. Run the command again when it is.\n",
+		fmt.Fprintf(out, "Did not read %d objects: their stores did not return them. Run the command again later.\n",
 			sum.Unread)
 	}
 	switch {

@@ -50,6 +50,16 @@ func TestEvacuationIsShown(t *testing.T) {
 		bea.Get(job).Fails(404, "NOT_FOUND")
 		wantJSON(t, "resumed", bea.Post(job+"/resume", nil).OK(200).Value("job.paused"), false)
 		bea.Post("/api/files/jobs/"+moved+"/pause", nil).Fails(404, "NOT_FOUND")
+
+		// the account that began it is no administrator any more
+		me := "/api/admin/users/" + e.admin.Get("/api/auth/me").OK(200).Text("user.id")
+		bea.Put(me, M{"role": "user"}).OK(200)
+		former := l.SignIn(t, "admin", apptest.AdminPassword)
+		former.Post(job+"/pause", nil).Fails(409, "OPERATION_FAILED")
+		former.Post(job+"/resume", nil).Fails(409, "OPERATION_FAILED")
+		wantJSON(t, "not paused", bea.Get(evacuationsPath+"/"+id).OK(200).Value("evacuation.paused"), false)
+		bea.Put(me, M{"role": "admin"}).OK(200)
+		e.admin = l.Admin(t)
 		release()
 		waitUntil(t, "all objects are moved", func() bool {
 			return bea.Get(evacuationsPath+"/"+id).OK(200).Value("evacuation.mounted") == true

@@ -146,8 +146,15 @@ func TestDamagedVersions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if sum, err := l.Apps[0].Fsck.Scrub(t.Context(), fsck.ScrubOptions{}); err != nil || sum.Findings != 1 {
+			text := ""
+			report := func(f fsck.Finding) { text = f.Text }
+			sum, err := l.Apps[0].Fsck.Scrub(t.Context(), fsck.ScrubOptions{Report: report})
+			if err != nil || sum.Findings != 1 {
 				t.Fatalf("%+v, %v", sum, err)
+			}
+			want := []string{"; a former version of /home/alice/a.txt (", "; /home/alice/a.txt ("}[damaged]
+			if !strings.Contains(text, want) {
+				t.Errorf("content %d is damaged: the finding is %q", damaged, text)
 			}
 			for i, download := range []string{fmt.Sprint("/api/files/", id, "/versions/", until, "/download"),
 				"/api/files/" + id + "/download"} {

@@ -112,6 +112,7 @@ type App struct {
 	Audit         *audit.Log // nil after Open: only the server writes the access log
 
 	deps             Deps
+	machineNow       func() time.Time
 	clock            *databaseClock // nil unless the times of this process follow the database
 	metrics          *metrics       // nil without the operations listener
 	auditDB          *db.DB
@@ -150,13 +151,14 @@ func Open(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 // open opens the service for the server (serving is true) or for another command. Only the server
 // has metrics, and caches that need db.Changes. It does not look whether the database was moved.
 func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App, error) {
+	machineNow := deps.Now
 	var clock *databaseClock
 	if cfg.Postgres() && !deps.OwnClock {
-		clock = &databaseClock{own: deps.Now}
+		clock = &databaseClock{own: machineNow}
 		deps.Now = clock.Now
 	}
-	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, clock: clock, ids: ident.New(deps.Random),
-		trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
+	a := &App{Config: cfg, BaseURL: cfg.BaseURL, deps: deps, machineNow: machineNow, clock: clock,
+		ids: ident.New(deps.Random), trimRequested: make(chan struct{}, 1), outdated: make(chan error, 1)}
 	if err := makePrivateDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
@@ -227,7 +229,7 @@ func (a *App) build() {
 	a.Providers = provider.New(provider.Config{
 		DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Secrets: a.masterKey, IDs: a.ids, Now: now,
 		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
-		WrapTransport: a.metrics.wrapTransport(),
+		MachineNow: a.machineNow, WrapTransport: a.metrics.wrapTransport(),
 	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Objects = object.New(object.Config{

@@ -3,6 +3,8 @@ package app_test
 import (
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,42 @@ func TestClockOfTheDatabase(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The ages of temporary files are differences of the machine's clock, which dates them.
+func TestAgesOfTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	cfg := settings(t, "postgres")
+	own := deps(io.Discard)
+	own.ManualSweep = true
+	own.Now = func() time.Time { return time.Now().Add(-10 * time.Hour) }
+	a, err := app.New(t.Context(), cfg, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Seed(t.Context()); err != nil { // makes the store
+		t.Fatal(err)
+	}
+	temporary := filepath.Join(cfg.ObjectDir, "default", "tmp")
+	young, old := filepath.Join(temporary, "young"), filepath.Join(temporary, "old")
+	for path, age := range map[string]time.Duration{young: time.Hour, old: 4 * time.Hour} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, own.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("the file of four hours ago is still there")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"larder/internal/blob"
 	"larder/internal/blob/s3"
 	"larder/internal/crash"
 )
@@ -176,6 +177,14 @@ func (b *bucket) removeLeftovers(ctx context.Context) error {
 	for snapshot, files := range b.found.files {
 		if slices.Contains(files, manifestName) {
 			continue
+		}
+		// the listing may be older than the manifest
+		_, err := b.store.StatNamed(ctx, fileName(snapshot, manifestName))
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, blob.ErrNotFound) {
+			return fmt.Errorf("clean up after an interrupted backup: %w", b.explain(err))
 		}
 		if err := b.deleteFiles(ctx, snapshot, files); err != nil {
 			return fmt.Errorf("clean up after an interrupted backup: %w", err)

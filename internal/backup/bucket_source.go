@@ -3,6 +3,7 @@ package backup
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -121,19 +122,31 @@ func (b bucketSource) putText(ctx context.Context, name string, text []byte) err
 	})
 }
 
-// put creates an object of size bytes, and returns the SHA-256 of what was sent. An object of that
-// size that is there already is the outcome of an earlier attempt, whose answer was lost, since no
-// other process writes here.
+// put creates an object of size bytes, and returns its SHA-256. An object of that size that is
+// there already is usually the outcome of an earlier attempt whose answer was lost; put then reads
+// it back, so that the caller can compare the SHA-256.
 func (b bucketSource) put(ctx context.Context, name string, body io.Reader, size int64) (blob.Info, error) {
 	info, err := b.store.PutNamed(ctx, name, body, blob.PutOptions{Size: size})
 	if errors.Is(err, blob.ErrExists) {
-		there, statErr := b.store.StatNamed(ctx, name)
-		if statErr == nil && there.Size == size {
+		there, readErr := b.measure(ctx, name)
+		if readErr == nil && there.Size == size {
 			return there, nil
 		}
-		return blob.Info{}, errors.Join(err, statErr)
+		return blob.Info{}, errors.Join(err, readErr)
 	}
 	return info, err
+}
+
+// measure reads an object, and returns its size and SHA-256.
+func (b bucketSource) measure(ctx context.Context, name string) (blob.Info, error) {
+	o, err := b.store.OpenNamed(ctx, name)
+	if err != nil {
+		return blob.Info{}, err
+	}
+	defer o.Close() // opened for reading
+	h := sha256.New()
+	size, err := io.Copy(h, o)
+	return blob.Info{Size: size, SHA256: h.Sum(nil)}, err
 }
 
 // bucketRepeats is how often a write to a bucket that is not available is tried.

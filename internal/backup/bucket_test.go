@@ -346,7 +346,7 @@ func TestBackupRefusesBuckets(t *testing.T) {
 		other := &away{newFixture(t, s.engine, apptest.ReachLoopback,
 			func(c *config.Config) { c.SecretKey = keyFingerprint("another") }), s.bucket}
 		_, _, err := other.backUp(other.into)
-		wantError(t, "another installation's", err, "another installation")
+		wantError(t, "another installation's", err, "another installation with another secret key")
 		wantError(t, "nothing there", func() error {
 			_, _, err := restore(s.emptyPlace(t, "sqlite"), "", s.from,
 				func(o *backup.RestoreOptions) { o.Bucket.Prefix = "none" })

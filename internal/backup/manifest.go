@@ -253,9 +253,12 @@ func readJSON(path string, into any) error {
 	return decodeJSON(file, path, into)
 }
 
+// maxJSON is the maximum size of a JSON file of a backup in bytes; a larger one is cut, and fails.
+const maxJSON = 16 << 20
+
 // decodeJSON decodes a whole file of a backup, which name describes in errors.
 func decodeJSON(file io.Reader, name string, into any) error {
-	text, err := io.ReadAll(file)
+	text, err := io.ReadAll(io.LimitReader(file, maxJSON))
 	if err != nil {
 		return fmt.Errorf("read the backup: %s: %w", name, err)
 	}

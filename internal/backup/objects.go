@@ -181,7 +181,11 @@ func (r *backupRun) copyObject(ctx context.Context, o storedObject) error {
 		}
 		defer source.Close() // opened for reading
 		length = source.Size()
-		_, err = pool.Put(ctx, o.key, newCheckedReader(source, o), blob.PutOptions{Size: o.size})
+		info, err := pool.Put(ctx, o.key, newCheckedReader(source, o), blob.PutOptions{Size: o.size})
+		if err == nil && o.sha256 != "" && info.SHA256 != nil && hex.EncodeToString(info.SHA256) != o.sha256 {
+			err = errors.Join(pool.Delete(ctx, o.key), // for the next attempt
+				blob.Unavailable("write to the backup", errors.New("it has another object under this key")))
+		}
 		return err
 	})
 	var unopened unreadable

@@ -312,9 +312,8 @@ func (h contentHandle) checkUndamaged() error {
 	if !h.damaged {
 		return nil
 	}
-	return fault.New(fault.Damaged, "This file is damaged in its storage. Tell the administrator.").
-		WithCause(fmt.Errorf("object %s of provider %s is marked as damaged: heal it from a backup by "+
-			"`larder scrub --now --from BACKUP`, or replace its file", h.key, h.provider))
+	return object.Damaged(fmt.Errorf("object %s of provider %s is marked as damaged: heal it from a backup by "+
+		"`larder scrub --now --from BACKUP`, or replace its file", h.key, h.provider))
 }
 
 // storeFault translates an error of the store to a fault, and nil to nil. A missing object becomes

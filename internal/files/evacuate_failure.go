@@ -50,7 +50,7 @@ func MoveFailureOf(message string) MoveFailure {
 
 // evacuationFault ends an evacuation because of an object. sentence has a verb for its key.
 func evacuationFault(sentence string, c sourceFile, cause error) error {
-	return fault.Newf(fault.Unverified, sentence+" It stays where it is. Run larder fsck --deep, repair or delete "+
-		"its file, and start the evacuation again.", c.Key).
+	return fault.Newf(fault.Unverified, sentence+" It stays where it is. Heal it with larder scrub --now --from "+
+		"BACKUP, or replace or delete its file, and start the evacuation again.", c.Key).
 		WithCause(fmt.Errorf("evacuate object %s of provider %s: %w", c.Key, c.Provider, cause))
 }

@@ -80,19 +80,25 @@ func (f *fixture) must(err error) {
 // check runs a check and returns one line per finding.
 func (f *fixture) check(o fsck.Options) (lines []string, sum fsck.Summary) {
 	f.t.Helper()
-	o.Report = func(finding fsck.Finding) {
-		line := string(finding.Kind) + " " + finding.Text
-		if finding.Repaired {
-			line += " mended"
-		}
-		lines = append(lines, line)
-	}
+	o.Report = recordFindings(&lines, " mended")
 	sum, err := f.l.Apps[0].Fsck.Check(context.Background(), o)
 	f.must(err)
 	if int(sum.Findings) != len(lines) {
 		f.t.Errorf("%d findings told, %d counted", len(lines), sum.Findings)
 	}
 	return lines, sum
+}
+
+// recordFindings returns a function that appends a line for each finding, which ends with repaired
+// if the finding was repaired.
+func recordFindings(lines *[]string, repaired string) func(fsck.Finding) {
+	return func(finding fsck.Finding) {
+		line := string(finding.Kind) + " " + finding.Text
+		if finding.Repaired {
+			line += repaired
+		}
+		*lines = append(*lines, line)
+	}
 }
 
 // wantFindings fails the test unless a check reports exactly these kinds, each in a line that names

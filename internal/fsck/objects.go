@@ -220,8 +220,9 @@ func (c *check) recheck(doubts []suspect) error {
 	return nil
 }
 
-// describeFiles returns a text for a finding that names some files whose content is the object. The
-// query reads all files, so after many objects it is left out.
+// describeFiles returns a text for a finding that names some files whose content is the object, or
+// else some files that have it as a former version. The query reads all files, so after many
+// objects it is left out.
 func (c *check) describeFiles(objectID string) (string, error) {
 	const some, enough = 3, 200
 	if c.namedObjects++; c.namedObjects > enough {
@@ -232,10 +233,16 @@ func (c *check) describeFiles(objectID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	text := ""
+	if len(ids) == 0 {
+		text = "a former version of "
+		if ids, err = versionedFiles(q, objectID, some+1); err != nil {
+			return "", err
+		}
+	}
 	if len(ids) == 0 {
 		return "no file uses it", nil
 	}
-	text := ""
 	for i, id := range ids {
 		if i == some {
 			return text + " and others", nil

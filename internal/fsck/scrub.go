@@ -358,7 +358,8 @@ func (c *check) healFrom(o storedObject, source blob.Store, key blob.Key) (done,
 	return false, false, nil
 }
 
-// countUnread adds the objects of providers that were not available to the summary.
+// countUnread adds to the summary the objects that the pass has not read, because their provider
+// was not available.
 func (s *Service) countUnread(ctx context.Context, state *scrubState) error {
 	list, err := s.scrubbed(ctx)
 	if err != nil {
@@ -368,11 +369,11 @@ func (s *Service) countUnread(ctx context.Context, state *scrubState) error {
 		if state.Ended[p.ID] {
 			continue
 		}
-		total, err := object.CountIn(s.DB.Read(ctx), p.ID)
+		left, err := countAfter(s.DB.Read(ctx), p.ID, state.Positions[p.ID])
 		if err != nil {
 			return err
 		}
-		state.Summary.Unread += total.Objects
+		state.Summary.Unread += left
 	}
 	return nil
 }

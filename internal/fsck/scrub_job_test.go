@@ -81,6 +81,14 @@ func TestScrubTakesTurns(t *testing.T) {
 			s.pass()
 			s.l.Clock.Advance(45 * 24 * time.Hour)
 		}
+		s.l.Clock.Advance(90 * 24 * time.Hour)
+		for range 2 { // the second time the pass of the first time is still under way
+			start()
+			if n := s.scrubJobs("pending"); n != 1 {
+				t.Errorf("%d passes are under way", n)
+			}
+			s.l.Clock.Advance(100 * 24 * time.Hour)
+		}
 		if sum := s.lastScrub(); sum.Objects != 2 || sum.Bytes != int64(len("a photograph")+len("dear reader")) {
 			t.Errorf("%+v", sum)
 		}

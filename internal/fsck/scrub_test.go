@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/blob"
+	"larder/internal/blob/disk"
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/fsck"
@@ -104,6 +106,20 @@ func (f *fixture) list(query string, args ...any) (all []string) {
 	return all
 }
 
+// otherStore returns a store with one object.
+func (f *fixture) otherStore(key string, content []byte) blob.Store {
+	f.t.Helper()
+	dir := filepath.Join(f.t.TempDir(), "other")
+	f.must(disk.Create(dir, "other"))
+	store, err := disk.Open(dir, "other", disk.Options{Now: time.Now})
+	f.must(err)
+	f.t.Cleanup(func() { store.Close() })
+	_, err = store.Put(context.Background(), blob.Key(key), bytes.NewReader(content),
+		blob.PutOptions{Size: int64(len(content))})
+	f.must(err)
+	return store
+}
+
 func (f *fixture) marked() []string {
 	f.t.Helper()
 	return f.list("SELECT id FROM objects WHERE damaged_at IS NOT NULL ORDER BY id")
@@ -112,13 +128,7 @@ func (f *fixture) marked() []string {
 // scrub runs a pass of the command and returns one line per finding.
 func (f *fixture) scrub(o fsck.ScrubOptions) (lines []string, sum fsck.ScrubSummary) {
 	f.t.Helper()
-	o.Report = func(finding fsck.Finding) {
-		line := string(finding.Kind) + " " + finding.Text
-		if finding.Repaired {
-			line += " healed"
-		}
-		lines = append(lines, line)
-	}
+	o.Report = recordFindings(&lines, " healed")
 	sum, err := f.l.Apps[0].Fsck.Scrub(context.Background(), o)
 	f.must(err)
 	if int(sum.Findings) != len(lines) {
@@ -206,7 +216,8 @@ func TestScrubOfUnhashedObjects(t *testing.T) {
 		s.exec("UPDATE objects SET sha256 = NULL WHERE id IN ($1, $2)", m.id(0), m.id(2))
 		m.damage(0, 1)
 		m.damage(2, 0) // cannot be seen
-		_, sum := s.scrub(fsck.ScrubOptions{})
+		backup := s.otherStore(m.key(0), m.content(0))
+		_, sum := s.scrub(fsck.ScrubOptions{Backup: func(string) (blob.Store, error) { return backup, nil }})
 		if got := s.marked(); sum.Unhashed != 2 || sum.Healed != 0 || !slices.Equal(got, []string{m.id(0)}) {
 			t.Errorf("%+v, marked %q", sum, got)
 		}
@@ -318,29 +329,33 @@ func TestScrubBesideChanges(t *testing.T) {
 	}
 }
 
-// A disk that cannot read three objects in a row counts as unavailable: nothing is marked. Two in a
-// row are damaged.
+// A disk that cannot read three objects in a row counts as unavailable: nothing is marked, and the
+// objects that were not read are counted. Two in a row are damaged.
 func TestScrubOfADiskThatReadsNothing(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		m := newManyObjects(f, 9)
-		unreadable := func(i int) {
-			f.must(os.Remove(f.file(m.key(i))))
-			f.must(os.Mkdir(f.file(m.key(i)), 0o700))
+		const page = 100
+		m := newManyObjects(f, page+50)
+		unreadable := func(numbers ...int) {
+			for _, i := range numbers {
+				f.must(os.Remove(f.file(m.key(i))))
+				f.must(os.Mkdir(f.file(m.key(i)), 0o700))
+			}
 		}
-		unreadable(2)
-		unreadable(3)
+		unreadable(2, 3) // with the same content, so that neither is healed
 		if _, sum := f.scrub(fsck.ScrubOptions{}); sum.Findings != 2 || sum.Unread != 0 {
 			t.Errorf("two unreadable objects: %+v", sum)
 		}
-		if got := f.marked(); len(got) != 2 {
-			t.Errorf("marked: %q", got)
+		marked := f.marked()
+		if len(marked) != 2 {
+			t.Errorf("marked: %q", marked)
 		}
-		unreadable(4)
-		if _, sum := f.scrub(fsck.ScrubOptions{}); sum.Findings != 0 || sum.Unread == 0 {
-			t.Errorf("three unreadable objects: %+v", sum)
+		unreadable(page+20, page+21, page+22)
+		left := f.number("SELECT COUNT(*) FROM objects") - page
+		if _, sum := f.scrub(fsck.ScrubOptions{}); sum.Findings != 2 || sum.Unread != left {
+			t.Errorf("three unreadable objects after a page: %+v, want %d not read", sum, left)
 		}
-		if got := f.marked(); len(got) != 2 {
-			t.Errorf("marked: %q", got)
+		if got := f.marked(); !slices.Equal(got, marked) {
+			t.Errorf("marked: %q, want %q", got, marked)
 		}
 	})
 }

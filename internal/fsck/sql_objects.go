@@ -33,6 +33,13 @@ func filesOf(q db.Querier, objectID string, limit int) ([]string, error) {
 	return queryAll(q, scanText, "SELECT id FROM entries WHERE object_id = $1 ORDER BY id LIMIT $2", objectID, limit)
 }
 
+// versionedFiles lists the ids of up to limit files that have a former version whose content is the
+// object.
+func versionedFiles(q db.Querier, objectID string, limit int) ([]string, error) {
+	return queryAll(q, scanText, "SELECT DISTINCT entry_id FROM past WHERE object_id = $1 ORDER BY entry_id LIMIT $2",
+		objectID, limit)
+}
+
 // keysPerQuery is the number of keys in one statement.
 const keysPerQuery = 200
 

@@ -20,6 +20,15 @@ func objectsOf(q db.Querier, providerID, after string, limit int) ([]storedObjec
 		providerID, after, limit)
 }
 
+// countAfter counts the objects of a provider whose keys are after a key.
+func countAfter(q db.Querier, providerID, after string) (n int64, err error) {
+	err = q.QueryRow("SELECT COUNT(*) FROM objects WHERE provider_id = $1 AND key > $2", providerID, after).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count the objects that were not read: %w", err)
+	}
+	return n, nil
+}
+
 // scrubIsDue reports whether a pass is to begin at a time (ms).
 func scrubIsDue(q db.Querier, now, every int64) (due bool, err error) {
 	var next int64

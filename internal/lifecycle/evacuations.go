@@ -131,15 +131,16 @@ func (s *Service) countOnce(ctx context.Context, run *job.Run, p *evacuationPayl
 	return s.cfg.DB.Write(ctx, func(tx *db.Tx) error { return run.SavePayload(tx, p.encode()) })
 }
 
-// evacuationOwner returns the account as whose owner userID pauses and resumes a job: an evacuation
-// is for the installation, so each administrator may pause those of others.
+// evacuationOwner returns the account for which userID pauses or resumes the job id. An evacuation
+// belongs to the installation, so each administrator may pause and resume it, and its owner no
+// longer may after losing the role. For any other job the account is userID. Fault: Conflict.
 func evacuationOwner(q db.Querier, userID string, admin bool, id string) (string, error) {
-	if !admin {
-		return userID, nil
-	}
 	w, err := job.WorkByID(q, EvacuateJob, id)
-	if fault.Is(err, fault.NotFound) { // another job of theirs, or none
+	switch {
+	case fault.Is(err, fault.NotFound) || err == nil && !admin && w.OwnerID != userID:
 		return userID, nil
+	case err == nil && !admin:
+		return "", fault.New(fault.Conflict, "Only an administrator can pause or resume an evacuation.")
 	}
 	return w.OwnerID, err
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/maypok86/otter/v2"
@@ -99,8 +100,9 @@ func (r *Registry) OpenCached(ctx context.Context, store blob.Store, at Location
 }
 
 // openAndKeep opens the object at a location, reads it whole (size bytes, as recorded), and keeps
-// it in the cache if its SHA-256 is as recorded. It returns the store's own object, unread, if that
-// has another size, for the caller to refuse. Errors: those of store.Open, blob.ErrUnavailable.
+// it in the cache if the database has a row for it. It returns the store's own object, unread, if
+// that has another size, for the caller to refuse. Errors: those of store.Open,
+// blob.ErrUnavailable; the fault Damaged when the recorded SHA-256 is another one.
 func (r *Registry) openAndKeep(ctx context.Context, store blob.Store, at Location, size int64) (blob.Object, error) {
 	object, err := store.Open(ctx, at.Key)
 	if err != nil || object.Size() != size {
@@ -111,29 +113,18 @@ func (r *Registry) openAndKeep(ctx context.Context, store blob.Store, at Locatio
 	if _, err := io.ReadFull(object, content); err != nil {
 		return nil, blob.Unavailable("read object", err)
 	}
-	if r.isAsRecorded(ctx, at, content) {
+	known, err := recordedHash(r.DB.Read(ctx), at)
+	switch sum := sha256.Sum256(content); {
+	case err == nil && known != "" && known != hex.EncodeToString(sum[:]):
+		r.Log.Error("an object has changed in its store", "provider", at.Provider, "key", at.Key)
+		return nil, Damaged(fmt.Errorf("object %s of provider %s has another SHA-256 than recorded", at.Key,
+			at.Provider))
+	case err == nil:
 		r.Cache.entries.Set(at, content)
+	case !errors.Is(err, db.ErrNoRows) && ctx.Err() == nil: // not deleted meanwhile, and the client waits for it
+		r.Log.Warn("read the hash of an object", "provider", at.Provider, "key", at.Key, "error", err)
 	}
 	return newCachedObject(content), nil
-}
-
-// isAsRecorded reports whether content has the SHA-256 that the database records for the object at
-// a location; also true when none is recorded yet. It logs a difference. It reports false for an
-// object that is gone.
-func (r *Registry) isAsRecorded(ctx context.Context, at Location, content []byte) bool {
-	known, err := recordedHash(r.DB.Read(ctx), at)
-	if err != nil {
-		if !errors.Is(err, db.ErrNoRows) && ctx.Err() == nil { // deleted meanwhile, or nobody waits for it
-			r.Log.Warn("read the hash of an object", "provider", at.Provider, "key", at.Key, "error", err)
-		}
-		return false
-	}
-	sum := sha256.Sum256(content)
-	if known != "" && known != hex.EncodeToString(sum[:]) {
-		r.Log.Error("an object has changed in its store", "provider", at.Provider, "key", at.Key)
-		return false
-	}
-	return true
 }
 
 // cachedObject is an open object in memory.

@@ -75,7 +75,8 @@ func (h *Hold) Release(ctx context.Context) error {
 }
 
 // AfterRestore deletes, in a database restored from a backup, what refers to objects that are not
-// in the backup: the garbage list, and the hold under which the backup was made.
+// in the backup: the garbage list, and the hold under which the backup was made. It also removes
+// the marks of damage on local disks, whose objects the restore verifies.
 func AfterRestore(tx *db.Tx) error {
 	if err := dropGarbage(tx); err != nil {
 		return fmt.Errorf("empty the garbage list: %w", err)
@@ -83,5 +84,5 @@ func AfterRestore(tx *db.Tx) error {
 	if err := dropAllHolds(tx); err != nil {
 		return fmt.Errorf("drop holds: %w", err)
 	}
-	return nil
+	return clearLocalDamage(tx)
 }

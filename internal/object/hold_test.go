@@ -135,12 +135,21 @@ func (f *fixture) countHolds() int64 {
 	return f.queryInt("SELECT count(*) FROM versions WHERE name LIKE 'backup %'")
 }
 
-// After a restore the database contains no garbage rows and no holds.
+// After a restore the database contains no garbage rows and no holds, and of the objects on local
+// disks none is marked as damaged.
 func TestRestoredDatabaseHasNoGarbage(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		w.acquireHold()
 		w.deletedFile("a")
+		o := w.insertContent("restored", true)
+		w.write(func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE objects SET damaged_at = 1 WHERE key = $1", string(o.Key))
+			return err
+		})
 		w.write(object.AfterRestore)
+		if n, err := object.CountDamaged(w.db.Read(t.Context())); err != nil || n != 0 {
+			t.Errorf("%d objects are marked as damaged, %v", n, err)
+		}
 		if garbage, holds := w.countRows("garbage"), w.countHolds(); garbage != 0 || holds != 0 {
 			t.Errorf("%d keys on the garbage list, %d holds", garbage, holds)
 		}

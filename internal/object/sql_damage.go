@@ -5,7 +5,14 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/fault"
 )
+
+// Damaged is the fault of an object whose stored bytes are not the recorded ones; cause goes to the
+// log.
+func Damaged(cause error) error {
+	return fault.New(fault.Damaged, "This file is damaged in its storage. Tell the administrator.").WithCause(cause)
+}
 
 // MarkDamaged marks an object as damaged since a time (ms), if it is still where it was read.
 // Clients do not get its bytes then. It reports whether there is such an object; a mark that it has
@@ -27,6 +34,18 @@ func ClearDamage(tx *db.Tx, objectID string, at Location) error {
 		at.Provider, string(at.Key))
 	if err != nil {
 		return fmt.Errorf("unmark object %s: %w", objectID, err)
+	}
+	return nil
+}
+
+// clearLocalDamage removes the marks of all objects on local disks.
+func clearLocalDamage(tx *db.Tx) error {
+	_, err := tx.Exec(`
+		UPDATE objects
+		SET damaged_at = NULL
+		WHERE damaged_at IS NOT NULL AND provider_id IN (SELECT id FROM providers WHERE type = 'store_a')`)
+	if err != nil {
+		return fmt.Errorf("unmark restored objects: %w", err)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (p *probeRun) open(ctx context.Context) (err error) {
 		p.isStore = true
 		return errLocked
 	}
-	p.transport = newProbeTransport(p.r.cfg.Egress, p.r.cfg.Now)
+	p.transport = newProbeTransport(p.r.cfg.Egress, p.r.cfg.MachineNow)
 	options := p.r.Options(p.p)
 	options.Client = p.transport.client()
 	p.store, err = s3.Open(options)

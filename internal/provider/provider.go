@@ -79,6 +79,9 @@ type Config struct {
 	Limits  s3.Limits      // time limits of stores in buckets
 	IDs     *ident.Source
 	Now     func() time.Time
+	// MachineNow is the clock of this machine, which dates files and signs requests; nil when it is
+	// Now
+	MachineNow func() time.Time
 	// WrapTransport returns what wraps the transport to the bucket of a provider, for metrics; nil
 	// for none
 	WrapTransport func(p Provider) s3.TransportWrapper
@@ -109,6 +112,9 @@ type openBucket struct {
 
 // New returns a Registry. It does not access any store.
 func New(cfg Config) *Registry {
+	if cfg.MachineNow == nil {
+		cfg.MachineNow = cfg.Now
+	}
 	r := &Registry{
 		cfg: cfg, cached: db.NewVersionedMap[string, Provider](1000), disks: map[diskName]*disk.Store{},
 		buckets: map[string]openBucket{}, statusChecks: map[string]*statusCheck{},
@@ -320,7 +326,7 @@ func (r *Registry) Sweep(ctx context.Context) error {
 		store, err := r.Store(ctx, p.ID)
 		switch store := store.(type) {
 		case *disk.Store:
-			_, err = store.SweepTemp(r.cfg.Now().Add(-tempAge))
+			_, err = store.SweepTemp(r.cfg.MachineNow().Add(-tempAge))
 		case *s3.Store:
 			swept = true
 			err = r.sweepBucket(ctx, store)

@@ -37,7 +37,8 @@ var bucketGuards = []mutation{
 		`m.n > 1 && !before`, `false`, "internal/backup",
 		"^TestBackupIsOvertaken$/^sqlite$"},
 	{"bucket-local-files", "a run removes its own local files alone", "internal/backup/bucket.go",
-		`!(isCopy && isSnapshot(snapshot))`, `false`, "internal/backup", "^TestLocalFilesOfABucket$/^sqlite$"},
+		`!(isCopy && isSnapshot(snapshot))`,
+		`!isCopy && isSnapshot(snapshot)`, "internal/backup", "^TestLocalFilesOfABucket$/^sqlite$"},
 	{"bucket-local-lock", "one data directory makes one backup to a bucket at a time", "internal/backup/bucket.go",
 		`if err := flock(lock, syscall.LOCK_EX); err != nil {`, `if err := flock(lock, syscall.LOCK_SH); err != nil {`,
 		"internal/backup", "^TestBackupsIntoABucketAtOnce$/^sqlite$"},
@@ -48,6 +49,6 @@ var bucketGuards = []mutation{
 		`|| attempt == bucketRepeats {`, `|| attempt > 0 {`, "internal/backup", "^TestBackupRepeatsWrites$/^sqlite$"},
 	{"bucket-prune", "an object that a kept snapshot names is not removed", "internal/backup/prune.go",
 		`there, err := keysInUse(d.Read(ctx), providerID, batch)`,
-		`there, err := keysInUse(kept[len(kept)-1].Read(ctx), providerID, batch)`, "internal/backup",
+		`d = kept[len(kept)-1]; there, err := keysInUse(d.Read(ctx), providerID, batch)`, "internal/backup",
 		"^TestPruneInABucket$/^sqlite$"},
 }
