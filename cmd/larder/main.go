@@ -41,7 +41,7 @@ const usage = `Larder: image hosting and file storage.
   larder scrub --now [--from BACKUP]              read every stored object once, and heal damaged ones from intact copies
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder backup s3://BUCKET[/PREFIX] [--provider NAME] [--keep N] [--verify]
-                                                  the same into a bucket, without the secret key
+                                                  write a backup to a bucket, without the secret key
   larder restore DIR|s3://BUCKET[/PREFIX] [--snapshot TIME] [--incomplete]
                                                   restore a backup into an empty installation
   larder migrate-database --to postgres://…|sqlite

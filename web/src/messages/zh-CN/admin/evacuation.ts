@@ -59,9 +59,9 @@ export const evacuation = {
   notLoaded: "无法加载迁移的状态。",
   reasons: {
     copy_differs: (key: string) =>
-      `对象 ${key} 的副本与记录不符。请运行 larder fsck --deep，修复或删除它的文件，然后重新开始。`,
+      `对象 ${key} 的副本与记录不符。请运行 larder scrub --now --from BACKUP 修复该对象，或替换、删除其文件，然后重新开始。`,
     object_missing: (key: string) =>
-      `对象 ${key} 不在存储中。请运行 larder fsck --deep，修复或删除它的文件，然后重新开始。`,
+      `对象 ${key} 不在存储中。请运行 larder scrub --now --from BACKUP 修复该对象，或替换、删除其文件，然后重新开始。`,
     full: () => "目标存储的空间即将用尽，拒绝新文件。请清理空间，然后重新开始。",
     unavailable: () => "有一个存储长时间没有响应。请测试两个存储，然后重新开始。",
     other: () => "多次尝试后仍然失败，原因见服务器日志。请测试两个存储，然后重新开始。",
