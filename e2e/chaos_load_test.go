@@ -118,7 +118,7 @@ func unexpected(what string, r reply, err error) error {
 	return fmt.Errorf("%s answered %d: %s", what, r.status, tail(string(r.body), 300))
 }
 
-// inSession uploads by an upload session. What fails is begun again with the same key, which
+// inSession uploads by an upload session. After a failure it begins again with the same key, which
 // resumes the session, or with another key when the session has ended.
 func (u *uploader) inSession(folder, name string, content []byte, parts bool) (id string, err error) {
 	size := int64(len(content))

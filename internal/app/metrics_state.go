@@ -62,8 +62,8 @@ func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What cannot be read is missing, and larder_database_up
-// is 0 then.
+// Collect implements prometheus.Collector. It leaves out the metrics that it cannot read, and then
+// larder_database_up is 0.
 func (s *stateCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), stateTimeout)
 	defer cancel()

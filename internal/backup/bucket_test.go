@@ -114,7 +114,8 @@ func (s *away) remove(name string) {
 }
 
 // A service is backed up into a bucket and restored from it on both engines. The second backup
-// sends what is new only. The bucket has neither the secret key nor anything else than the backup.
+// sends the new objects only. The bucket has neither the secret key nor anything else than the
+// backup.
 func TestBackupIntoABucket(t *testing.T) {
 	eachAway(t, func(t *testing.T, s *away) {
 		large := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB, in two parts
@@ -245,7 +246,7 @@ func TestPruneInABucket(t *testing.T) {
 	})
 }
 
-// What an interrupted run has left is removed, and what it has sent is used.
+// A run removes the unfinished files of an interrupted run, and uses the objects that it has sent.
 func TestInterruptedBackupIntoABucket(t *testing.T) {
 	eachAway(t, func(t *testing.T, s *away) {
 		first := s.alice.Upload("/home/alice", "a.txt", []byte("content"))

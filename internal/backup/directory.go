@@ -150,11 +150,12 @@ func (d *directory) pools(context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// marker returns the id of the stores that are pools of this backup.
-func (d *directory) marker() string { return "larder-backup-" + d.fingerprint }
+// poolMarker returns the marker of the pools of a backup, which contains the fingerprint of the
+// service's master key.
+func poolMarker(fingerprint string) string { return "larder-backup-" + fingerprint }
 
 func (d *directory) createPool(_ context.Context, providerID string) (pool, error) {
-	if err := disk.Create(d.poolPath(providerID), d.marker()); err != nil {
+	if err := disk.Create(d.poolPath(providerID), poolMarker(d.fingerprint)); err != nil {
 		return nil, fmt.Errorf("make room in the backup: %w", err)
 	}
 	p, err := d.openDisk(providerID)
@@ -173,7 +174,7 @@ func (d *directory) openPool(_ context.Context, providerID string) (pool, error)
 }
 
 func (d *directory) openDisk(providerID string) (*disk.Store, error) {
-	return disk.Open(d.poolPath(providerID), d.marker(), disk.Options{Now: d.now})
+	return disk.Open(d.poolPath(providerID), poolMarker(d.fingerprint), disk.Options{Now: d.now})
 }
 
 // removeLeftovers removes the incomplete snapshots and pools that an interrupted run left.

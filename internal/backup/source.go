@@ -40,7 +40,7 @@ func OpenSource(dir string, now func() time.Time) (*Source, error) {
 		return nil, errors.Join(fmt.Errorf("a backup into %s is under way: wait until it is done (%w)", dir, err),
 			lock.Close())
 	}
-	return &Source{dir: dir, marker: (&directory{fingerprint: id.Fingerprint}).marker(), now: now, lock: lock,
+	return &Source{dir: dir, marker: poolMarker(id.Fingerprint), now: now, lock: lock,
 		pools: map[string]*disk.Store{}}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // rewindLimit is the largest number of entries that a rewind goes through: those that were in the
-// folder, at any depth, and those that came later. What is in a folder that came later does not
+// folder, at any depth, and those that came later. The entries in a folder that came later do not
 // count.
 const rewindLimit = 100_000
 

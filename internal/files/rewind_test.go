@@ -275,7 +275,7 @@ func TestRewindOfManyEntries(t *testing.T) {
 }
 
 // A rewind whose trash is larger than that of an owner may be is refused before its first change,
-// and its plan says so. What a later folder has from the folder itself does not go to the trash.
+// and its plan says so. Entries of the folder that are in a later folder do not go to the trash.
 func TestRewindFitsTheTrash(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")

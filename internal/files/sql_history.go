@@ -96,7 +96,7 @@ func beginHistory(tx *db.Tx, now int64) error {
 	return err
 }
 
-// endHistory ends the recording of places. What is recorded stays until forgetPlaces deletes it.
+// endHistory ends the recording of places. Recorded places stay until forgetPlaces deletes them.
 func endHistory(tx *db.Tx) error {
 	_, err := tx.Exec("DELETE FROM history")
 	return err

@@ -3,9 +3,9 @@
 // heals those that are damaged.
 //
 // It works beside running servers. The database's own consistency is checked range by range, each
-// range in one statement, so that it sees no transaction half done. What a store shows is compared
-// with the database twice, the second time after a pause and with the row read again. Only one
-// range of rows is in memory at a time, whatever the number of files.
+// range in one statement, so that it sees no transaction half done. A difference between a store
+// and the database is a finding if it is there again after a pause, with the row read again. Only
+// one range of rows is in memory at a time, whatever the number of files.
 //
 // An object without references never gets one later: a key is on the garbage list before its bytes
 // are written, and files are only created from keys on that list. Therefore the sweep cannot remove

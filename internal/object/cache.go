@@ -83,9 +83,9 @@ func (c *Cache) drop(at Location) {
 func (r *Registry) Caches(size int64) bool { return r.Cache != nil && size <= MaxCachedSize }
 
 // OpenCached opens an object that Caches accepts and whose size is known, to send it to a client:
-// from memory, or else from the store. What it reads from the store is kept if it is as recorded. A
-// store that is a disk gives nothing while another disk, or none, is mounted in its place. Errors:
-// those of store.Open.
+// from memory, or else from the store. It keeps an object from the store in memory if the SHA-256
+// is the recorded one. A store that is a disk gives nothing while another disk, or none, is mounted
+// in its place. Errors: those of store.Open; the fault Damaged for another SHA-256.
 func (r *Registry) OpenCached(ctx context.Context, store blob.Store, at Location, size int64) (blob.Object, error) {
 	content, found := r.Cache.find(at)
 	if !found {
