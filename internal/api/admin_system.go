@@ -191,8 +191,9 @@ func (a *API) systemDamage(ctx context.Context, reply *systemReply) (err error) 
 		return err
 	}
 	reply.Details = append(reply.Details, SystemWarning{Code: "objects_damaged", Objects: reply.Damaged,
-		Message: fmt.Sprintf("%d stored objects are damaged, so their files can't be read. Heal them from a backup by "+
-			"`larder scrub --now --from BACKUP`, which prints the files, or replace the files.", reply.Damaged)})
+		Message: fmt.Sprintf("Damaged objects: %d. Their files can't be read. Heal the objects from a backup with "+
+			"`larder scrub --now --from BACKUP`, which prints the names of the files, or replace the files.",
+			reply.Damaged)})
 	return nil
 }
 
