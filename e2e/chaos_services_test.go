@@ -113,7 +113,7 @@ func (s *ownServices) start(cmd *exec.Cmd, network, address string) *exec.Cmd {
 		cmd.Wait() // ended by a signal
 		close(exited)
 	}()
-	if !poll(s.t, exited, "started "+cmd.Path, func() bool {
+	if !poll(s.t, exited, patience, "started "+cmd.Path, func() bool {
 		conn, err := net.Dial(network, address)
 		if err == nil {
 			conn.Close()
@@ -134,7 +134,7 @@ func (s *ownServices) stop(cmd *exec.Cmd) {
 	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.t.Error(err)
 	}
-	poll(s.t, nil, "ended "+cmd.Path, func() bool { return cmd.Process.Signal(syscall.Signal(0)) != nil })
+	poll(s.t, nil, patience, "ended "+cmd.Path, func() bool { return cmd.Process.Signal(syscall.Signal(0)) != nil })
 }
 
 func (s *ownServices) startPostgres() {

@@ -305,7 +305,7 @@ func (f *crashFixture) untilDead(r reply, err error) (reply, error) {
 // readyOrDead waits until the server answers or has ended, and reports whether it answers.
 func (p *process) readyOrDead(t *testing.T) bool {
 	t.Helper()
-	return poll(t, p.exited, "ready or dead", func() bool {
+	return poll(t, p.exited, patience, "ready or dead", func() bool {
 		m := servesLine.FindStringSubmatch(p.stdout.String())
 		if m == nil {
 			return false

@@ -52,7 +52,8 @@ func TestEvacuationWithCrashes(t *testing.T) {
 					ErrorMessage *string
 				}
 			}
-			until(t, "done with the evacuation", func() bool {
+			// The collector repeats the deletions that a dead process began after a minute.
+			poll(t, nil, 3*patience, "done with the evacuation", func() bool {
 				s.admin.do(t, "GET", "/api/files/jobs/"+started.JobID, nil).data(t, 200, &told)
 				return told.Job.Status == "completed" || told.Job.Status == "failed"
 			})

@@ -292,7 +292,7 @@ func (s *site) endDuringCopy(t testing.TB, end os.Signal, args ...string) (said 
 		_ = command.Wait() // the caller looks at the state
 		close(exited)
 	}()
-	poll(t, exited, "copying", func() bool {
+	poll(t, exited, patience, "copying", func() bool {
 		for name := range temporary() {
 			if !before[name] {
 				return true

@@ -140,12 +140,15 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 		p.cmd.Process.Kill() // fails when it has ended already
 		<-p.exited
 		if t.Failed() {
-			t.Logf("stdout of %s %s:\n%s\nstderr, the end:\n%s", filepath.Base(cmd.Path), p.url, p.stdout,
-				tail(p.stderr.String(), 4000))
+			t.Logf("stdout of %s %s:\n%s\nstderr without successful requests, the end:\n%s", filepath.Base(cmd.Path),
+				p.url, p.stdout, tail(successfulRequest.ReplaceAllString(p.stderr.String(), ""), 4000))
 		}
 	})
 	return p
 }
+
+// successfulRequest is a line of the log about a request that was answered with a status below 400.
+var successfulRequest = regexp.MustCompile(`(?m)^.*"msg":"request".*"status":[123]\d\d,.*\n`)
 
 var servesLine = regexp.MustCompile(`(?m)^Larder serves (https?://\S+)`)
 
@@ -170,7 +173,7 @@ func (p *process) ready(t testing.TB) {
 // await polls until condition holds, and fails when the process ends before that.
 func (p *process) await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	if !poll(t, p.exited, what, condition) {
+	if !poll(t, p.exited, patience, what, condition) {
 		t.Fatalf("the server ended (%v) before it was %s\nstdout: %s\nstderr: %s", p.err, what, p.stdout, p.stderr)
 	}
 }
@@ -178,23 +181,23 @@ func (p *process) await(t testing.TB, what string, condition func() bool) {
 // until polls until condition holds.
 func until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	poll(t, nil, what, condition)
+	poll(t, nil, patience, what, condition)
 }
 
 // poll polls until condition holds, and returns true, or until exited is closed, and returns false.
-// It fails when neither happens in time. exited may be nil.
-func poll(t testing.TB, exited <-chan struct{}, what string, condition func() bool) bool {
+// It fails when neither happens within limit. exited may be nil.
+func poll(t testing.TB, exited <-chan struct{}, limit time.Duration, what string, condition func() bool) bool {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(limit)
 	for !condition() {
 		select {
 		case <-tick.C:
 		case <-exited:
 			return false
 		case <-deadline:
-			t.Fatalf("not %s after %v", what, patience)
+			t.Fatalf("not %s after %v", what, limit)
 		}
 	}
 	return true
