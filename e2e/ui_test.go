@@ -39,10 +39,10 @@ func TestUIAdministration(t *testing.T) {
 	testUIScenarios(t, "administration")
 }
 
-// testUIScenarios tests the web UI as users see it: each flow in each language and theme, an
-// accessibility check of every screen, and no violation of the page's content security policy
-// during the run (browser/ui). LARDER_TEST_UI_ONLY selects scenarios by parts of their names,
-// separated by |.
+// testUIScenarios tests the web UI as users see it: each flow in one of the languages and themes,
+// or in both in a full run, an accessibility check of every screen, and no violation of the page's
+// content security policy during the run (browser/ui). LARDER_TEST_UI_ONLY selects scenarios by
+// parts of their names, separated by |.
 func testUIScenarios(t *testing.T, suite string) {
 	s := newSite(t)
 	s.set("SSL_CERT_FILE", mailRoots(t), "LARDER_ALLOW_PRIVATE_ENDPOINTS", "127.0.0.0/8",

@@ -148,7 +148,7 @@ async function finds(page, config) {
 export const scenarios = [
   {
     name: 'shows the dashboard',
-    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'small' }],
+    forms: (full) => [...bothLanguages(full), { language: 'en-US', theme: 'dark', size: 'small' }],
     run: overview,
   },
   { name: 'finds entries of the log', forms: bothLanguages, run: finds },

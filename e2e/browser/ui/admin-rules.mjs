@@ -109,7 +109,7 @@ export const texts = {
   },
 }
 
-export const desksAndPhone = () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'phone' }]
+export const desksAndPhone = (full) => [...bothLanguages(full), { language: 'en-US', theme: 'dark', size: 'phone' }]
 
 // look inspects a state of the administration and takes a picture of it.
 export async function look(page, config, what) {

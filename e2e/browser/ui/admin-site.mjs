@@ -206,12 +206,12 @@ async function setsTrash(page, config) {
 export const scenarios = [
   {
     name: 'sets the trash of the site',
-    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'light', size: 'phone' }],
+    forms: (full) => [...bothLanguages(full), { language: 'en-US', theme: 'light', size: 'phone' }],
     run: setsTrash,
   },
   {
     name: 'changes the site settings',
-    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'small' }],
+    forms: (full) => [...bothLanguages(full), { language: 'en-US', theme: 'dark', size: 'small' }],
     run: changes,
   },
 ]

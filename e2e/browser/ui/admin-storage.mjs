@@ -318,7 +318,7 @@ async function connects(page, config) {
 export const scenarios = [
   {
     name: 'connects a bucket and mounts it',
-    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'phone' }],
+    forms: (full) => [...bothLanguages(full), { language: 'en-US', theme: 'dark', size: 'phone' }],
     run: connects,
   },
 ]

@@ -1,7 +1,7 @@
 // The actions of a folder, in its menu and in the command list; the player; and no overlap of the
 // floating elements at the lower edge.
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages } from './forms.mjs'
+import { bothLanguages, inChinese, once } from './forms.mjs'
 import { becomes, equal, inspect, sizes, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { wave } from './pictures.mjs'
@@ -208,6 +208,6 @@ async function floats(page, config) {
 export const scenarios = [
   { name: 'offers the menu of a folder', forms: bothLanguages, run: offers },
   { name: 'lists the commands', forms: bothLanguages, run: commands },
-  { name: 'plays on', forms: (full) => bothLanguages(full).slice(0, 1), run: plays },
-  { name: 'hides nothing at the lower edge', forms: (full) => bothLanguages(full).slice(1), run: floats },
+  { name: 'plays on', forms: once, run: plays },
+  { name: 'hides nothing at the lower edge', forms: inChinese, run: floats },
 ]

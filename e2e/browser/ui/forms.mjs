@@ -1,6 +1,9 @@
 // The forms (language, theme, size) in which scenarios run.
 import { languages, themes } from './harness.mjs'
 
+const english = { language: 'en-US', theme: 'light', size: 'desk' }
+const chinese = { language: 'zh-CN', theme: 'dark', size: 'desk' }
+
 const all = ['desk', 'phone'].flatMap((size) =>
   languages.flatMap((language) => themes.map((theme) => ({ language, theme, size }))),
 )
@@ -36,14 +39,22 @@ export const few = (full) =>
         { language: 'zh-CN', theme: 'dark', size: 'small' },
       ]
 
-// bothLanguages: each language and each theme once, for scenarios of actions.
-export const bothLanguages = () => [
-  { language: 'en-US', theme: 'light', size: 'desk' },
-  { language: 'zh-CN', theme: 'dark', size: 'desk' },
-]
+// oneInTurn takes the first form at its first call, the second at the second, and so on.
+let turn = 0
+const oneInTurn = (forms) => [forms[turn++ % forms.length]]
+
+// bothLanguages: each language and each theme once, for scenarios of actions. A short run takes one
+// of the two forms in turn, so that half of its scenarios are in each language.
+export const bothLanguages = (full) => (full ? [english, chinese] : oneInTurn([english, chinese]))
+
+// bothPhones is the same on phones.
+export const bothPhones = (full) => bothLanguages(full).map((form) => ({ ...form, size: 'phone' }))
 
 // once, for scenarios that do not depend on language or theme.
-export const once = () => [{ language: 'en-US', theme: 'light', size: 'desk' }]
+export const once = () => [english]
+
+// inChinese is the same in Chinese and in the dark theme.
+export const inChinese = () => [chinese]
 
 // small: the narrowest phone; in a full run in each language.
 export const small = (full) =>

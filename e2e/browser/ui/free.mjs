@@ -306,7 +306,7 @@ async function twoTabs(page, config) {
 export const scenarios = [
   {
     name: 'connects an own bucket',
-    forms: () => [...bothLanguages(), { language: 'zh-CN', theme: 'light', size: 'phone' }],
+    forms: (full) => [...bothLanguages(full), { language: 'zh-CN', theme: 'light', size: 'phone' }],
     run: connects,
   },
   { name: 'connects another bucket in another tab', forms: once, run: twoTabs },

@@ -1,9 +1,9 @@
 // The public folders, as a visitor without an account sees them: "I send a friend the address of a
 // public folder; he opens it, looks at the pictures, and takes one with him."
 import { createFolder, enter } from './files.mjs'
-import { every, few } from './forms.mjs'
+import { bothPhones, every, few } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
-import { api, arrived, done, lock, look, notes, phones, pictures, saved, stranger } from './stranger.mjs'
+import { api, arrived, done, lock, look, notes, pictures, saved, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
 const texts = {
@@ -189,5 +189,5 @@ async function asksPasswords(page, config) {
 export const scenarios = [
   { name: 'a visitor opens a public folder', forms: every, run: opensFolder },
   { name: 'a visitor finds a public file', forms: few, run: finds },
-  { name: 'a visitor opens what has a password', forms: phones, run: asksPasswords },
+  { name: 'a visitor opens what has a password', forms: bothPhones, run: asksPasswords },
 ]

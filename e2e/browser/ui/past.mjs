@@ -236,7 +236,7 @@ async function looks(page, config) {
 }
 
 export const scenarios = [
-  { name: 'a folder is brought back to an earlier time', forms: (full) => [...bothLanguages(), ...small(full)], run: bringsBack },
-  { name: 'an item is copied from an earlier time', forms: (full) => [...bothLanguages(), ...small(full)], run: copies },
+  { name: 'a folder is brought back to an earlier time', forms: (full) => [...bothLanguages(full), ...small(full)], run: bringsBack },
+  { name: 'an item is copied from an earlier time', forms: (full) => [...bothLanguages(full), ...small(full)], run: copies },
   { name: 'an earlier time looks right', forms: everyWith('narrow'), run: looks },
 ]

@@ -1,6 +1,7 @@
 // The page of a share, as a stranger sees it in a profile of their own: "I send a share link to a
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
 import { createFolder, enter } from './files.mjs'
+import { bothPhones } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
 import {
   api,
@@ -9,7 +10,6 @@ import {
   everyPhone,
   look,
   notes,
-  phones,
   pictures,
   saved,
   share,
@@ -302,10 +302,10 @@ async function byKeyboard(page, config) {
 
 export const scenarios = [
   { name: 'a stranger opens a shared picture', forms: everyPhone, run: opensPicture },
-  { name: 'a stranger walks through a shared gallery', forms: phones, run: walksGallery },
-  { name: 'a stranger enters the password of a share', forms: phones, run: asksPassword },
+  { name: 'a stranger walks through a shared gallery', forms: bothPhones, run: walksGallery },
+  { name: 'a stranger enters the password of a share', forms: bothPhones, run: asksPassword },
   { name: 'a stranger learns how a share has ended', forms: everyPhone, run: tellsEnds },
-  { name: 'a stranger opens other shared files', forms: phones, run: opensOthers },
+  { name: 'a stranger opens other shared files', forms: bothPhones, run: opensOthers },
   {
     name: 'a share is shown by the keyboard alone',
     forms: () => [{ language: 'en-US', theme: 'light', size: 'desk' }],

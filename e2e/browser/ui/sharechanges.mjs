@@ -1,8 +1,9 @@
 // Pages of strangers that are open while the owner changes what they show: public folders and
 // shares follow within 5 s, without counting a view, and say when a share has ended.
 import { createFolder, enter } from './files.mjs'
+import { bothPhones } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
-import { api, arrived, done, idOf, lock, look, notes, phones, pictures, share, stranger } from './stranger.mjs'
+import { api, arrived, done, idOf, lock, look, notes, pictures, share, stranger } from './stranger.mjs'
 
 const texts = {
   'en-US': {
@@ -140,7 +141,7 @@ async function sharedFile(page, config) {
 }
 
 export const scenarios = [
-  { name: 'an open public folder follows changes', forms: phones, run: publicFolder },
-  { name: 'an open share follows changes', forms: phones, run: sharedFolder },
-  { name: 'an open share says that it has expired', forms: phones, run: sharedFile },
+  { name: 'an open public folder follows changes', forms: bothPhones, run: publicFolder },
+  { name: 'an open share follows changes', forms: bothPhones, run: sharedFolder },
+  { name: 'an open share says that it has expired', forms: bothPhones, run: sharedFile },
 ]

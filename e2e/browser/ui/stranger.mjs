@@ -5,10 +5,6 @@ import { equal, inspect, languages, open, themes } from './harness.mjs'
 import { cramped } from './phone.mjs'
 import { png, wave } from './pictures.mjs'
 
-export const phones = () => [
-  { language: 'en-US', theme: 'light', size: 'phone' },
-  { language: 'zh-CN', theme: 'dark', size: 'phone' },
-]
 // everyPhone: each width, each language and each theme once; all combinations in a full run.
 export const everyPhone = (full) =>
   full

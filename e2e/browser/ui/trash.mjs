@@ -232,7 +232,7 @@ export const scenarios = [
   { name: 'the trash on two pages', forms: bothLanguages, run: meets },
   {
     name: 'a file too large for the trash',
-    forms: () => [...bothLanguages(), { language: 'en-US', theme: 'dark', size: 'phone' }],
+    forms: (full) => [...bothLanguages(full), { language: 'en-US', theme: 'dark', size: 'phone' }],
     run: tooLarge,
   },
   { name: 'a large trash is emptied', forms: once, run: emptiesLarge },

@@ -111,5 +111,5 @@ async function getsBack(page, config) {
 }
 
 export const scenarios = [
-  { name: 'an overwritten picture is restored', forms: (full) => [...bothLanguages(), ...small(full)], run: getsBack },
+  { name: 'an overwritten picture is restored', forms: (full) => [...bothLanguages(full), ...small(full)], run: getsBack },
 ]
