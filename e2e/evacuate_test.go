@@ -2,71 +2,70 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"larder/internal/blob/s3/s3test"
 	"larder/internal/db/dbtest"
 )
 
-// evacuatedFiles is the number of files that TestEvacuationWithCrashes evacuates.
-const evacuatedFiles = 150
+const (
+	evacuatedFiles = 150 // unless LARDER_TEST_EVACUATION sets another number
+	soakKills      = 20  // when it does
+)
 
-// The objects of the disk are moved to a bucket while a client reads all files, without a failed
-// read, and SIGKILL ends servers in between. The content is the same afterwards, nothing is left on
-// the disk, and the old provider can be deleted.
+// The objects of the disk are moved to a bucket while clients read all files, 500 reads a
+// second, without a failed read, and SIGKILL ends servers in between. The content is the same
+// afterwards, nothing is left on the disk, and the old provider can be deleted.
+// LARDER_TEST_EVACUATION is the number of files in a soak, which kills 20 servers.
 func TestEvacuationWithCrashes(t *testing.T) {
 	t.Parallel()
+	soak := envNumber(t, "LARDER_TEST_EVACUATION", 0, 1_000_000)
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
+			files, kills, limit := evacuatedFiles, 3, 3*patience
+			if engine == "postgres" {
+				kills = 1 // the other replica waits for the lease each time
+			}
+			if soak > 0 {
+				files, kills, limit = soak, soakKills, 20*patience
+			}
 			s := newSetup(t, engine, onDisk, "LARDER_GARBAGE_GRACE", "2s")
-			contents := map[string][]byte{} // by path of the permanent link
-			for i := range evacuatedFiles {
-				content := contentOf(fmt.Sprint("file ", i), 500+i*7)
-				made := s.keyed.mustRaw(t, fmt.Sprintf("f%03d.txt", i), "/uploads", "text/plain", content)
-				contents[at(t, s.admin.permanentLink(t, made.FileID))] = content
+			hashes := map[string]string{} // by path of the permanent link
+			for i := range files {
+				content := contentOf(fmt.Sprint("file ", i), evacuatedSize(i))
+				made := s.keyed.mustRaw(t, fmt.Sprintf("f%06d.txt", i), "/uploads", "text/plain", content)
+				hashes[at(t, s.admin.permanentLink(t, made.FileID))] = hash(content)
 			}
 			bucket := s3test.New(t)
 			target := s.provider(t, bucket, nil)
-			stop := s.readAll(t, contents)
+			readers := s.readAll(t, hashes)
 			var started struct{ JobID string }
 			s.admin.do(t, "POST", "/api/admin/storage/providers/"+s.root+"/evacuate", object{"targetProviderId": target}).
 				data(t, 202, &started)
-			kills := []int{20, 60, 100} // numbers of moved objects
-			if engine == "postgres" {
-				kills = kills[1:2] // the other replica waits for the lease each time
-			}
-			for i, moved := range kills {
-				p := s.processes[i%len(s.processes)]
-				until(t, "that far", func() bool { return len(keysIn(t, bucket)) >= moved })
-				p.kill()
-				s.processes[i%len(s.processes)] = p.site.start(t)
-			}
-			var told struct {
-				Job struct {
-					Status       string
-					ErrorMessage *string
-				}
+			e := &runningEvacuation{setup: s, id: started.JobID}
+			for i := range kills {
+				e.awaitMoved(t, limit, int64(files)*int64(i+1)/int64(kills+1))
+				readers.killAndStart(t, i%len(s.processes))
 			}
 			// The collector repeats the deletions that a dead process began after a minute.
-			poll(t, nil, 3*patience, "done with the evacuation", func() bool {
-				s.admin.do(t, "GET", "/api/files/jobs/"+started.JobID, nil).data(t, 200, &told)
-				return told.Job.Status == "completed" || told.Job.Status == "failed"
-			})
-			if told.Job.Status != "completed" {
-				t.Fatalf("the evacuation ended %+v", told.Job)
+			e.awaitEnd(t, limit)
+			readers.stop(t)
+			readers.report(t, soak > 0)
+			if n := len(keysIn(t, bucket)); n < files {
+				t.Errorf("%d objects in the bucket, want %d", n, files)
 			}
-			if n := len(keysIn(t, bucket)); n < evacuatedFiles {
-				t.Errorf("%d objects in the bucket, want %d", n, evacuatedFiles)
+			if left := leftBelow(t, s.objectDir()); len(left) > 0 {
+				t.Errorf("%d files are left on the disk: %.300q", len(left), left)
 			}
-			stop()
 			s.admin.do(t, "DELETE", "/api/admin/storage/providers/"+s.root, nil).want(t, 200)
-			for link, content := range contents {
-				if r := s.visitor().do(t, "GET", link, nil).want(t, 200); hash(r.body) != hash(content) {
+			visitor := s.visitor()
+			for link, want := range hashes {
+				if r := visitor.do(t, "GET", link, nil).want(t, 200); hash(r.body) != want {
 					t.Errorf("%s has %d other bytes", link, len(r.body))
 				}
 			}
@@ -75,42 +74,82 @@ func TestEvacuationWithCrashes(t *testing.T) {
 	}
 }
 
-// readAll reads all files again and again by their links. A request that a dying or starting server
-// does not answer is no read. stop ends that and waits.
-func (s *setup) readAll(t *testing.T, contents map[string][]byte) (stop func()) {
+// evacuatedSize returns the size of the file i in bytes: most have less than 32 KiB, and every
+// hundredth has some MiB.
+func evacuatedSize(i int) int {
+	if i%100 == 99 {
+		return 1<<20 + i*4001%(3<<20)
+	}
+	return 500 + i*7919%(32<<10)
+}
+
+// runningEvacuation is the job of an evacuation.
+type runningEvacuation struct {
+	*setup
+	id string
+}
+
+// evacuationView is the answer about an evacuation.
+type evacuationView struct {
+	Evacuation struct {
+		Status                    string
+		TotalObjects, LeftObjects *int64
+		ErrorMessage              *string
+	}
+}
+
+// look returns the present state of the job. All processes must be up.
+func (e *runningEvacuation) look(t *testing.T) (v evacuationView) {
 	t.Helper()
-	var links []string
-	want := map[string]string{}
-	for link, content := range contents {
-		links, want[link] = append(links, link), hash(content)
-	}
-	slices.Sort(links)
-	var over atomic.Bool
-	var reads atomic.Int64
-	var busy sync.WaitGroup
-	visitor := s.visitor()
-	busy.Go(func() {
-		for i := 0; !over.Load(); i++ {
-			link := links[i%len(links)]
-			r, err := visitor.send("GET", link, nil)
-			if err != nil || strings.Contains(string(r.body), "The service is starting.") {
-				continue // as for a balancer
-			}
-			reads.Add(1)
-			if r.status != 200 || hash(r.body) != want[link] {
-				t.Errorf("%s: status %d, %.200s", link, r.status, r.body)
-			}
+	e.admin.do(t, "GET", "/api/admin/evacuations/"+e.id, nil).data(t, 200, &v)
+	return v
+}
+
+// awaitMoved waits until that many objects are moved, or the job has ended.
+func (e *runningEvacuation) awaitMoved(t *testing.T, limit time.Duration, objects int64) {
+	t.Helper()
+	poll(t, nil, limit, fmt.Sprint("done with ", objects, " objects"), func() bool {
+		v := e.look(t).Evacuation
+		if v.LeftObjects == nil {
+			t.Fatalf("the evacuation ended early: %+v", v)
 		}
+		return v.TotalObjects != nil && *v.TotalObjects-*v.LeftObjects >= objects
 	})
-	t.Cleanup(func() { // of a test that has failed before it stops the reader
-		over.Store(true)
-		busy.Wait()
+}
+
+// awaitEnd waits for the end of the job, which must have moved everything.
+func (e *runningEvacuation) awaitEnd(t *testing.T, limit time.Duration) {
+	t.Helper()
+	var last evacuationView
+	poll(t, nil, limit, "done with the evacuation", func() bool {
+		last = e.look(t)
+		return slices.Contains([]string{"completed", "failed"}, last.Evacuation.Status)
 	})
-	return func() {
-		over.Store(true)
-		busy.Wait()
-		if n := reads.Load(); n < 2*evacuatedFiles {
-			t.Errorf("only %d reads", n)
-		}
+	if last.Evacuation.Status != "completed" {
+		t.Fatalf("the evacuation ended %+v", last)
 	}
+}
+
+// objectDir returns the directory of the objects of the seeded provider.
+func (s *site) objectDir() string {
+	if dir := s.env["LARDER_OBJECT_DIR"]; dir != "" {
+		return dir
+	}
+	return filepath.Join(s.dir, "objects")
+}
+
+// leftBelow returns the paths of all regular files in a directory and below it, without the marker
+// of a store.
+func leftBelow(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && entry.Name() != ".larder-store" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
 }
