@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -61,9 +62,10 @@ type Error struct {
 	Cause      error // for the log and, in development, for error.details
 }
 
+// Error returns the message and, in the form of a wrapped error, its cause.
 func (e *Error) Error() string {
 	if e.Cause != nil {
-		return e.Message + ": " + e.Cause.Error()
+		return strings.TrimSuffix(e.Message, ".") + ": " + e.Cause.Error()
 	}
 	return e.Message
 }
