@@ -68,7 +68,7 @@ func (s *Service) openBucket(ctx context.Context, o s3.Options, lose context.Can
 	if err := b.openLocal(); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	if err = b.checkOwner(ctx, s.Fingerprint); err == nil {
+	if err = b.checkOwner(ctx, s.Fingerprint, o); err == nil {
 		err = b.placeMarker(ctx, s, lose)
 	}
 	if err == nil {
@@ -105,8 +105,9 @@ func (b *bucket) openLocal() error {
 }
 
 // checkOwner returns an error when there is anything below the prefix but a backup of the service
-// with that master key. It changes nothing.
-func (b *bucket) checkOwner(ctx context.Context, fingerprint string) error {
+// with that master key, and when a prefix without a backup lies inside that of another one. o are
+// the options of the bucket. It changes nothing.
+func (b *bucket) checkOwner(ctx context.Context, fingerprint string, o s3.Options) error {
 	id, err := b.identity(ctx)
 	if err == nil && id.Fingerprint != fingerprint {
 		return fmt.Errorf("%s contains the backup of another installation with another secret key, or of this one "+
@@ -115,12 +116,38 @@ func (b *bucket) checkOwner(ctx context.Context, fingerprint string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return b.explain(b.store.WalkNamed(ctx, "", func(name string, _ int64, _ time.Time) error {
+	err = b.store.WalkNamed(ctx, "", func(name string, _ int64, _ time.Time) error {
 		if isMarker.MatchString(name) {
 			return nil
 		}
 		return fmt.Errorf("%s is not a backup, it contains %q: choose a prefix without objects", b, name)
-	}))
+	})
+	if err != nil {
+		return b.explain(err)
+	}
+	return checkNotInside(ctx, o)
+}
+
+// checkNotInside returns an error when the prefix of o lies inside that of a backup, whose runs
+// abort all uploads below their prefix. It passes over a prefix that the credentials may not read.
+func checkNotInside(ctx context.Context, o s3.Options) error {
+	inner := o.Prefix
+	for o.Prefix != "" {
+		o.Prefix = strings.TrimPrefix(path.Dir(o.Prefix), ".")
+		outer, err := openBucketSource(o)
+		if err != nil {
+			return err
+		}
+		_, err = outer.store.StatNamed(ctx, identityName)
+		outer.store.Close()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			return fmt.Errorf("the prefix %q lies inside the backup %s: choose another prefix", inner, outer)
+		}
+	}
+	return nil
 }
 
 // list reads all names below the prefix.

@@ -343,6 +343,16 @@ func TestBackupRefusesBuckets(t *testing.T) {
 		wantError(t, "a prefix with something else", at(func(*s3.Options) {}), "thesis.txt")
 		s.remove("nightly/thesis.txt")
 		s.save()
+		for prefix, want := range map[string]string{"nightly/inner": `inside the backup s3://` + s.bucket.Name + `/nightly:`,
+			"nightly/a/b": "inside the backup", "": `it contains "nightly/`} {
+			wantError(t, "another backup's prefix "+prefix, at(func(o *s3.Options) { o.Prefix = prefix }), want)
+		}
+		if names := s.stored("inner"); len(names) > 0 {
+			t.Errorf("the refused backup left %q", names)
+		}
+		if err := at(func(o *s3.Options) { o.Prefix = "nightly2" }); err != nil {
+			t.Errorf("a prefix that only begins like that of a backup: %v", err)
+		}
 
 		other := &away{newFixture(t, s.engine, apptest.ReachLoopback,
 			func(c *config.Config) { c.SecretKey = keyFingerprint("another") }), s.bucket}
@@ -354,6 +364,26 @@ func TestBackupRefusesBuckets(t *testing.T) {
 			return err
 		}(), "no backup in s3://"+s.bucket.Name+"/none")
 		s.save()
+	})
+}
+
+// Credentials that may read nothing above the prefix are enough for a backup.
+func TestBackupWithRightsBelowItsPrefix(t *testing.T) {
+	eachAway(t, func(t *testing.T, s *away) {
+		proxy := s3test.NewProxy(t, s.bucket)
+		var refused atomic.Int64
+		proxy.SetBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, s.bucket.Name+"/larder-backup.json") {
+				return false
+			}
+			refused.Add(1)
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		})
+		s.save(func(o *backup.Options) { o.Bucket = s.options(proxy.Bucket()) })
+		if refused.Load() == 0 {
+			t.Error("the backup did not look above its prefix")
+		}
 	})
 }
 
@@ -414,6 +444,33 @@ func TestBackupRepeatsWrites(t *testing.T) {
 				t.Errorf("%s: %+v, %q, %v", fault, sum, said, err)
 			}
 		}
+	})
+}
+
+// When a write finds another object of the same size under its name, as when the answer to an
+// earlier write was lost, a backup compares the content and replaces an object that differs.
+func TestBackupReplacesOtherContent(t *testing.T) {
+	eachAway(t, func(t *testing.T, s *away) {
+		s.alice.Upload("/home/alice", "a", []byte("the content"))
+		proxy := s3test.NewProxy(t, s.bucket)
+		var before atomic.Bool
+		proxy.SetBefore(func(_ http.ResponseWriter, r *http.Request) bool {
+			name := strings.TrimPrefix(r.URL.Path, "/"+s.bucket.Name+"/")
+			if r.Method == http.MethodPut && strings.HasPrefix(name, "nightly/objects/") && before.CompareAndSwap(false, true) {
+				_, err := s.bucket.SDK(t).PutObject(context.Background(), &sdk.PutObjectInput{Bucket: &s.bucket.Name,
+					Key: &name, Body: strings.NewReader("THE CONTENT")})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			return false
+		})
+		sum := s.save(func(o *backup.Options) { o.Bucket = s.options(proxy.Bucket()) })
+		if !before.Load() || sum.Copied != 1 || sum.Wrong > 0 {
+			t.Errorf("%+v", sum)
+		}
+		l := s.restored(t, s.engine, s.from)
+		wantContent(t, l.SignIn(t, "alice", "password of alice"), "/home/alice/a", "the content")
 	})
 }
 

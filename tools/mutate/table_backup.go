@@ -13,6 +13,18 @@ var bucketGuards = []mutation{
 	{"bucket-foreign", "a prefix with other objects is refused", "internal/backup/bucket.go",
 		`if isMarker.MatchString(name) {`, `if name != "" {`, "internal/backup",
 		"^TestBackupRefusesBuckets$/^sqlite$"},
+	{"bucket-inside", "no backup begins inside the prefix of another one", "internal/backup/bucket.go",
+		`	return checkNotInside(ctx, o)`, `	return nil`, "internal/backup", "^TestBackupRefusesBuckets$/^sqlite$"},
+	{"bucket-rights", "a backup needs no rights above its prefix", "internal/backup/bucket.go",
+		`			return ctx.Err()
+		}
+		if err == nil {`, `			return ctx.Err()
+		}
+		if !errors.Is(err, blob.ErrNotFound) {`, "internal/backup", "^TestBackupWithRightsBelowItsPrefix$/^sqlite$"},
+	{"bucket-content", "other content of the same size is replaced", "internal/backup/objects.go",
+		`info.SHA256 != nil && hex.EncodeToString(info.SHA256) != o.sha256 {`,
+		`info.SHA256 != nil && hex.EncodeToString(info.SHA256) == "" {`, "internal/backup",
+		"^TestBackupReplacesOtherContent$/^sqlite$"},
 	{"bucket-key", "the secret key is not in a bucket", "internal/backup/manifest.go",
 		`r.KeyFile != "" && r.at.keepsKey()`, `r.KeyFile != ""`, "internal/backup", "^TestBucketHasNoKey$"},
 	{"bucket-leftovers", "unfinished snapshots are removed, complete ones stay", "internal/backup/bucket.go",
