@@ -15,8 +15,9 @@ import (
 	"larder/internal/db"
 )
 
-// The metrics show that rate limits count in this process only while Redis is down.
-func TestMetricsTellOfRedis(t *testing.T) {
+// The metrics show the bytes of the trash, how far the scrub is, and that rate limits count in this
+// process only while Redis is down.
+func TestMetricsOfTheState(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
 	cfg := config.Config{DataDir: dir, ObjectDir: filepath.Join(dir, "objects"),
@@ -35,13 +36,20 @@ func TestMetricsTellOfRedis(t *testing.T) {
 	if err := a.DB.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err = a.DB.Write(t.Context(), func(tx *db.Tx) error {
-		_, err := tx.Exec("INSERT INTO quotas (user_id, max_storage, max_files, kept_storage) VALUES ('u', 1, 1, 7)")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	exec := func(statement string) {
+		t.Helper()
+		err := a.DB.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Exec(statement)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	exec("INSERT INTO quotas (user_id, max_storage, max_files, kept_storage) VALUES ('u', 1, 1, 7)")
+	exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES " +
+		"('a', 'scrub', '', 'failed', 12, 1), ('b', 'scrub', '', 'running', 37, 2), " +
+		"('c', 'move', 'u', 'running', 50, 3)")
 	ops := a.opsHandler()
 	tells := func(lines ...string) {
 		t.Helper()
@@ -54,7 +62,9 @@ func TestMetricsTellOfRedis(t *testing.T) {
 		}
 	}
 	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0",
-		"larder_passwords_waiting 0", "larder_kept_bytes 7")
+		"larder_passwords_waiting 0", "larder_kept_bytes 7", "larder_scrub_progress 0.37")
+	exec("UPDATE jobs SET status = 'completed', completed_at = 4 WHERE id = 'b'")
+	tells("larder_scrub_progress 0")
 	for range 3 {
 		if _, err := a.counters.Take(t.Context(), "ip", 5, time.Minute, 1); err != nil {
 			t.Fatal(err)

@@ -40,6 +40,7 @@ var (
 	garbageObjects = describe("larder_garbage_objects", "Objects that wait to be deleted, counted up to 100000.")
 	garbageBytes   = describe("larder_garbage_bytes", "Bytes of the objects that wait to be deleted and were the content of files.")
 	damagedObjects = describe("larder_damaged_objects", "Objects that are marked as damaged; their files answer 500.")
+	scrubProgress  = describe("larder_scrub_progress", "Part of the bytes that a pass of the scrub has read, 0 if none runs.")
 	storedBytes    = describe("larder_stored_bytes", "Bytes of all files by the quotas of their owners.")
 	storedFiles    = describe("larder_stored_files", "Files by the quotas of their owners.")
 	keptBytes      = describe("larder_kept_bytes", "Bytes in the trash and of versions.")
@@ -57,7 +58,8 @@ type stateCollector struct{ app *App }
 // Describe implements prometheus.Collector.
 func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{databaseUp, replicaCount, buildInfo, jobCount, garbageObjects, garbageBytes,
-		damagedObjects, storedBytes, storedFiles, keptBytes, commandEnded, commandProblems, storeUp, storeFree} {
+		damagedObjects, scrubProgress, storedBytes, storedFiles, keptBytes, commandEnded, commandProblems, storeUp,
+		storeFree} {
 		to <- d
 	}
 }
@@ -110,6 +112,11 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 		return err
 	}
 	send(damagedObjects, float64(damaged))
+	percent, err := job.OpenProgress(q, fsck.ScrubJob)
+	if err != nil {
+		return err
+	}
+	send(scrubProgress, float64(percent)/100)
 	stored, files, err := quota.Total(q)
 	if err != nil {
 		return err

@@ -257,6 +257,21 @@ func CountOpenOfType(q db.Querier, jobType string, most int) (n int, err error) 
 	return n, nil
 }
 
+// OpenProgress returns the progress of the newest job of a type that has not ended, in percent, 0
+// for none.
+func OpenProgress(q db.Querier, jobType string) (percent int, err error) {
+	err = q.QueryRow(`
+		SELECT progress
+		FROM jobs
+		WHERE type = $1 AND status IN ('pending', 'running')
+		ORDER BY created_at DESC
+		LIMIT 1`, jobType).Scan(&percent)
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		return 0, fmt.Errorf("read the progress of a job: %w", err)
+	}
+	return percent, nil
+}
+
 // HasOpen reports whether a job of that type and payload has not ended yet.
 func HasOpen(q db.Querier, jobType, payload string) (open bool, err error) {
 	err = q.QueryRow(
