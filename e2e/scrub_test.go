@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,6 +68,61 @@ func TestScrubCommand(t *testing.T) {
 			s.mustRun(t, "scrub", "--now")
 			s.fsck(t)
 		})
+	}
+}
+
+// A scrub reads each object from the disk: the pages in memory may be intact when the disk no
+// longer is. It also reads a damaged object anew before it marks it, and leaves no pages behind.
+func TestScrubReadsTheDisk(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.env["LARDER_SCRUB_RATE"] = "0"
+	p := s.start(t)
+	content := []byte("a content of one page")
+	withKey(s.key(t, "admin"), p.url).mustRaw(t, "a.txt", "", "text/plain", content)
+	p.stop(t)
+	objects := leftBelow(t, s.objectDir())
+	if len(objects) != 1 {
+		t.Fatalf("stored are %q", objects)
+	}
+	for _, c := range []struct {
+		content string
+		code    int
+		want    string
+	}{
+		{string(content), 0, "drop read drop"},
+		{"A content of one page", 1, "drop read drop drop read drop"},
+	} {
+		writeFile(t, []byte(c.content), filepath.Dir(objects[0]), filepath.Base(objects[0]))
+		trace := filepath.Join(t.TempDir(), "trace")
+		cmd := exec.Command("strace", "-f", "-q", "-y", "-e", "trace=read,fadvise64", "-o", trace, s.binary(), "scrub",
+			"--now")
+		cmd.Env = s.environ()
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != c.code {
+			t.Fatalf("exit code %d, want %d: %s", cmd.ProcessState.ExitCode(), c.code, out)
+		}
+		text, err := os.ReadFile(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var steps []string
+		for _, call := range parseTrace(string(text)) {
+			if call.file() != objects[0] {
+				continue
+			}
+			step := "read"
+			if call.name == "fadvise64" {
+				if step = "drop"; call.failed() || !strings.HasSuffix(call.args, ", 0, 0, POSIX_FADV_DONTNEED") {
+					t.Errorf("%s(%s) = %d", call.name, call.args, call.result)
+				}
+			}
+			if len(steps) == 0 || step != "read" || steps[len(steps)-1] != step { // several reads are one
+				steps = append(steps, step)
+			}
+		}
+		if got := strings.Join(steps, " "); got != c.want {
+			t.Errorf("content %q: %s, want %s", c.content, got, c.want)
+		}
 	}
 }
 

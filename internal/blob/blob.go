@@ -45,6 +45,14 @@ type FileBacked interface {
 	File() *os.File
 }
 
+// Cached is an Object whose bytes the system may keep in memory after they were written or read.
+type Cached interface {
+	Object
+	// DropCache makes the system forget the bytes that it keeps, so that the next read comes from
+	// the disk. It does nothing where the system can't do that.
+	DropCache()
+}
+
 // InMemory is an Object whose bytes are in memory. A transport writes Rest at once.
 type InMemory interface {
 	Object

@@ -35,6 +35,10 @@ var scrubGuards = []mutation{
 		"internal/fsck", "^TestScrubOfBuckets$/^sqlite$"},
 	{"scrub-turn", "no pass begins while one runs", "internal/fsck/scrub_job.go", `err != nil || running > 0 {`,
 		`err != nil || running > 1000 {`, "internal/fsck", "^TestScrubTakesTurns$/^sqlite$"},
+	{"scrub-cache", "the bytes come from the disk, not from memory", "internal/fsck/objects.go",
+		"		cached.DropCache()\n", "", "e2e", "^TestScrubReadsTheDisk$"},
+	{"scrub-pages", "a scrub leaves no pages in memory", "internal/fsck/objects.go",
+		"		defer cached.DropCache()\n", "", "e2e", "^TestScrubReadsTheDisk$"},
 	{"scrub-small", "a small object counts as 64 KiB", "internal/fsck/scrub.go", `max(scrubObjectCost-o.size, 0)`,
 		`max(o.size-o.size, 0)`, "internal/fsck", "^TestScrubIsSlow$/^sqlite$"},
 	{"scrub-position", "a pass goes on where it was", "internal/fsck/scrub.go", `		if len(page) > 0 {

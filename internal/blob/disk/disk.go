@@ -101,11 +101,13 @@ type osFile = os.File // keeps the name File free for the method
 
 var (
 	_ blob.FileBacked = object{}
+	_ blob.Cached     = object{}
 	_ blob.Verifier   = (*Store)(nil)
 )
 
 func (o object) Size() int64    { return o.size }
 func (o object) File() *os.File { return o.osFile }
+func (o object) DropCache()     { dropCache(o.osFile) }
 
 // Open opens an object; the result is a blob.FileBacked. Errors:
 // blob.ErrNotFound, blob.ErrUnavailable.

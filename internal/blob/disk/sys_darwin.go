@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"os"
 	"syscall"
 	"time"
 
@@ -21,3 +22,6 @@ func blockSize(st *syscall.Statfs_t) int64 { return int64(st.Bsize) }
 
 // modifiedOf returns the time of the last change of the content.
 func modifiedOf(st *syscall.Stat_t) time.Time { return time.Unix(st.Mtimespec.Unix()) }
+
+// dropCache does nothing: macOS has no such call.
+func dropCache(*os.File) {}

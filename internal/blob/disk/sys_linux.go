@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"os"
 	"syscall"
 	"time"
 
@@ -25,3 +26,7 @@ func blockSize(st *syscall.Statfs_t) int64 {
 
 // modifiedOf returns the time of the last change of the content.
 func modifiedOf(st *syscall.Stat_t) time.Time { return time.Unix(st.Mtim.Unix()) }
+
+// dropCache removes the pages of a file from the page cache. A file system without a page cache, or
+// without this call, keeps its own way of reading.
+func dropCache(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
