@@ -271,6 +271,7 @@ INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 17000000000
 INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e12', 0, 0);
 INSERT INTO entries VALUES ('e3', 'trash', 'e3', 'e3', 1, 5, 'image/jpeg', 'u1', 'o1', NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e13', 0, 0);
 INSERT INTO trash VALUES ('e3', 'u1', 'u1', NULL, 1700000000000, 'deleted', 'cat.jpg', 'cat.jpg', 'root1', '[{"id":"root1","name":"","owner":"u1"}]', 'm1', 'p1', '/cat.jpg', 1, 0, 5, '[{"Owner":"u1","Folders":0,"Files":1,"Bytes":5}]');
+INSERT INTO favourites VALUES ('u1', 'e1', 1700000000000);
 INSERT INTO trash_sizes VALUES ('e3', 'u1', 1700000000000, 5);
 INSERT INTO past VALUES ('e1', 1690000000000, 1699999000000, 'root1', 'cat.jpg', 5, 'image/jpeg', 'u1', 'o1', 'replace', 'u1', 'pk_1');
 INSERT INTO former_places VALUES ('e1', 1690000000000, 1699999000000, 'root1', 'cat.jpg', 'cat.jpg', 'cat.jpg', 1);

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -56,7 +57,7 @@ type Drop struct {
 
 // steps are the steps of the metadata, in the order in which they run. Append only. A step may be
 // removed once every supported upgrade begins after its end.
-var steps = sortKeySteps
+var steps = slices.Concat(sortKeySteps, recentSteps)
 
 // needed reports whether a database on that engine needs the step: Engine names it or is "".
 func (s Step) needed(dialect Dialect) bool { return s.Engine == "" || s.Engine == dialect }

@@ -139,6 +139,16 @@ func (t *Tx) LockNotifications(userID string) error {
 	return err
 }
 
+// LockFavourites makes transactions that count the favourites of one user and add one take turns,
+// so that together they keep within the limit. It lasts until the transaction ends.
+func (t *Tx) LockFavourites(userID string) error {
+	if t.db.dialect == sqlite {
+		return nil
+	}
+	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302007, hashtext($1))", userID)
+	return err
+}
+
 // BumpConfig raises the config version, under which every replica caches users, keys, mounts, rules
 // and settings.
 func (t *Tx) BumpConfig() error {

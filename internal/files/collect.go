@@ -42,6 +42,9 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 		if err := deleteProperties(tx, found); err != nil {
 			return err
 		}
+		if err := deleteFavouritesOf(tx, found); err != nil {
+			return err
+		}
 		more = true
 		inside, err := contents(tx, found)
 		if err != nil {
@@ -78,9 +81,9 @@ func (t *Tree) collectRows(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// purgeFiles deletes the rows of files for good, with their links, properties and history, and
-// releases their objects. It does not change quotas: the deleted folder was credited when it was
-// deleted.
+// purgeFiles deletes the rows of files for good, with their links, properties, favourites and
+// history, and releases their objects. It does not change quotas: the deleted folder was credited
+// when it was deleted.
 func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	gone, err := deleteFiles(tx, ids)
 	if err != nil {
@@ -89,13 +92,16 @@ func (t *Tree) purgeFiles(tx *db.Tx, ids []string) error {
 	return t.releaseFiles(tx, ids, gone)
 }
 
-// releaseFiles deletes the permanent links, dead properties, versions and former places of the
-// files ids, and releases the objects of the rows gone, which this transaction has deleted.
+// releaseFiles deletes the permanent links, dead properties, favourites, versions and former places
+// of the files ids, and releases the objects of the rows gone, which this transaction has deleted.
 func (t *Tree) releaseFiles(tx *db.Tx, ids []string, gone []row) error {
 	if err := deleteLinks(tx, ids); err != nil {
 		return err
 	}
 	if err := deleteProperties(tx, ids); err != nil {
+		return err
+	}
+	if err := deleteFavouritesOf(tx, ids); err != nil {
 		return err
 	}
 	if err := t.forgetHistoryOf(tx, ids); err != nil {

@@ -144,8 +144,8 @@ func (rs *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 		"Your home, or a folder that contains it, cannot be deleted. Delete the content of your home instead.")
 }
 
-// remove deletes a file for good: its row, link, properties and versions, and a reference to its
-// object. It credits the owner. It returns 1 and the file's size in bytes.
+// remove deletes a file for good: its row, link, properties, favourites and versions, and a
+// reference to its object. It credits the owner. It returns 1 and the file's size in bytes.
 func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := quota.Lock(tx, r.owner); err != nil { // before the file, in the same order as uploads
 		return 0, 0, err
@@ -158,6 +158,9 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 		return 0, 0, err
 	}
 	if err := deleteProperties(tx, []string{r.id}); err != nil {
+		return 0, 0, err
+	}
+	if err := deleteFavouritesOf(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
 	if err := t.forgetHistoryOf(tx, []string{r.id}); err != nil {

@@ -176,6 +176,9 @@ func (m *moveOperation) replaceContentByMove() error {
 	if err := deleteLink(m.tx, m.source.id); err != nil {
 		return err
 	}
+	if err := deleteFavouritesOf(m.tx, []string{m.source.id}); err != nil {
+		return err
+	}
 	if err := m.forgetHistoryOf(m.tx, []string{m.source.id}); err != nil {
 		return err
 	}

@@ -177,18 +177,56 @@ func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, err
 	if err != nil || c.id == "" {
 		return node{}, rs.version, err
 	}
+	m, path, found := rs.placeOf(&c)
+	if !found {
+		return node{}, c.version, nil
+	}
+	n := node{row: c.row, mount: m, path: path, trail: c.trail}
+	err = rs.addOuterTrail(q, &n, &c.version)
+	return n, c.version, err
+}
+
+// placeOf returns the mount that an entry is in and its path there. It is not found when no path
+// leads to the entry.
+func (rs *ruleset) placeOf(c *ancestry) (m mount.Mount, path vpath.Path, found bool) {
 	for _, m := range rs.mounts.ByRoot(c.root) {
 		path := m.Path
 		for _, name := range c.names {
 			path = path.Child(vpath.Name(name))
 		}
 		if top, _ := rs.mounts.Resolve(path); top.ID == m.ID {
-			n := node{row: c.row, mount: m, path: path, trail: c.trail}
-			err := rs.addOuterTrail(q, &n, &c.version)
-			return n, c.version, err
+			return m, path, true
 		}
 	}
-	return node{}, c.version, nil
+	return mount.Mount{}, vpath.Path{}, false
+}
+
+// findIDs looks up entries by their ids, as findID does for one. It leaves out entries to which no
+// path leads. version is the newest config version that a query read. ids has an id at least.
+func (rs *ruleset) findIDs(q db.Querier, ids []string) (found map[string]node, version int64, err error) {
+	all, version, err := climbAll(q, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	found = make(map[string]node, len(all))
+	outer := map[string][]trailEntry{} // by mount
+	for id, c := range all {
+		m, path, there := rs.placeOf(&c)
+		if !there {
+			continue
+		}
+		above, known := outer[m.ID]
+		if !known {
+			root := node{mount: m}
+			if err := rs.addOuterTrail(q, &root, &version); err != nil {
+				return nil, 0, err
+			}
+			above = root.trail
+			outer[m.ID] = above
+		}
+		found[id] = node{row: c.row, mount: m, path: path, trail: slices.Concat(above, c.trail)}
+	}
+	return found, version, nil
 }
 
 // parseTrail parses the trail that queries concatenate, from the top down: `id,owner;` for each

@@ -241,11 +241,62 @@ func climb(q db.Querier, start, id string) (ancestry, error) {
 	if err != nil {
 		return ancestry{}, fmt.Errorf("look up entry: %w", err)
 	}
-	c.row, c.trail = s.done(), parseTrail(trail)
-	if path != "" {
-		c.names = strings.Split(path[1:], "/")
-	}
+	c.row, c.trail, c.names = s.done(), parseTrail(trail), pathNames(path)
 	return c, nil
+}
+
+// climbAllQuery is ancestryByRecursion for a chunk of ids, with the id of each entry before the
+// rest.
+var climbAllQuery = `WITH RECURSIVE up (start, n, id, parent, path, trail) AS (
+	SELECT e.id, 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailColumn("e") + `
+	FROM entries e
+	WHERE e.id ` + db.InChunk + `
+	UNION ALL
+	SELECT u.start, u.n + 1, e.id, e.parent_id,
+		CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` + trailColumn("e") + ` || u.trail
+	FROM up u JOIN entries e ON e.id = u.parent
+	WHERE u.n < 200
+)
+SELECT u.id, u.path, u.trail` + entrySelect + `up u
+JOIN entries e ON e.id = u.start
+LEFT JOIN objects o ON o.id = e.object_id
+WHERE u.parent IS NULL`
+
+// climbAll follows the parents of entries up to their roots, as climb does for one. It returns them
+// by their ids, without those that do not exist, and the newest config version that a query read: 0
+// when there is no entry.
+func climbAll(q db.Querier, ids []string) (found map[string]ancestry, version int64, err error) {
+	found = make(map[string]ancestry, len(ids))
+	err = db.EachChunk(ids, func(args []any) error {
+		rows, err := q.Query(climbAllQuery, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var c ancestry
+			var s rowScan
+			var path, trail string
+			if err := rows.Scan(append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)...); err != nil {
+				return err
+			}
+			c.row, c.trail, c.names = s.done(), parseTrail(trail), pathNames(path)
+			found[c.id], version = c, max(version, c.version)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("look up entries: %w", err)
+	}
+	return found, version, nil
+}
+
+// pathNames splits a path such as `/a/b`, as a query concatenates it, into names; none for "".
+func pathNames(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path[1:], "/")
 }
 
 // existingEntries returns which of the ids have a row in entries, the trash and graveyard included.

@@ -69,6 +69,9 @@ func (s *Service) DeleteUser(ctx context.Context, adminID, id string) error {
 		if err := notice.DeleteOfUser(tx, id); err != nil {
 			return err
 		}
+		if err := files.DeleteFavourites(tx, id); err != nil {
+			return err
+		}
 		return s.cfg.Accounts.Delete(tx, id)
 	})
 	if err != nil {
