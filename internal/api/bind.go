@@ -370,3 +370,11 @@ func (t *text) UnmarshalJSON(body []byte) error {
 	}
 	return json.Unmarshal(body, (*string)(t))
 }
+
+// valueOr returns the value that p points to, or otherwise when p is nil.
+func valueOr[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

@@ -33,6 +33,7 @@ type entryReply struct {
 	Permissions    []string `json:"permissions" required:"true"`
 	CreatedAt      int64    `json:"createdAt" required:"true"`
 	UpdatedAt      int64    `json:"updatedAt" required:"true"`
+	Favourite      bool     `json:"favourite,omitempty" description:"Whether it is a favourite of the account. Only in listings, searches, details, favourites and recent files, and only for sessions."`
 }
 
 func viewEntry(e files.Entry) entryReply {
@@ -116,7 +117,8 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	if err != nil {
 		return listFilesReply{}, err
 	}
-	return viewListing(listing, in), nil
+	reply := viewListing(listing, in)
+	return reply, c.markFavourites(len(reply.Items), func(i int) *entryReply { return &reply.Items[i].entryReply })
 }
 
 // query translates the parameters, with their defaults, for the folder at path.
@@ -142,14 +144,6 @@ func viewListing(listing files.Listing, in listFilesInput) listFilesReply {
 		reply.Folder = &folder
 	}
 	return reply
-}
-
-// valueOr returns the value that p points to, or otherwise when p is nil.
-func valueOr[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }
 
 type createFolderInput struct {
@@ -207,8 +201,9 @@ func (a *API) fileDetails(c *call, in idInput) (fileDetailsReply, error) {
 	if err != nil {
 		return fileDetailsReply{}, err
 	}
-	return fileDetailsReply{viewEntry(entry), viewMount(m), entry.Permissions.Names(), string(mode), entry.HasPassword},
-		nil
+	file := viewEntry(entry)
+	err = c.markFavourites(1, func(int) *entryReply { return &file })
+	return fileDetailsReply{file, viewMount(m), entry.Permissions.Names(), string(mode), entry.HasPassword}, err
 }
 
 type updateFileInput struct {

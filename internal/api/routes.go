@@ -1,11 +1,6 @@
 package api
 
-import (
-	"reflect"
-
-	"larder/internal/fault"
-	"larder/internal/files"
-)
+import "larder/internal/fault"
 
 // routeTable returns all endpoints of the service, in the order of the specification. dispatch
 // handles pages and public paths (pages.go).
@@ -45,6 +40,8 @@ func (a *API) routeTable() []route {
 		get("/api/files/revision", jsonRoute(200, a.folderRevision)).withAuth(sessionOrKeyAuth).
 			withSummary("State of a folder's listing, to notice changes by others").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
+		get("/api/files/recent", jsonRoute(200, a.recentFiles)).withAuth(sessionOrKeyAuth).
+			withSummary("The caller's own files that were stored or changed last, newest first").asAddition(),
 		post("/api/files/folder", jsonRoute(201, a.createFolder)).withAuth(sessionOrKeyAuth).
 			withSummary("Create a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound,
 			fault.AlreadyExists, fault.QuotaExceeded),
@@ -258,6 +255,13 @@ func (a *API) routeTable() []route {
 		post("/api/users/me/notifications/read", jsonRoute(200, a.readNotifications)).withAuth(sessionAuth).
 			withSummary("Mark notifications of the caller's account as read").asAddition(),
 
+		get("/api/users/me/favourites", jsonRoute(200, a.listFavourites)).withAuth(sessionAuth).
+			withSummary("The files and folders that the caller has starred, newest first").asAddition(),
+		put("/api/users/me/favourites/{id}", jsonRoute(200, a.addFavourite)).withAuth(sessionAuth).
+			withSummary("Star a file or folder").withFaults(fault.NotFound, fault.Conflict).asAddition(),
+		del("/api/users/me/favourites/{id}", jsonRoute(200, a.removeFavourite)).withAuth(sessionAuth).
+			withSummary("Remove the star of a file or folder").asAddition(),
+
 		// API key endpoints
 		post("/api/keys/", jsonRoute(201, a.createKey)).withAuth(sessionAuth).
 			withSummary("Create an API key; only this answer shows its secret").withFaults(fault.Forbidden),
@@ -433,67 +437,3 @@ const storeRedirect = "Redirect to the file's store, if the provider has redirec
 
 var compatibleFaults = []fault.Kind{fault.InvalidToken, fault.Forbidden, fault.TooLarge, fault.QuotaExceeded,
 	fault.Unverified}
-
-// get, post, put, patch, del and options give a route its method and its path, such as
-// /api/files/{id}.
-func get(pattern string, r route) route     { return r.withPattern("GET", pattern) }
-func post(pattern string, r route) route    { return r.withPattern("POST", pattern) }
-func put(pattern string, r route) route     { return r.withPattern("PUT", pattern) }
-func patch(pattern string, r route) route   { return r.withPattern("PATCH", pattern) }
-func del(pattern string, r route) route     { return r.withPattern("DELETE", pattern) }
-func options(pattern string, r route) route { return r.withPattern("OPTIONS", pattern) }
-
-// withPattern sets the method and the path; a {name} in the path stands for a parameter.
-func (r route) withPattern(method, pattern string) route {
-	r.method, r.pattern = method, pattern
-	return r
-}
-
-// withAuth sets which credential the route accepts.
-func (r route) withAuth(w authMode) route { r.auth = w; return r }
-
-// withLimit sets the class of rate limit that the route counts against, defaultLimit if it is not
-// called.
-func (r route) withLimit(b limitClass) route     { r.limit = b; return r }
-func (r route) withSummary(summary string) route { r.summary = summary; return r }
-
-// withFaults sets the handler's faults for the OpenAPI document.
-func (r route) withFaults(faults ...fault.Kind) route { r.faults = faults; return r }
-func (r route) withRedirect(to string) route          { r.redirect = to; return r }
-
-// withReply sets the JSON answer of a stream route for the document, by a value of its type.
-func (r route) withReply(json any) route { r.reply = reflect.TypeOf(json); return r }
-
-// withInput sets the parameters of a stream route for the document, by a value of their struct.
-func (r route) withInput(input any) route { r.input = reflect.TypeOf(input); return r }
-
-// withFind sets the function by which lookUp finds the entry that the route serves.
-func (r route) withFind(find func(*call) (*files.FoundEntry, error)) route {
-	r.find = find
-	return r
-}
-
-// asAddition marks a route that goes beyond the specification, in the OpenAPI document.
-func (r route) asAddition() route { r.addition = true; return r }
-
-// withCompression lets the answers be compressed; compress.go says of which routes.
-func (r route) withCompression() route { r.compressed = true; return r }
-
-// asProbe marks a health probe, which is called all the time: neither logged nor counted.
-func (r route) asProbe() route { r.probe = true; return r }
-
-// asReadOnly marks a POST that changes nothing: it is no change by an administrator in the log.
-func (r route) asReadOnly() route { r.readOnly = true; return r }
-
-// asFreeMode refuses the route while free mode is switched off.
-func (r route) asFreeMode() route { r.freeMode = true; return r }
-
-// withStatus sets the status of success in the OpenAPI document.
-func (r route) withStatus(status int) route {
-	r.status = status
-	return r
-}
-
-// withRawBody says in the document that the body is bytes of any type.
-func (r route) withRawBody() route    { r.bodies = rawBody; return r }
-func (r route) withUploadBody() route { r.bodies = uploadBody; return r }

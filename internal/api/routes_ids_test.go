@@ -25,6 +25,7 @@ var foreignStatuses = []struct {
 	{regexp.MustCompile(`^/api/trash/\{id\}`), 404, 200},
 	{regexp.MustCompile(`^/api/shares/\{id\}$`), 404, 404},
 	{regexp.MustCompile(`^/api/users/me/sessions/\{id\}$`), 404, 404},
+	{regexp.MustCompile(`^/api/users/me/favourites/\{id\}$`), 404, 200},
 	{regexp.MustCompile(`^/api/admin/`), 403, 200},
 }
 
@@ -37,6 +38,9 @@ func foreignStatusOf(row routeRow) (another, boss int, asked bool) {
 	}
 	if strings.HasPrefix(row.pattern, "/api/shares/") && row.method == "GET" {
 		return 0, 0, false // open to every holder of the address
+	}
+	if row.method+" "+row.pattern == "DELETE /api/users/me/favourites/{id}" {
+		return 0, 0, false // removes the caller's own star, if there is one
 	}
 	for _, f := range foreignStatuses {
 		if f.routes.MatchString(row.pattern) {
