@@ -32,10 +32,6 @@ const elsewhere = [
   "GET /api/files/upload-sessions", // the browser knows its own
   "GET /api/gateway/download/{token}", // addresses that answers name
   "GET /api/public/avatars/{id}",
-  "GET /api/files/recent", // no page shows these yet
-  "GET /api/users/me/favourites",
-  "PUT /api/users/me/favourites/{id}",
-  "DELETE /api/users/me/favourites/{id}",
   "GET /api/i/{link}",
   "GET /api/i/{link}/thumbnail",
 ];

@@ -14,6 +14,7 @@ import type { past } from "../messages/zh-CN/past";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
+import type { places } from "../messages/zh-CN/places";
 import type { stores } from "../messages/zh-CN/stores";
 import type { trash } from "../messages/zh-CN/trash";
 import type { ui } from "../messages/zh-CN/ui";
@@ -36,6 +37,7 @@ interface LaterMessages {
   settings: typeof settings;
   share: typeof share;
   shares: typeof shares;
+  places: typeof places;
   stores: typeof stores;
   trash: typeof trash;
   ui: typeof ui;
@@ -67,6 +69,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   },
   share: { "zh-CN": () => import("../messages/zh-CN/share"), "en-US": () => import("../messages/en-US/share") },
   shares: { "zh-CN": () => import("../messages/zh-CN/shares"), "en-US": () => import("../messages/en-US/shares") },
+  places: { "zh-CN": () => import("../messages/zh-CN/places"), "en-US": () => import("../messages/en-US/places") },
   stores: { "zh-CN": () => import("../messages/zh-CN/stores"), "en-US": () => import("../messages/en-US/stores") },
   trash: { "zh-CN": () => import("../messages/zh-CN/trash"), "en-US": () => import("../messages/en-US/trash") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },

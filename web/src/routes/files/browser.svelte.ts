@@ -34,8 +34,19 @@ const fewEnough = 2000;
 /** Codes after which a folder cannot be shown any more. */
 export const gone = ["NOT_FOUND", "FORBIDDEN", "PASSWORD_REQUIRED"];
 
+/** Entries of different folders on one screen. */
+export interface Collection {
+  source: Source;
+  title: string;
+  /** The title and the text of a screen without entries. */
+  empty: string;
+  help: string;
+}
+
 export class Browser {
+  /** The path of the folder; of a collection, its name, which is the path of no folder. */
   readonly path: string;
+  readonly collection: Collection | undefined;
   readonly source: Source;
   readonly selection = new Selection();
   listing = $state.raw() as Listing;
@@ -87,9 +98,10 @@ export class Browser {
     return found;
   });
 
-  constructor(path: string, search: Search) {
+  constructor(path: string, search: Search, collection?: Collection) {
     this.path = path;
-    this.source = account;
+    this.collection = collection;
+    this.source = collection?.source ?? account;
     this.search = search;
     this.#wanted = search;
     this.listing = this.#ask(search);
@@ -199,6 +211,24 @@ export class Browser {
     this.selection.moveTo(index);
     if (entry.type === "folder") go(address("/app/files", pathOf(entry)));
     else goQuery({ view: entry.id });
+  }
+
+  /** The entries are in different folders. */
+  get scattered(): boolean {
+    return this.searching || this.collection !== undefined;
+  }
+
+  /** Stars the selected entries, or removes their stars when all of them have one. */
+  async star(): Promise<void> {
+    const { starChosen } = await withTexts(import("./starring"), "places");
+    await starChosen(this);
+  }
+
+  /** Shows a change of a star. The page of the favourites shows it by its entries. */
+  starred(id: string, favourite: boolean): void {
+    if (this.collection) return void this.refresh();
+    const entry = this.listing.at(this.listing.indexOf(id));
+    if (entry?.id === id) this.listing.replace({ ...entry, favourite });
   }
 
   /** Reports whether all loaded entries of the selection have a permission. */

@@ -49,6 +49,10 @@ function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
 /** Shortcuts for the selection, wherever the focus is: also on a button of the selection bar. */
 function withChosen(event: KeyboardEvent, { browser, inGrid }: Keyed): boolean {
   const any = browser.selection.count > 0 || (inGrid() && browser.listing.total > 0);
+  if (any && event.altKey && !event.ctrlKey && !event.metaKey && event.code === "KeyS") {
+    void browser.star();
+    return true;
+  }
   if (!any || event.altKey) return false;
   if (event.ctrlKey || event.metaKey) return !event.shiftKey && command(event.key.toLowerCase(), browser);
   if (event.key === "Escape") browser.selection.none();
@@ -102,7 +106,7 @@ function move(to: number, event: KeyboardEvent, browser: Browser): void {
 }
 
 function up(browser: Browser): boolean {
-  if (browser.path === "/") return false;
+  if (browser.path === "/" || browser.collection) return false;
   go(address("/app/files", parentOf(browser.path)));
   return true;
 }

@@ -7,6 +7,7 @@ import arrowUpToLine from "lucide:arrow-up-to-line";
 import clipboardPaste from "lucide:clipboard-paste";
 import copyShape from "lucide:copy";
 import download from "lucide:download";
+import folderShape from "lucide:folder";
 import folderInput from "lucide:folder-input";
 import folderOpen from "lucide:folder-open";
 import folderPlus from "lucide:folder-plus";
@@ -21,11 +22,12 @@ import scissors from "lucide:scissors";
 import share from "lucide:share-2";
 import shield from "lucide:shield-check";
 import squareCheck from "lucide:square-check";
+import starShape from "lucide:star";
 import trash2 from "lucide:trash-2";
 import upload from "lucide:upload";
 import { may, pathOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
-import { go } from "../../lib/router.svelte";
+import { address, go } from "../../lib/router.svelte";
 import { explainAccess } from "../../lib/screens";
 import { session } from "../../lib/session.svelte";
 import type { Sort } from "../../lib/source/source";
@@ -59,7 +61,8 @@ export function makingItems(browser: Browser): MenuItem[] {
 
 /** The view of the folder. */
 export function displayItems(browser: Browser): MenuItem[] {
-  return [
+  const { sort: canSort } = browser.source.can;
+  const order: MenuItem[] = [
     ...sorts.map((sort) => ({
       label: t.files.sorts[sort],
       checked: browser.sort === sort,
@@ -72,6 +75,9 @@ export function displayItems(browser: Browser): MenuItem[] {
       run: () => browser.show({ sort: browser.sort, order }),
     })),
     "-",
+  ];
+  return [
+    ...(canSort ? order : []),
     { label: t.files.list, checked: browser.view.shape === "list", run: () => browser.show({ shape: "list" }) },
     ...(["s", "m", "l"] as const).map((tile) => ({
       label: t.files.tiles[tile],
@@ -85,14 +91,16 @@ export function displayItems(browser: Browser): MenuItem[] {
 export function wholeItems(browser: Browser): MenuItem[] {
   const { listing, selection } = browser;
   const { folder } = listing;
+  const all: MenuItem = {
+    label: t.files.chooseAll,
+    icon: squareCheck,
+    shortcut: "Ctrl+A",
+    disabled: listing.total === 0,
+    run: () => selection.all(listing.total),
+  };
+  if (browser.collection) return [all];
   return [
-    {
-      label: t.files.chooseAll,
-      icon: squareCheck,
-      shortcut: "Ctrl+A",
-      disabled: listing.total === 0,
-      run: () => selection.all(listing.total),
-    },
+    all,
     {
       label: t.files.folderDetails,
       icon: info,
@@ -155,6 +163,8 @@ export function itemsOf(browser: Browser): MenuItem[] {
   const seen: MenuItem[] = [];
   if (one)
     seen.push({ label: t.files.open, icon: folderOpen, shortcut: "Enter", run: () => browser.open(selection.active) });
+  if (one && browser.scattered)
+    seen.push({ label: t.files.showInFolder, icon: folderShape, run: () => go(address("/app/files", one.path)) });
   seen.push({
     label: t.common.download,
     icon: download,
@@ -190,6 +200,12 @@ export function itemsOf(browser: Browser): MenuItem[] {
     ...seen,
     { label: t.files.copyLink, icon: link, shortcut: "Ctrl+C", run: () => void browser.copyLinks() },
     { label: t.files.links, icon: link, run: open("links") },
+    {
+      label: sample.every((entry) => entry.favourite) ? t.files.unstar : t.files.star,
+      icon: starShape,
+      shortcut: "Alt+S",
+      run: () => void browser.star(),
+    },
     ...(one ? [{ label: t.files.share, icon: share, disabled: !browser.may("share"), run: open("share") }] : []),
     ...(one ? [{ label: t.files.details, icon: info, shortcut: "Alt+I", run: () => (browser.details = true) }] : []),
     ...(why ? [{ label: t.files.explain, icon: shield, run: () => go(why) }] : []),

@@ -1,0 +1,173 @@
+/**
+ * The places of the UI: one nested table of their addresses, titles, screens and readers, and of
+ * their links in the navigation. The places of the administration and of the settings are loaded
+ * with their screens.
+ */
+import type { Component } from "svelte";
+import clock from "lucide:clock";
+import folder from "lucide:folder";
+import keyRound from "lucide:key-round";
+import share from "lucide:share-2";
+import shield from "lucide:shield-check";
+import star from "lucide:star";
+import trash from "lucide:trash-2";
+import { t, withTexts } from "../lib/i18n.svelte";
+import { ownFiles } from "../lib/screens";
+import { session } from "../lib/session.svelte";
+
+/** The link of a place in the navigation. */
+interface Link {
+  icon: string;
+  label: () => string;
+  /** The label in the narrow bar of phones, that of the place without it. */
+  short?: () => string;
+  /** It is in the bar of phones; the others are in the menu at its end. */
+  phone: boolean;
+  /** The address, if it is not that of the place. */
+  href?: () => string;
+  /** Whether the link is there; without it always. */
+  when?: () => boolean;
+  /** Why the link has a mark, "" for none. */
+  mark?: () => string;
+}
+
+export interface Place {
+  /** The segment of the address below that of the place above it. */
+  name: string;
+  /** The title of the document, where the screen does not set it. */
+  title?: () => string;
+  /** Who may open it: also visitors, accounts, or administrators. */
+  who: "visitor" | "account" | "admin";
+  load: () => Promise<{ default: Component }>;
+  link?: Link;
+  /** The places that the screen contains. */
+  below?: () => Promise<{ places: readonly Place[] }>;
+}
+
+export const places: readonly Place[] = [
+  {
+    name: "files", // visitors see public folders at its addresses
+    who: "account",
+    load: () => import("./Files.svelte"),
+    link: { icon: folder, label: () => t.shell.myFiles, short: () => t.shell.files, phone: true, href: ownFiles },
+  },
+  {
+    name: "recent",
+    who: "account",
+    load: () => withTexts(import("./Recent.svelte"), "places"),
+    link: { icon: clock, label: () => t.shell.recent, phone: true },
+  },
+  {
+    name: "favourites",
+    who: "account",
+    load: () => withTexts(import("./Favourites.svelte"), "places"),
+    link: { icon: star, label: () => t.shell.favourites, phone: true },
+  },
+  {
+    name: "shares",
+    title: () => t.shell.shares,
+    who: "account",
+    load: () => withTexts(import("./Shares.svelte"), "shares", "ui"),
+    link: { icon: share, label: () => t.shell.shares, short: () => t.shell.sharesShort, phone: true },
+  },
+  {
+    name: "trash",
+    title: () => t.shell.trash,
+    who: "account",
+    load: () => withTexts(import("./Trash.svelte"), "trash", "ui"),
+    link: {
+      icon: trash,
+      label: () => t.shell.trash,
+      phone: false,
+      when: () => (session.me?.trashDays ?? 0) > 0,
+    },
+  },
+  {
+    name: "past",
+    who: "account",
+    load: () => withTexts(import("./Past.svelte"), "panels", "past", "trash", "ui"),
+  },
+  {
+    name: "keys",
+    title: () => t.shell.keys,
+    who: "account",
+    load: () => withTexts(import("./Keys.svelte"), "keys", "ui"),
+    link: { icon: keyRound, label: () => t.shell.keys, phone: false },
+  },
+  {
+    name: "settings",
+    title: () => t.shell.settings,
+    who: "account",
+    load: () => withTexts(import("./Settings.svelte"), "credentials", "panels", "settings"),
+    below: () => withTexts(import("./settings/places"), "credentials", "panels", "settings"),
+  },
+  {
+    name: "admin",
+    title: () => t.shell.admin,
+    who: "admin",
+    load: () => withTexts(import("./Admin.svelte"), "admin"),
+    link: {
+      icon: shield,
+      label: () => t.shell.admin,
+      phone: false,
+      when: () => session.me?.profile.role === "admin",
+      mark: () => (session.me?.setup === "done" ? "" : t.shell.setUp),
+    },
+    below: () => withTexts(import("./admin/places"), "admin"),
+  },
+  { name: "login", title: () => t.shell.signIn, who: "visitor", load: () => import("./Login.svelte") },
+  {
+    name: "register",
+    who: "visitor",
+    load: () => withTexts(import("./Register.svelte"), "credentials"),
+  },
+  { name: "forgot", who: "visitor", load: () => withTexts(import("./Forgot.svelte"), "credentials") },
+  { name: "reset", who: "visitor", load: () => withTexts(import("./Reset.svelte"), "credentials") },
+  {
+    name: "free",
+    who: "visitor",
+    load: () => withTexts(import("./Free.svelte"), "free", "share", "stores"),
+  },
+];
+
+/** The place that an address below /app names, undefined for none. */
+export function placeAt(path: string, within = places, above = "/app"): Place | undefined {
+  if (!path.startsWith(`${above}/`)) return undefined;
+  const name = path.slice(above.length + 1).split("/")[0];
+  return within.find((place) => place.name === name);
+}
+
+/** Whether the reader of the page may open a place. */
+export function mayOpen({ who }: Place): boolean {
+  return who === "visitor" || (session.me !== undefined && (who === "account" || session.me.profile.role === "admin"));
+}
+
+export interface NavigationLink {
+  href: string;
+  /** Where the addresses of the place begin. */
+  below: string;
+  label: string;
+  short: string;
+  icon: string;
+  phone: boolean;
+  mark: string;
+}
+
+/** The links of the navigation that the reader of the page may follow. */
+export function navigation(): NavigationLink[] {
+  return places.flatMap((place) => {
+    const { link, name } = place;
+    if (!link || !mayOpen(place) || link.when?.() === false) return [];
+    const below = `/app/${name}`;
+    const label = link.label();
+    return {
+      href: link.href?.() ?? below,
+      below,
+      label,
+      short: link.short?.() ?? label,
+      icon: link.icon,
+      phone: link.phone,
+      mark: link.mark?.() ?? "",
+    };
+  });
+}
