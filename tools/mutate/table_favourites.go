@@ -19,7 +19,7 @@ var favouriteGuards = []mutation{
 		`if err := deleteLostFavourites(tx, userID); err != nil {`, `if err != nil {`, files,
 		"^TestFavouritesLimit$/^sqlite$"},
 	{"favourite-seen", "favourites and recent files that the account may not see are left out",
-		files + "/favourites.go", `if !there || !viewer.Shows(target, n.folder) {`, `if !there {`, files,
+		files + "/favourites.go", `if !there || !viewer.Shows(target, n.folder) {`, `if !there || viewer == nil {`, files,
 		"^TestFavourites$/^sqlite$"},
 	{"favourite-own", "an account removes only its own stars", files + "/sql_favourites.go",
 		`DELETE FROM favourites WHERE user_id = $1 AND entry_id = $2`,

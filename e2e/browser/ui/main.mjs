@@ -35,6 +35,7 @@ import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as copying from './copying.mjs'
 import * as errorpages from './errorpages.mjs'
+import * as favourites from './favourites.mjs'
 import * as files from './files.mjs'
 import * as firstrun from './firstrun.mjs'
 import * as free from './free.mjs'
@@ -81,6 +82,7 @@ const ask = (what, details = {}) => {
 const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
 const suites = {
   files: [
+    favourites,
     journey,
     signin,
     errorpages,

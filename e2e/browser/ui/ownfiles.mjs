@@ -1,6 +1,6 @@
 // "Files" leads to the folder that the account opens first, from every screen.
 import { createFolder, enter } from './files.mjs'
-import { becomes, equal } from './harness.mjs'
+import { becomes, equal, isPhone } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { api } from './stranger.mjs'
 
@@ -16,13 +16,16 @@ const path = (page) => decodeURIComponent(new URL(page.url()).pathname)
 async function goes(page, config, folder, below) {
   const say = labels[config.language]
   const nav = page.getByRole('navigation', { name: say.nav, exact: true })
-  const files = nav.getByRole('link', { name: say.files, exact: true })
+  const files = nav.getByRole('link', { name: say.myFiles, exact: true })
   const opens = async (from) => {
     await files.click()
     await becomes(`the folder after ${from}`, () => path(page), `/app/files${folder}`)
     await becomes('the mark of the screen', () => files.getAttribute('aria-current'), 'page')
   }
-  await nav.getByRole('link', { name: say.shares, exact: true }).click()
+  if (isPhone(config.size)) {
+    await nav.getByRole('button', { name: say.pages, exact: true }).click()
+    await page.getByRole('menuitem', { name: say.shares }).click()
+  } else await nav.getByRole('link', { name: say.shares, exact: true }).click()
   await page.waitForURL('**/app/shares')
   await becomes('the mark of another screen', () => files.getAttribute('aria-current'), null)
   await opens('the shares')

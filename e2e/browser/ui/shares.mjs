@@ -164,7 +164,10 @@ async function look(page, config, what) {
 // openShares opens the screen of shares by the navigation.
 async function openShares(page, config) {
   const say = texts[config.language]
-  await page.getByRole('navigation').getByRole('link', { name: say.shares }).click()
+  if (isPhone(config.size)) {
+    await page.getByRole('button', { name: labels[config.language].pages, exact: true }).click()
+    await page.getByRole('menuitem', { name: say.shares }).click()
+  } else await page.getByRole('navigation').getByRole('link', { name: say.shares }).click()
   await page.getByRole('heading', { level: 1, name: say.shares }).waitFor()
 }
 

@@ -55,7 +55,7 @@ export const places: readonly Place[] = [
     name: "recent",
     who: "account",
     load: () => withTexts(import("./Recent.svelte"), "places"),
-    link: { icon: clock, label: () => t.shell.recent, phone: true },
+    link: { icon: clock, label: () => t.shell.recent, phone: false },
   },
   {
     name: "favourites",
@@ -68,7 +68,7 @@ export const places: readonly Place[] = [
     title: () => t.shell.shares,
     who: "account",
     load: () => withTexts(import("./Shares.svelte"), "shares", "ui"),
-    link: { icon: share, label: () => t.shell.shares, short: () => t.shell.sharesShort, phone: true },
+    link: { icon: share, label: () => t.shell.shares, phone: false },
   },
   {
     name: "trash",
