@@ -12,7 +12,9 @@ export function onStar(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Stars an entry, or removes its star. Throws Failure: OPERATION_FAILED when there are too many. */
+/**
+ * Stars an entry, or removes its star. Throws Failure: OPERATION_FAILED when there are too many.
+ */
 export async function star({ id }: Pick<Entry, "id">, favourite: boolean): Promise<void> {
   const params = { params: { path: { id } } };
   if (favourite) await take(client.PUT("/api/users/me/favourites/{id}", params));
