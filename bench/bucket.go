@@ -64,6 +64,18 @@ func (b *bucket) stop() {
 	_ = b.cmd.Wait()         // returns the error of the signal
 }
 
+// addTo creates a provider for the bucket, with the administrator's caller, and returns its id.
+// prefix is the part of the bucket that it uses, "" for all of it.
+func (b *bucket) addTo(ctx context.Context, c *caller, prefix string) (id string, err error) {
+	var made struct{ Provider struct{ ID string } }
+	provider := map[string]string{
+		"name": "bench", "type": "store_b", "endpoint": "http://" + b.address, "bucket": bucketName,
+		"accessKeyId": b.access, "secretAccessKey": b.password, "pathPrefix": prefix,
+	}
+	err = c.call(ctx, http.MethodPost, "/api/admin/storage/providers", provider, &made)
+	return made.Provider.ID, err
+}
+
 // bucketFile is the file that W2 reads from the bucket.
 const bucketFile = "/uploads/cloud/large.bin"
 
@@ -77,15 +89,11 @@ func (b *bench) setUpBucket(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var made struct{ Provider struct{ ID string } }
-	provider := map[string]string{
-		"name": "bench", "type": "store_b", "endpoint": "http://" + b.bucket.address, "bucket": bucketName,
-		"accessKeyId": b.bucket.access, "secretAccessKey": b.bucket.password,
-	}
-	if err := c.call(ctx, http.MethodPost, "/api/admin/storage/providers", provider, &made); err != nil {
+	provider, err := b.bucket.addTo(ctx, c, "")
+	if err != nil {
 		return err
 	}
-	mount := map[string]string{"providerId": made.Provider.ID, "mountPath": filepath.Dir(bucketFile), "name": "cloud"}
+	mount := map[string]string{"providerId": provider, "mountPath": filepath.Dir(bucketFile), "name": "cloud"}
 	if err := c.call(ctx, http.MethodPost, "/api/admin/mounts", mount, nil); err != nil {
 		return err
 	}

@@ -121,31 +121,36 @@ func (o outcome) rate() float64 { return float64(o.requests) / o.elapsed.Seconds
 // builds the request with that number, from 0; it is called from several goroutines. An answer that
 // is not 2xx is an error.
 func run(ctx context.Context, p *server, connections, n int, make func(i int) request) (outcome, error) {
-	var open []*connection
+	return runOn(ctx, fleet{p}, connections, n, make)
+}
+
+// runOn is run for several servers, which get the requests in turn: workers is the number of
+// requests at the same time, and each worker has a connection to every server. CPU time and memory
+// are the sums over the servers.
+func runOn(ctx context.Context, servers fleet, workers, n int, make func(i int) request) (outcome, error) {
+	var open [][]*connection // by worker and server
 	defer func() {
-		for _, c := range open {
-			c.close()
+		for _, each := range open {
+			for _, c := range each {
+				c.close()
+			}
 		}
 	}()
-	for range connections {
-		c, err := connect(p)
-		if err != nil {
-			return outcome{}, err
+	for range workers {
+		var each []*connection
+		for _, p := range servers {
+			c, err := connect(p)
+			if err != nil {
+				return outcome{}, err
+			}
+			each = append(each, c)
 		}
-		open = append(open, c)
+		open = append(open, each)
 	}
-	if err := p.resetPeak(); err != nil {
+	if err := servers.resetPeak(); err != nil {
 		return outcome{}, err
 	}
-	memory, err := p.memory("VmRSS")
-	if err != nil {
-		return outcome{}, err
-	}
-	before, err := p.cpu()
-	if err != nil {
-		return outcome{}, err
-	}
-	databaseBefore, err := p.databaseCPU()
+	before, err := servers.spent("VmRSS")
 	if err != nil {
 		return outcome{}, err
 	}
@@ -153,14 +158,14 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 	faults := errorList{}
 	var all sync.WaitGroup
 	begin := time.Now()
-	for _, c := range open {
+	for _, each := range open {
 		all.Go(func() {
 			for ctx.Err() == nil && !faults.any() {
 				i := int(next.Add(1)) - 1
 				if i >= n {
 					return
 				}
-				if _, err := c.do(make(i)); err != nil {
+				if _, err := each[i%len(each)].do(make(i)); err != nil {
 					faults.add(err)
 				}
 			}
@@ -168,22 +173,55 @@ func run(ctx context.Context, p *server, connections, n int, make func(i int) re
 	}
 	all.Wait()
 	elapsed := time.Since(begin)
-	after, err := p.cpu()
-	databaseAfter, err2 := p.databaseCPU()
-	peak, err3 := p.memory("VmHWM")
-	if err := errors.Join(ctx.Err(), faults.join(), err, err2, err3); err != nil {
+	after, err := servers.spent("VmHWM")
+	if err := errors.Join(ctx.Err(), faults.join(), err); err != nil {
 		return outcome{}, err
 	}
-	return outcome{requests: n, cpu: after - before, database: databaseAfter - databaseBefore, elapsed: elapsed,
-		growth: max(0, peak-memory)}, nil
+	return outcome{requests: n, cpu: after.cpu - before.cpu, database: after.database - before.database,
+		elapsed: elapsed, growth: max(0, after.memory-before.memory)}, nil
 }
 
-// databaseCPU returns the CPU time of the database server so far, 0 for SQLite.
-func (s *server) databaseCPU() (time.Duration, error) {
-	if s.database == nil {
-		return 0, nil
+// fleet is one server or more, which share the database.
+type fleet []*server
+
+// resetPeak resets VmHWM of each server.
+func (f fleet) resetPeak() error {
+	var errs []error
+	for _, p := range f {
+		errs = append(errs, p.resetPeak())
 	}
-	return s.database.cpu()
+	return errors.Join(errs...)
+}
+
+// spending is what servers have used so far.
+type spending struct {
+	cpu, database time.Duration // of the servers, and of the database; 0 for SQLite
+	memory        int64         // bytes
+}
+
+// spent returns the sums over the servers; field is that of the memory in /proc/PID/status.
+func (f fleet) spent(field string) (all spending, err error) {
+	if d := f[0].database; d != nil {
+		if all.database, err = d.cpu(); err != nil {
+			return all, err
+		}
+	}
+	for _, p := range f {
+		cpu, err := p.cpu()
+		memory, err2 := p.memory(field)
+		if err := errors.Join(err, err2); err != nil {
+			return all, err
+		}
+		all.cpu, all.memory = all.cpu+cpu, all.memory+memory
+	}
+	return all, nil
+}
+
+// stop ends the servers.
+func (f fleet) stop() {
+	for _, p := range f {
+		p.stop()
+	}
 }
 
 // errorList collects the first errors of several goroutines.

@@ -9,7 +9,7 @@
 // bench uses `bin/larder` as built by `make build`, creates keys with the command line, and sends
 // HTTP requests with its own load generator. It counts syncs with strace in separate runs. It
 // measures on SQLite and on its own PostgreSQL server with fsync enabled. With -write it replaces
-// the tables between the markers of docs/performance.md.
+// the tables between the markers of docs/performance.md. W10 also takes versitygw and Redis.
 package main
 
 import (

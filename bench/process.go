@@ -40,6 +40,7 @@ type installation struct {
 	url         string   // of the database, "" for SQLite
 	ops         string   // address of the listener for operators, "" for none
 	grace       time.Duration
+	settings    []string // further ones, NAME=value
 }
 
 // newInstallation returns an installation in an empty directory with that name, on PostgreSQL with
@@ -63,6 +64,7 @@ func (i *installation) environ() []string {
 		"LARDER_RATE_LIMIT_PER_MINUTE=10000", "LARDER_LOG_FORMAT=json", "LARDER_ALLOW_PRIVATE_ENDPOINTS=127.0.0.0/8",
 		"LARDER_GARBAGE_GRACE=" + i.grace.String(),
 	}
+	env = append(env, i.settings...)
 	if i.ops != "" {
 		env = append(env, "LARDER_OPS_LISTEN="+i.ops)
 	}

@@ -26,16 +26,8 @@ func (b *bench) report() string {
 	} else {
 		s.WriteString("### SQLite\n\n")
 	}
-	if len(b.pairs) > 0 {
-		s.WriteString(
-			"| # | workload | CPU a request | reference | ratio | goal | rate | reference | ratio | goal | memory " +
-				"grows by |\n")
-		s.WriteString("| --- | --- | ---: | ---: | ---: | :--- | ---: | ---: | ---: | :--- | ---: |\n")
-		for _, p := range b.pairs {
-			s.WriteString(p.line())
-		}
-		s.WriteString("\n")
-	}
+	s.WriteString(pairTable(b.pairs, "reference"))
+	s.WriteString(pairTable(b.replicaPairs, "one process, 8 at once"))
 	if len(b.figures) > 0 {
 		s.WriteString("| # | figure | value | goal |\n| --- | --- | ---: | :--- |\n")
 		for _, f := range b.figures {
@@ -44,6 +36,20 @@ func (b *bench) report() string {
 		s.WriteString("\n")
 	}
 	return s.String() + b.peersReport()
+}
+
+// pairTable returns the table of the pairs, "" for none; other is the heading of the columns about
+// what they are compared with.
+func pairTable(pairs []*pair, other string) string {
+	if len(pairs) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("| # | workload | CPU a request | %[1]s | ratio | goal | rate | %[1]s | ratio | goal | memory "+
+		"grows by |\n| --- | --- | ---: | ---: | ---: | :--- | ---: | ---: | ---: | :--- | ---: |\n", other)
+	for _, p := range pairs {
+		text += p.line()
+	}
+	return text + "\n"
 }
 
 // command returns the command line of this run.
@@ -76,7 +82,7 @@ func (p *pair) line() string {
 		database = " + " + cpuText(d)
 	}
 	if p.cpuGoal > 0 {
-		cpuGoal = goal(fmt.Sprintf("≤ %.2g×", p.cpuGoal), cpuHere <= p.cpuGoal*cpuThere)
+		cpuGoal = goal(fmt.Sprintf("≤ %.3g×", p.cpuGoal), cpuHere <= p.cpuGoal*cpuThere)
 	}
 	if p.rateGoal > 0 {
 		rateGoal = goal(fmt.Sprintf("≥ %.2g×", p.rateGoal), rateHere >= p.rateGoal*rateThere)

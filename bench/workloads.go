@@ -39,6 +39,8 @@ type bench struct {
 	firstBytes   []float64 // of W5: first bytes, ms
 	davHeader    string    // the Authorization header line of a WebDAV key
 
+	replicaPairs []*pair // W10: two replicas beside one
+
 	peers       []*peer   // that were measured
 	besidePeers []outcome // of the reference
 }
@@ -105,6 +107,11 @@ func (b *bench) runAll(ctx context.Context) (err error) {
 			return fmt.Errorf("W7: %w", err)
 		}
 	}
+	if b.wants("W10") && b.engine == onPostgres {
+		if err := b.compareReplicas(ctx); err != nil {
+			return fmt.Errorf("W10: %w", err)
+		}
+	}
 	if b.wants("W9", "W6") && b.entries > 0 {
 		return b.measureLargeTree(ctx)
 	}
@@ -160,16 +167,7 @@ func (b *bench) compareWithReference(ctx context.Context) (err error) {
 // runPair runs a workload of n requests over that many connections on both servers, the reference
 // first, and records the outcomes. reference and larder build the requests by number.
 func (b *bench) runPair(ctx context.Context, p pair, connections, n int, reference, larder func(i int) request) error {
-	var known *pair
-	for _, each := range b.pairs {
-		if each.id == p.id && each.name == p.name {
-			known = each
-		}
-	}
-	if known == nil {
-		known = &p
-		b.pairs = append(b.pairs, known)
-	}
+	known := pairIn(&b.pairs, p)
 	there, err := run(ctx, b.reference, connections, n, reference)
 	if err != nil {
 		return fmt.Errorf("%s %s, reference: %w", p.id, p.name, err)
@@ -186,6 +184,18 @@ func (b *bench) runPair(ctx context.Context, p pair, connections, n int, referen
 		there.cpuPerRequest(), float64(here.cpu)/float64(max(1, there.cpu)))
 	known.reference, known.larder = append(known.reference, there), append(known.larder, here)
 	return nil
+}
+
+// pairIn returns the pair in the list that has the id and the name of p. It appends p if there is
+// none.
+func pairIn(list *[]*pair, p pair) *pair {
+	for _, each := range *list {
+		if each.id == p.id && each.name == p.name {
+			return each
+		}
+	}
+	*list = append(*list, &p)
+	return &p
 }
 
 // same returns a function that builds the same request for each number.
@@ -283,10 +293,13 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 
 // smallUpload returns a function that builds the upload of a small file by number; serial makes the
 // names differ from those of other runs.
-func (b *bench) smallUpload(serial int) func(i int) request {
+func (b *bench) smallUpload(serial int) func(i int) request { return smallUpload(b.token, serial) }
+
+// smallUpload is bench.smallUpload with the API key token.
+func smallUpload(token string, serial int) func(i int) request {
 	return func(i int) request {
 		return request{method: "POST", path: "/api/upload", body: smallFile, headers: []string{
-			"Authorization: Bearer " + b.token, fmt.Sprintf("X-File-Name: s%d-%d.bin", serial, i),
+			"Authorization: Bearer " + token, fmt.Sprintf("X-File-Name: s%d-%d.bin", serial, i),
 			"Content-Type: application/x-small",
 		}}
 	}
