@@ -17,7 +17,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"larder/internal/access"
@@ -44,6 +43,7 @@ import (
 	"larder/internal/mount"
 	"larder/internal/notice"
 	"larder/internal/object"
+	"larder/internal/osfile"
 	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
@@ -452,24 +452,17 @@ func (a *App) Close() error {
 // spool opens a temporary file without a name in the data directory. Closing the file frees its
 // space.
 func (a *App) spool() (*os.File, error) {
-	file, err := os.CreateTemp(a.Config.DataDir, "spool-*")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
+	return osfile.CreateUnnamed(a.Config.DataDir, "spool-*")
 }
 
 // checkSpoolSpace returns the fault Unavailable when the disk of the data directory has less free
 // space than the setting MinFree.
 func (a *App) checkSpoolSpace() error {
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(a.Config.DataDir, &disk); err != nil {
+	free, err := osfile.FreeBytes(a.Config.DataDir)
+	if err != nil {
 		return fmt.Errorf("ask for free space: %w", err)
 	}
-	if int64(disk.Bavail)*int64(disk.Bsize) < a.Config.MinFree {
+	if free < a.Config.MinFree {
 		return fault.New(fault.Unavailable, "The storage is nearly full and refuses new files.")
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"larder/internal/blob/disk"
 	"larder/internal/config"
@@ -16,6 +15,7 @@ import (
 	"larder/internal/kv/memory"
 	"larder/internal/kv/postgres"
 	"larder/internal/kv/redis"
+	"larder/internal/osfile"
 	"larder/internal/secret"
 )
 
@@ -36,8 +36,8 @@ func lockDir(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := osfile.Lock(file, true); err != nil {
+		if errors.Is(err, osfile.ErrLocked) {
 			err = fmt.Errorf("the data directory %s is in use by another Larder", dir)
 		}
 		return nil, errors.Join(err, file.Close())

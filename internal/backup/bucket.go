@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"larder/internal/blob"
 	"larder/internal/blob/s3"
 	"larder/internal/crash"
+	"larder/internal/osfile"
 )
 
 // bucket is a backup in a bucket that is open for writing. The new snapshot is made in a local
@@ -96,7 +96,7 @@ func (b *bucket) openLocal() error {
 	if err != nil {
 		return fmt.Errorf("lock the local directory for backups: %w", err)
 	}
-	if err := flock(lock, syscall.LOCK_EX); err != nil {
+	if err := osfile.Lock(lock, true); err != nil {
 		return errors.Join(fmt.Errorf("%s is in use: another backup to a bucket is under way (%w)", b.local, err),
 			lock.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"larder/internal/db"
+	"larder/internal/osfile"
 	"larder/internal/secret"
 )
 
@@ -202,7 +203,7 @@ func (r *restore) finish() error {
 			return fmt.Errorf("finish the restore: %w", err)
 		}
 	}
-	if err := syncDir(r.DataDir); err != nil {
+	if err := osfile.Sync(r.DataDir); err != nil {
 		return fmt.Errorf("finish the restore: %w", err)
 	}
 	return nil

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"larder/internal/blob"
 	"larder/internal/blob/disk"
+	"larder/internal/osfile"
 )
 
 // The files of a backup.
@@ -61,7 +61,7 @@ func openDirectory(path, fingerprint string, now func() time.Time) (*directory, 
 		return nil, fmt.Errorf("lock the backup: %w", err)
 	}
 	d := &directory{directorySource{path}, fingerprint, now, lock}
-	if err := flock(lock, syscall.LOCK_EX); err != nil {
+	if err := osfile.Lock(lock, true); err != nil {
 		return nil,
 			errors.Join(fmt.Errorf("%s is in use: another backup into it, or a restore from it, is under way (%w)",
 				path, err), d.close())
@@ -193,13 +193,13 @@ func (d *directory) removeLeftovers(context.Context) error {
 // a backup.
 func (d *directory) publish(_ context.Context, name string) error {
 	parent := filepath.Join(d.path, snapshotsName)
-	if err := syncDir(d.newSnapshotPath()); err != nil {
+	if err := osfile.Sync(d.newSnapshotPath()); err != nil {
 		return fmt.Errorf("finish a snapshot: %w", err)
 	}
 	if err := os.Rename(d.newSnapshotPath(), filepath.Join(parent, name)); err != nil {
 		return fmt.Errorf("finish a snapshot: %w", err)
 	}
-	if err := syncDir(parent); err != nil {
+	if err := osfile.Sync(parent); err != nil {
 		return fmt.Errorf("finish a snapshot: %w", err)
 	}
 	return nil
@@ -219,7 +219,7 @@ func (d *directory) remove(_ context.Context, name string) error {
 	old := filepath.Join(d.path, snapshotsName, removedName)
 	err := os.Rename(filepath.Join(d.path, snapshotsName, name), old)
 	if err == nil {
-		err = syncDir(filepath.Dir(old)) // before its objects are removed
+		err = osfile.Sync(filepath.Dir(old)) // before its objects are removed
 	}
 	if err == nil {
 		err = os.RemoveAll(old)
@@ -307,12 +307,6 @@ func (d directorySource) snapshots(context.Context) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// flock locks a file until it is closed: how is syscall.LOCK_EX or LOCK_SH. Error:
-// syscall.EWOULDBLOCK at once when another process has the lock.
-func flock(file *os.File, how int) error {
-	return syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 }
 
 // checkEmptyDir returns an error when the directory holds anything. A directory that does not exist

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"larder/internal/db"
+	"larder/internal/osfile"
 	"larder/internal/secret"
 )
 
@@ -297,14 +298,5 @@ func RenameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(to))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return osfile.Sync(filepath.Dir(to))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 	"time"
 
@@ -104,7 +105,7 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 func isOutside(err error) bool {
 	var errno syscall.Errno
 	return errors.Is(err, blob.ErrUnavailable) || errors.Is(err, errNewerSchema) ||
-		errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR
+		errors.As(err, &errno) && !errors.Is(errno, fs.ErrNotExist) && errno != syscall.ENOTDIR
 }
 
 // snapshotState returns how recent the database in the snapshot with that name is.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"larder/internal/account"
@@ -24,6 +23,7 @@ import (
 	"larder/internal/fsck"
 	"larder/internal/job"
 	"larder/internal/object"
+	"larder/internal/osfile"
 	"larder/internal/provider"
 	"larder/internal/quota"
 	"larder/internal/secret"
@@ -125,7 +125,7 @@ func (r *restore) lock() (unlock func() error, err error) {
 	if err != nil {
 		return func() error { return nil }, nil
 	}
-	if err := flock(file, syscall.LOCK_SH); errors.Is(err, syscall.EWOULDBLOCK) {
+	if err := osfile.Lock(file, false); errors.Is(err, osfile.ErrLocked) {
 		return nil, errors.Join(fmt.Errorf("a backup into %s is under way: wait until it is done", r.Dir), file.Close())
 	}
 	return file.Close, nil

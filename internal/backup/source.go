@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"larder/internal/blob"
 	"larder/internal/blob/disk"
+	"larder/internal/osfile"
 )
 
 // Source is a backup that is open for reading its objects. No backup into it can begin before it is
@@ -36,7 +36,7 @@ func OpenSource(dir string, now func() time.Time) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the backup: %w", err)
 	}
-	if err := flock(lock, syscall.LOCK_SH); err != nil {
+	if err := osfile.Lock(lock, false); err != nil {
 		return nil, errors.Join(fmt.Errorf("a backup into %s is under way: wait until it is done (%w)", dir, err),
 			lock.Close())
 	}

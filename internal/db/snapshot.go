@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"larder/internal/osfile"
 )
 
 // Snapshot writes a consistent copy of the database into a new SQLite file at path, with this
@@ -144,11 +146,7 @@ func createPrivateFile(path string) error {
 // syncFile makes a file and its name in the directory durable.
 func syncFile(path string) error {
 	for _, name := range []string{path, filepath.Dir(path)} {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		if err := osfile.Sync(name); err != nil {
 			return err
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"larder/internal/blob"
+	"larder/internal/osfile"
 )
 
 const (
@@ -182,11 +182,11 @@ func (r *Registry) free(p Provider) int64 {
 	if err != nil {
 		return -1
 	}
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err != nil {
+	free, err := osfile.FreeBytes(dir)
+	if err != nil {
 		return -1
 	}
-	return int64(disk.Bavail) * int64(disk.Bsize)
+	return free
 }
 
 // Shortage is the space that a disk lacks.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"larder/internal/osfile"
 )
 
 // maxKeyFile bounds the bytes that are read of a key file; a valid one has 45.
@@ -55,7 +57,7 @@ func Load(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the secret key: %w", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); mode&osfile.OthersMode != 0 {
 		return nil, fmt.Errorf("the secret key %s can be read or changed by others (mode %04o): chmod 600 %s", path,
 			mode, path)
 	}
@@ -92,15 +94,5 @@ func writeKeyFile(path string, key []byte) error {
 	if err := os.Link(tmp.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return osfile.Sync(dir)
 }

@@ -13,7 +13,7 @@ const module = "larder"
 // docs/architecture.md draws the same picture.
 var layers = [][]string{
 	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/concurrency",
-		"internal/lastuse", "internal/zipstream"},
+		"internal/lastuse", "internal/zipstream", "internal/osfile"},
 	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob",
 		"internal/thumb", "internal/mail", "internal/captcha"},
 	{"internal/job"},

@@ -52,7 +52,7 @@ var bucketGuards = []mutation{
 		`!(isCopy && isSnapshot(snapshot))`,
 		`!isCopy && isSnapshot(snapshot)`, "internal/backup", "^TestLocalFilesOfABucket$/^sqlite$"},
 	{"bucket-local-lock", "one data directory makes one backup to a bucket at a time", "internal/backup/bucket.go",
-		`if err := flock(lock, syscall.LOCK_EX); err != nil {`, `if err := flock(lock, syscall.LOCK_SH); err != nil {`,
+		`if err := osfile.Lock(lock, true); err != nil {`, `if err := osfile.Lock(lock, false); err != nil {`,
 		"internal/backup", "^TestBackupsIntoABucketAtOnce$/^sqlite$"},
 	{"bucket-away", "a restore takes no object for missing while the bucket fails", "internal/backup/restore.go",
 		`if ctx.Err() != nil || errors.Is(err, blob.ErrUnavailable) {`, `if ctx.Err() != nil {`, "internal/backup",

@@ -378,7 +378,7 @@ var features = []mutation{
 		`"stdin[fail_on=error]"`, `"stdin"`, pictureP, "^TestVipsRefusals$"},
 	{"thumb-bare", "a thumbnail has no metadata, such as the place of a photograph", thumbP + "/child.go",
 		`failed = stripMetadata(out)`, `failed = nil`, thumbP, "^TestVips$"},
-	{"thumb-group", "a child that hangs is killed with all its processes (C104)", thumbP + "/child.go",
+	{"thumb-group", "a child that hangs is killed with all its processes (C104)", thumbP + "/child_unix.go",
 		`syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)`, `syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)`, thumbP,
 		"^TestHangingChildIsKilled$"},
 	{"thumb-environment", "a child does not get the server's environment", thumbP + "/child.go",

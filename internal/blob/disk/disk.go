@@ -14,8 +14,8 @@
 // back, the store works again. All files are opened relative to an open descriptor of that
 // directory, one path segment at a time, without following symbolic links.
 //
-// On a file system that cannot sync directories every Put fails, and nothing becomes readable. The
-// package works on Linux only. Specification: Providers; abuse cases C126 and C128.
+// On a file system that cannot sync directories every Put fails, and nothing becomes readable.
+// Specification: Providers; abuse cases C126 and C128.
 package disk
 
 import (
@@ -150,7 +150,7 @@ func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error)
 	if err != nil {
 		return nil, 0, notFoundOr("open object", err)
 	}
-	return f, st.Size, nil
+	return f, st.size, nil
 }
 
 // Delete removes an object and the unfinished uploads in parts for its key. Deleting an absent
@@ -215,7 +215,7 @@ func (s *Store) Check(ctx context.Context) error {
 // exceeded disk quota, and to blob.ErrUnavailable otherwise, never to blob.ErrNotFound. doing names
 // the failed step, such as "sync object".
 func storeError(doing string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isFull(err) {
 		return blob.NoSpace(doing, err)
 	}
 	return blob.Unavailable(doing, err)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"larder/internal/blob"
+	"larder/internal/osfile"
 )
 
 const (
@@ -35,7 +36,7 @@ func Create(dir, id string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create store: %w", err)
 	}
-	root, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	root, err := openDirPath(dir)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("create store: %s: %w", dir, ErrForeign)
 	}
@@ -45,7 +46,7 @@ func Create(dir, id string) error {
 	defer root.Close()
 	// of two parallel calls one creates the store; on a file system without such locks one of them
 	// fails
-	_ = syscall.Flock(int(root.Fd()), syscall.LOCK_EX)
+	_ = lockDir(root)
 	switch _, err := readMarker(root, id); {
 	case err == nil:
 		return syncPath(filepath.Dir(dir)) // the process that created the store may have ended before this sync
@@ -110,11 +111,7 @@ func writeMarker(root *os.File, id string) error {
 
 // syncPath syncs a directory, so that the names in it are durable.
 func syncPath(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err := osfile.Sync(dir); err != nil {
 		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
@@ -129,35 +126,22 @@ func checkID(id string) error {
 	return nil
 }
 
-// markerStat identifies a version of the marker file, to detect that it was replaced.
-type markerStat struct {
-	dev, ino uint64
-	size     int64
-	modified int64 // Unix nanoseconds
-}
-
-// markerStatOf returns the fields of st by which acquire sees that the marker is the same file as
-// before.
-func markerStatOf(st *syscall.Stat_t) markerStat {
-	return markerStat{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, modified: modifiedOf(st).UnixNano()}
-}
-
-// readMarker checks that root holds the marker of store id, and returns the marker's markerStat.
+// readMarker checks that root holds the marker of store id, and returns the marker's properties.
 // Errors: ErrForeign for the marker of another store, ENOENT for none.
-func readMarker(root *os.File, id string) (markerStat, error) {
+func readMarker(root *os.File, id string) (fileStat, error) {
 	f, st, err := openRegular(root, markerName)
 	if err != nil {
-		return markerStat{}, err
+		return fileStat{}, err
 	}
 	defer f.Close()
 	found, err := io.ReadAll(io.LimitReader(f, maxID+2))
 	if err != nil {
-		return markerStat{}, err
+		return fileStat{}, err
 	}
 	if got := strings.TrimSuffix(string(found), "\n"); got != id {
-		return markerStat{}, fmt.Errorf("%s belongs to store %.80q, not to %q: %w", root.Name(), got, id, ErrForeign)
+		return fileStat{}, fmt.Errorf("%s belongs to store %.80q, not to %q: %w", root.Name(), got, id, ErrForeign)
 	}
-	return markerStatOf(st), nil
+	return st, nil
 }
 
 // acquire checks the marker by its path and returns the open directory of the store as a volume,
@@ -165,21 +149,19 @@ func readMarker(root *os.File, id string) (markerStat, error) {
 // mounted or the marker was rewritten, acquire opens the directory again. Error:
 // blob.ErrUnavailable.
 func (s *Store) acquire() (*volume, error) {
-	var st syscall.Stat_t
-	missing := syscall.Lstat(s.marker, &st)
+	marker, missing := lstatPath(s.marker)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, blob.Unavailable("use store", fs.ErrClosed)
 	}
-	if missing == nil && s.volume != nil && s.volume.marker == markerStatOf(&st) {
+	if missing == nil && s.volume != nil && s.volume.marker == marker {
 		s.volume.refs.Add(1)
 		return s.volume, nil
 	}
 	s.dropVolume()
 	if missing != nil {
-		return nil, blob.Unavailable("look for the store's marker",
-			&fs.PathError{Op: "lstat", Path: s.marker, Err: missing})
+		return nil, blob.Unavailable("look for the store's marker", missing)
 	}
 	v, err := openVolume(s.dir, s.id)
 	if err != nil {

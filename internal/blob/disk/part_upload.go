@@ -158,8 +158,8 @@ func (p *partUpload) isCurrent() (bool, error) {
 // isNamed reports whether name in tmp/parts still refers to the open file f rather than to no file
 // or to another one, and returns the number of f's hard links.
 func (p *partUpload) isNamed(f *os.File, name string) (here bool, links uint64, err error) {
-	var open syscall.Stat_t
-	if err := syscall.Fstat(int(f.Fd()), &open); err != nil {
+	open, err := statFile(f)
+	if err != nil {
 		return false, 0, storeError("look at upload", err)
 	}
 	again, named, err := openRegular(p.dir, name)
@@ -170,7 +170,7 @@ func (p *partUpload) isNamed(f *os.File, name string) (here bool, links uint64, 
 		return false, 0, storeError("look at upload", err)
 	}
 	again.Close()
-	return named.Dev == open.Dev && named.Ino == open.Ino, uint64(named.Nlink), nil
+	return named.dev == open.dev && named.ino == open.ino, named.links, nil
 }
 
 // removeUpload removes the data file with that name and its journal, of which either may be absent,

@@ -76,7 +76,7 @@ func (v *volume) statObject(key blob.Key) (int64, error) {
 		return 0, notFoundOr("open object", err)
 	}
 	f.Close()
-	return st.Size, nil
+	return st.size, nil
 }
 
 // begin creates the files of u, or opens the existing ones. It returns false when it removed

@@ -37,7 +37,7 @@ func (s *Store) SweepTemp(olderThan time.Time) (removed int, err error) {
 			return storeError("look at temporary file", err)
 		}
 		f.Close()
-		if !modifiedOf(st).Before(olderThan) {
+		if !st.written().Before(olderThan) {
 			return nil
 		}
 		if err := removeAt(dir, entry.Name()); err != nil && !errors.Is(err, syscall.ENOENT) {
@@ -85,7 +85,7 @@ func walk(ctx context.Context, dir *os.File, below string, fn func(blob.Key, int
 			return storeError("walk objects", err)
 		}
 		f.Close()
-		return fn(key, st.Size, modifiedOf(st))
+		return fn(key, st.size, st.written())
 	})
 }
 

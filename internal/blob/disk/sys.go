@@ -2,131 +2,44 @@ package disk
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
-
-	"golang.org/x/sys/unix"
+	"time"
 )
 
-// The calls below take a name in an open directory and never follow a symbolic link. The standard
-// library offers such calls only in os.Root, which follows links that stay inside the directory.
-// Errors are *fs.PathError or *os.LinkError around the errno.
-
-const openDirectory = syscall.O_RDONLY | syscall.O_DIRECTORY
-
-// openAt opens name in dir. It adds O_NOFOLLOW and O_CLOEXEC to flags, so that a symbolic link is
-// refused; mode is for a file that it creates.
-func openAt(dir *os.File, name string, flags int, mode uint32) (*os.File, error) {
-	path := filepath.Join(dir.Name(), name)
-	for {
-		fd, err := unix.Openat(int(dir.Fd()), name, flags|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, mode)
-		switch err {
-		case nil:
-			return os.NewFile(uintptr(fd), path), nil
-		case syscall.EINTR: // a network file system was interrupted by a signal of the Go runtime
-		default:
-			return nil, &fs.PathError{Op: "openat", Path: path, Err: err}
-		}
-	}
+// fileStat has the properties of a file that the store uses. Those of a file that was replaced
+// differ.
+type fileStat struct {
+	dev, ino uint64
+	links    uint64 // names of the file
+	size     int64
+	modified int64 // time of the last change of the content in Unix nanoseconds
+	regular  bool
 }
 
-// openRegular opens the file name in dir for reading, and returns its properties as fstat reports
-// them. It refuses anything but a regular file.
-func openRegular(dir *os.File, name string) (*os.File, *syscall.Stat_t, error) {
+// written returns the time of the last change of the content.
+func (st fileStat) written() time.Time { return time.Unix(0, st.modified) }
+
+// openRegular opens the file name in dir for reading, and returns its properties. It refuses
+// anything but a regular file.
+func openRegular(dir *os.File, name string) (*os.File, fileStat, error) {
 	return openRegularFlags(dir, name, syscall.O_RDONLY)
 }
 
 // openRegularFlags is openRegular with other flags. It creates files with mode 0600.
-func openRegularFlags(dir *os.File, name string, flags int) (*os.File, *syscall.Stat_t, error) {
+func openRegularFlags(dir *os.File, name string, flags int) (*os.File, fileStat, error) {
 	f, err := openAt(dir, name, flags, 0o600)
 	if err != nil {
-		return nil, nil, err
+		return nil, fileStat{}, err
 	}
-	var st syscall.Stat_t
-	if err = syscall.Fstat(int(f.Fd()), &st); err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		err = errors.New("not a plain file")
+	st, err := statFile(f)
+	if err == nil && !st.regular {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a plain file")}
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, &fs.PathError{Op: "fstat", Path: f.Name(), Err: err}
+		return nil, fileStat{}, err
 	}
-	return f, &st, nil
-}
-
-// mkdirAt creates the directory name in dir with mode 0700. Error: EEXIST when the name exists.
-func mkdirAt(dir *os.File, name string) error {
-	if err := unix.Mkdirat(int(dir.Fd()), name, 0o700); err != nil {
-		return &fs.PathError{Op: "mkdirat", Path: filepath.Join(dir.Name(), name), Err: err}
-	}
-	return nil
-}
-
-// removeAt removes the file name from dir. Error: ENOENT when there is none.
-func removeAt(dir *os.File, name string) error {
-	if err := unix.Unlinkat(int(dir.Fd()), name, 0); err != nil {
-		return &fs.PathError{Op: "unlinkat", Path: filepath.Join(dir.Name(), name), Err: err}
-	}
-	return nil
-}
-
-// renameNoReplace renames a file to a free name. It returns EEXIST when the name exists; the kernel
-// decides that atomically, also between processes. On a file system without such a rename it
-// creates a hard link, which fails in the same way, and removes the old name.
-func renameNoReplace(from *os.File, name string, to *os.File, newName string) error {
-	err := error(unix.EINTR)
-	for err == unix.EINTR {
-		err = renameExclusive(int(from.Fd()), name, int(to.Fd()), newName)
-	}
-	if err == unix.ENOSYS || err == unix.EINVAL || err == unix.EOPNOTSUPP {
-		if err = unix.Linkat(int(from.Fd()), name, int(to.Fd()), newName, 0); err == nil {
-			err = unix.Unlinkat(int(from.Fd()), name, 0)
-		}
-	}
-	if err != nil {
-		return &os.LinkError{Op: "renameat2", Old: filepath.Join(from.Name(), name),
-			New: filepath.Join(to.Name(), newName), Err: err}
-	}
-	return nil
-}
-
-// freeBytes returns the bytes that an unprivileged process may still write to the file system of
-// dir.
-func freeBytes(dir *os.File) (int64, error) {
-	var st syscall.Statfs_t
-	if err := syscall.Fstatfs(int(dir.Fd()), &st); err != nil {
-		return 0, &fs.PathError{Op: "fstatfs", Path: dir.Name(), Err: err}
-	}
-	return int64(st.Bavail) * blockSize(&st), nil
-}
-
-// tryLock locks length bytes from start, 0 for all bytes after start, for this open file; no other
-// open file of this or another process can lock an overlapping range. It returns false when another
-// one holds a lock there.
-func tryLock(f *os.File, start, length int64) (bool, error) {
-	switch err := setLock(f, syscall.F_WRLCK, start, length); err {
-	case nil:
-		return true, nil
-	case syscall.EAGAIN, syscall.EACCES:
-		return false, nil
-	default:
-		return false, &fs.PathError{Op: "fcntl", Path: f.Name(), Err: err}
-	}
-}
-
-// unlock releases all locks of an open file. Closing the file is not enough: a child process that
-// is just being started may share it for a moment.
-func unlock(f *os.File) { _ = setLock(f, syscall.F_UNLCK, 0, 0) }
-
-// setLock sets (F_WRLCK) or releases (F_UNLCK) a lock of this open file on length bytes from start,
-// 0 for all bytes after start. It does not wait. Error: EAGAIN when another open file has the lock.
-func setLock(f *os.File, kind int16, start, length int64) error {
-	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: start, Len: length}
-	for {
-		if err := syscall.FcntlFlock(f.Fd(), openFileSetLock, &lock); err != syscall.EINTR {
-			return err
-		}
-	}
+	return f, st, nil
 }

@@ -14,7 +14,7 @@ import (
 // it.
 type volume struct {
 	root, tmp *os.File
-	marker    markerStat
+	marker    fileStat
 	space     *freeSpace
 	refs      atomic.Int64
 
@@ -28,7 +28,7 @@ type volume struct {
 // holds the first reference and calls release. Errors: those of readMarker and of the operating
 // system.
 func openVolume(dir, id string) (*volume, error) {
-	root, err := os.Open(dir)
+	root, err := openDirPath(dir)
 	if err != nil {
 		return nil, err
 	}
