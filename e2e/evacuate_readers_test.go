@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	readsPerSecond = 500 // that the readers send, together
+	readsPerSecond = 100 // that the readers send, together
+	soakReads      = 500 // the same in a soak
 	readWorkers    = 16
 	// leastReads is the least number of reads a second that are answered in a soak while a server
 	// is up. The rest is for pauses of a busy machine, in which the readers do not get to run.
@@ -27,6 +28,7 @@ type readers struct {
 	want     map[string]string // hashes by link
 	setup    *setup
 	replicas []*readReplica
+	rate     int         // reads a second
 	due      chan string // links
 	over     chan struct{}
 	end      func()
@@ -45,11 +47,12 @@ type readReplica struct {
 	kills, starts atomic.Int64 // begun kills, and completed starts after them
 }
 
-// readAll reads all files again and again until stop. An answer with another status or content
-// fails the test, and so does a request without an answer, unless its server was down meanwhile.
-func (s *setup) readAll(t *testing.T, hashes map[string]string) *readers {
+// readAll reads all files again and again until stop, rate reads a second. An answer with another
+// status or content fails the test, and so does a request without an answer, unless its server was
+// down meanwhile.
+func (s *setup) readAll(t *testing.T, hashes map[string]string, rate int) *readers {
 	t.Helper()
-	r := &readers{t: t, want: hashes, setup: s, due: make(chan string, readsPerSecond), over: make(chan struct{}),
+	r := &readers{t: t, want: hashes, setup: s, rate: rate, due: make(chan string, rate), over: make(chan struct{}),
 		begun: time.Now()}
 	r.end = sync.OnceFunc(func() {
 		close(r.over)
@@ -75,7 +78,7 @@ func (s *setup) readAll(t *testing.T, hashes map[string]string) *readers {
 	return r
 }
 
-// offer gives the workers readsPerSecond links a second, until the end. When the workers are more
+// offer gives the workers rate links a second, until the end. When the workers are more
 // than a second behind, it leaves reads out and counts them as late.
 func (r *readers) offer() {
 	defer close(r.due)
@@ -87,7 +90,7 @@ func (r *readers) offer() {
 			return
 		case <-tick.C:
 		}
-		for ; n < int(time.Since(r.begun).Seconds()*readsPerSecond); n++ {
+		for ; n < int(time.Since(r.begun).Seconds()*float64(r.rate)); n++ {
 			select {
 			case r.due <- r.links[n%len(r.links)]:
 			default:

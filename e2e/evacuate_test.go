@@ -17,22 +17,22 @@ const (
 	soakKills      = 20  // when it does
 )
 
-// The objects of the disk are moved to a bucket while clients read all files, 500 reads a
-// second, without a failed read, and SIGKILL ends servers in between. The content is the same
-// afterwards, nothing is left on the disk, and the old provider can be deleted.
-// LARDER_TEST_EVACUATION is the number of files in a soak, which kills 20 servers.
+// The objects of the disk are moved to a bucket while clients read all files, without a failed
+// read, and SIGKILL ends servers in between. The content is the same afterwards, nothing is left on
+// the disk, and the old provider can be deleted. LARDER_TEST_EVACUATION is the number of files in a
+// soak, which kills 20 servers under 500 reads a second.
 func TestEvacuationWithCrashes(t *testing.T) {
 	t.Parallel()
 	soak := envNumber(t, "LARDER_TEST_EVACUATION", 0, 1_000_000)
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			files, kills, limit := evacuatedFiles, 3, 3*patience
+			files, kills, rate, limit := evacuatedFiles, 3, readsPerSecond, 3*patience
 			if engine == "postgres" {
 				kills = 1 // the other replica waits for the lease each time
 			}
 			if soak > 0 {
-				files, kills, limit = soak, soakKills, 20*patience
+				files, kills, rate, limit = soak, soakKills, soakReads, 20*patience
 			}
 			s := newSetup(t, engine, onDisk, "LARDER_GARBAGE_GRACE", "2s")
 			hashes := map[string]string{} // by path of the permanent link
@@ -43,7 +43,7 @@ func TestEvacuationWithCrashes(t *testing.T) {
 			}
 			bucket := s3test.New(t)
 			target := s.provider(t, bucket, nil)
-			readers := s.readAll(t, hashes)
+			readers := s.readAll(t, hashes, rate)
 			var started struct{ JobID string }
 			s.admin.do(t, "POST", "/api/admin/storage/providers/"+s.root+"/evacuate", object{"targetProviderId": target}).
 				data(t, 202, &started)

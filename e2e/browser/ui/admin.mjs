@@ -193,7 +193,11 @@ async function names(page, config) {
 export const scenarios = [
   {
     name: 'administers announcements',
-    forms: (full) => [...bothLanguages(full), { language: 'zh-CN', theme: 'light', size: 'small' }, ...windows(full, ['narrow'])],
+    forms: (full) => [
+      ...bothLanguages(full),
+      { language: 'zh-CN', theme: 'light', size: 'small' },
+      ...windows(full, ['narrow']),
+    ],
     run: announces,
   },
   { name: 'hides the administration from others', forms: once, run: refused },
