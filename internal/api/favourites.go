@@ -14,7 +14,7 @@ func (a *API) addFavourite(c *call, in idInput) (favouriteReply, error) {
 }
 
 // removeFavourite handles DELETE /api/users/me/favourites/{id}: it removes the star, if there is
-// one. It does not tell whether the entry exists.
+// one. Faults: those of files.Tree.RemoveFavourite.
 func (a *API) removeFavourite(c *call, in idInput) (favouriteReply, error) {
 	return favouriteReply{false}, a.Tree.RemoveFavourite(c.ctx(), c.actor, in.ID)
 }

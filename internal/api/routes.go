@@ -260,7 +260,7 @@ func (a *API) routeTable() []route {
 		put("/api/users/me/favourites/{id}", jsonRoute(200, a.addFavourite)).withAuth(sessionAuth).
 			withSummary("Star a file or folder").withFaults(fault.NotFound, fault.Conflict).asAddition(),
 		del("/api/users/me/favourites/{id}", jsonRoute(200, a.removeFavourite)).withAuth(sessionAuth).
-			withSummary("Remove the star of a file or folder").asAddition(),
+			withSummary("Remove the star of a file or folder").withFaults(fault.NotFound).asAddition(),
 
 		// API key endpoints
 		post("/api/keys/", jsonRoute(201, a.createKey)).withAuth(sessionAuth).

@@ -16,11 +16,7 @@ const maxFavourites = 1000
 // one that is. Faults: NotFound, also for an entry that the actor does not see; Conflict when the
 // account has maxFavourites.
 func (t *Tree) AddFavourite(ctx context.Context, a access.Actor, id string) error {
-	_, _, err := t.Details(ctx, a, id)
-	if fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {
-		return noEntry()
-	}
-	if err != nil {
+	if err := t.checkSees(ctx, a, id); err != nil {
 		return err
 	}
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
@@ -42,6 +38,15 @@ func (t *Tree) AddFavourite(ctx context.Context, a access.Actor, id string) erro
 	})
 }
 
+// checkSees refuses an id that names no entry which the actor sees. Fault: NotFound.
+func (t *Tree) checkSees(ctx context.Context, a access.Actor, id string) error {
+	_, _, err := t.Details(ctx, a, id)
+	if fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {
+		return noEntry()
+	}
+	return err
+}
+
 // checkFavouritesLimit refuses another favourite of an account that has maxFavourites. Fault:
 // Conflict.
 func checkFavouritesLimit(tx *db.Tx, userID string) error {
@@ -58,9 +63,18 @@ func checkFavouritesLimit(tx *db.Tx, userID string) error {
 	return fault.Newf(fault.Conflict, "An account has at most %d favourites.", maxFavourites)
 }
 
-// RemoveFavourite ends a favourite of the actor's account; it does nothing for an id that is none.
+// RemoveFavourite ends a favourite of the actor's account, also of an entry that the actor no longer
+// sees. It does nothing for an entry that the actor sees and that is no favourite. Fault: NotFound.
 func (t *Tree) RemoveFavourite(ctx context.Context, a access.Actor, id string) error {
-	return t.DB.Write(ctx, func(tx *db.Tx) error { return deleteFavourite(tx, a.UserID, id) })
+	var found bool
+	err := t.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		found, err = deleteFavourite(tx, a.UserID, id)
+		return err
+	})
+	if err != nil || found {
+		return err
+	}
+	return t.checkSees(ctx, a, id)
 }
 
 // ListFavourites returns a page of the favourites that the actor sees, the newest first, and the

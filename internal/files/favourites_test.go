@@ -59,7 +59,8 @@ func TestFavourites(t *testing.T) {
 			"the graveyard": "graveyard", "a virtual folder": "virtual:/x"} {
 			h.wantFault(what, h.tree.AddFavourite(t.Context(), h.bob, id), fault.NotFound)
 		}
-		h.must(h.tree.RemoveFavourite(t.Context(), h.bob, picture.ID)) // not his
+		h.wantFault("bob removes what he does not see", h.tree.RemoveFavourite(t.Context(), h.bob, picture.ID),
+			fault.NotFound)
 		h.wantFavourites("ann after bob's removal", h.ann, "/home/ann/trip", "/public/sea.jpg", "/home/ann/trip/lake.jpg")
 
 		journey := vpath.Name("journey")

@@ -36,13 +36,13 @@ func countFavourites(q db.Querier, userID string) (n int64, err error) {
 	return n, nil
 }
 
-// deleteFavourite ends a favourite of an account, if the entry is one.
-func deleteFavourite(tx *db.Tx, userID, entryID string) error {
-	_, err := tx.Exec("DELETE FROM favourites WHERE user_id = $1 AND entry_id = $2", userID, entryID)
+// deleteFavourite ends a favourite of an account, and reports whether the entry was one.
+func deleteFavourite(tx *db.Tx, userID, entryID string) (found bool, err error) {
+	n, err := tx.Exec("DELETE FROM favourites WHERE user_id = $1 AND entry_id = $2", userID, entryID)
 	if err != nil {
-		return fmt.Errorf("remove a favourite: %w", err)
+		return false, fmt.Errorf("remove a favourite: %w", err)
 	}
-	return nil
+	return n > 0, nil
 }
 
 // deleteLostFavourites deletes the favourites of an account whose entries have no row any more,

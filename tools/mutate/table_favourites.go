@@ -3,10 +3,10 @@ package main
 // favouriteGuards are the guards of favourites and recent files.
 var favouriteGuards = []mutation{
 	{"favourite-foreign", "an account cannot star what it does not see", files + "/favourites.go",
-		`if fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {
-		return noEntry()
-	}
-	if err != nil {`, `if fault.Is(err, fault.NotFound) {`, files, "^TestFavourites$/^sqlite$"},
+		`if err := t.checkSees(ctx, a, id); err != nil {`,
+		`if err := t.checkSees(ctx, a, id); fault.Is(err, fault.Internal) {`, files, "^TestFavourites$/^sqlite$"},
+	{"favourite-absent", "removing the star of no entry is refused", files + "/favourites.go",
+		`if err != nil || found {`, `if err != nil || id != "" {`, files, "^TestFavourites$/^sqlite$"},
 	{"favourite-quiet", "a star does not tell whether an entry exists", files + "/favourites.go",
 		`if fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {`,
 		`if fault.Is(err, fault.PasswordRequired) {`, files, "^TestFavourites$/^sqlite$"},
