@@ -63,8 +63,9 @@ func checkFavouritesLimit(tx *db.Tx, userID string) error {
 	return fault.Newf(fault.Conflict, "An account has at most %d favourites.", maxFavourites)
 }
 
-// RemoveFavourite ends a favourite of the actor's account, also of an entry that the actor no longer
-// sees. It does nothing for an entry that the actor sees and that is no favourite. Fault: NotFound.
+// RemoveFavourite ends a favourite of the actor's account, also of an entry that the actor no
+// longer sees. It does nothing for an entry that the actor sees and that is no favourite. Fault:
+// NotFound.
 func (t *Tree) RemoveFavourite(ctx context.Context, a access.Actor, id string) error {
 	var found bool
 	err := t.DB.Write(ctx, func(tx *db.Tx) (err error) {

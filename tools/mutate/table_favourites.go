@@ -6,7 +6,7 @@ var favouriteGuards = []mutation{
 		`if err := t.checkSees(ctx, a, id); err != nil {`,
 		`if err := t.checkSees(ctx, a, id); fault.Is(err, fault.Internal) {`, files, "^TestFavourites$/^sqlite$"},
 	{"favourite-absent", "removing the star of no entry is refused", files + "/favourites.go",
-		`if err != nil || found {`, `if err != nil || id != "" {`, files, "^TestFavourites$/^sqlite$"},
+		`if err != nil || found {`, `if err != nil || found || id != "" {`, files, "^TestFavourites$/^sqlite$"},
 	{"favourite-quiet", "a star does not tell whether an entry exists", files + "/favourites.go",
 		`if fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {`,
 		`if fault.Is(err, fault.PasswordRequired) {`, files, "^TestFavourites$/^sqlite$"},

@@ -103,18 +103,18 @@ async function changes(page, config) {
   const before = await stranger(page, config)
   await before.goto('/app/login')
   await before.getByRole('button').first().waitFor()
-  equal('title', await before.title(), 'Larder')
+  equal('the site in the title', (await before.title()).split(' · ')[1], 'Larder')
   await becomes('registration', () => before.getByRole('link', { name: word.register }).count(), 0)
   await done(before)
 
   await page.getByRole('switch', { name: word.registration }).click()
   await save()
   await page.getByText(word.saved, { exact: true }).waitFor()
-  await until('the page has the title', async () => (await page.title()) === 'Our pictures')
+  await until('the page has the title', async () => (await page.title()).endsWith('Our pictures'))
   const after = await stranger(page, config)
   await after.goto('/app/login')
   await after.getByRole('link', { name: word.register }).waitFor()
-  equal('title', await after.title(), 'Our pictures')
+  equal('the site in the title', (await after.title()).split(' · ')[1], 'Our pictures')
   await done(after)
 
   // Discard restores the stored values

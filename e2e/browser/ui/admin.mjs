@@ -1,6 +1,6 @@
 // The administration: its frame, which administrators alone receive, and the announcements.
 import { bothLanguages, once, windows } from './forms.mjs'
-import { becomes, equal, until } from './harness.mjs'
+import { becomes, equal, isPhone, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { done, look, stranger } from './stranger.mjs'
 
@@ -61,11 +61,16 @@ const words = {
   },
 }
 
-// openSection goes from the main navigation to a section of the administration.
+// openSection goes from the main navigation, on phones from its menu, to a section of the
+// administration.
 export async function openSection(page, config, section) {
-  const { nav, adminShort } = labels[config.language] // all names of the link begin with it
+  const { nav, pages, adminShort } = labels[config.language] // all names of the link begin with it
   const { admin } = words[config.language]
-  await page.getByRole('navigation', { name: nav }).getByRole('link', { name: adminShort }).click()
+  const main = page.getByRole('navigation', { name: nav })
+  if (isPhone(config.size)) {
+    await main.getByRole('button', { name: pages, exact: true }).click()
+    await page.getByRole('menuitem', { name: adminShort }).click()
+  } else await main.getByRole('link', { name: adminShort }).click()
   await page.getByRole('navigation', { name: admin }).getByRole('link', { name: section, exact: true }).click()
   await page.getByRole('heading', { name: section, level: 2, exact: true }).waitFor()
 }
