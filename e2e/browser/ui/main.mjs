@@ -157,7 +157,11 @@ for (const { name, forms, run, lan } of scenarios) {
       })
       error = page.faults().join('\n')
     } catch (cause) {
-      error = [cause.stack, ...page.faults()].join('\n')
+      const shown = await page
+        .locator('body')
+        .innerText({ timeout: 2000 })
+        .catch(() => '')
+      error = [cause.stack, `${page.url()} shows: ${shown.slice(0, 500)}`, ...page.faults()].join('\n')
       // the page may be unable to render
       if (config.shots)
         await page
