@@ -186,8 +186,8 @@ func (b *bench) runPair(ctx context.Context, p pair, connections, n int, referen
 	return nil
 }
 
-// pairIn returns the pair in the list that has the id and the name of p. It appends p if there is
-// none.
+// pairIn returns the pair with the id and the name of p from list. If list contains no such pair,
+// pairIn appends p and returns it.
 func pairIn(list *[]*pair, p pair) *pair {
 	for _, each := range *list {
 		if each.id == p.id && each.name == p.name {
@@ -295,7 +295,8 @@ func (b *bench) writeSmall(ctx context.Context, _ addresses) error {
 // names differ from those of other runs.
 func (b *bench) smallUpload(serial int) func(i int) request { return smallUpload(b.token, serial) }
 
-// smallUpload is bench.smallUpload with the API key token.
+// smallUpload returns a function that builds the upload of a small file with the API key token, as
+// bench.smallUpload does with the key of the bench.
 func smallUpload(token string, serial int) func(i int) request {
 	return func(i int) request {
 		return request{method: "POST", path: "/api/upload", body: smallFile, headers: []string{

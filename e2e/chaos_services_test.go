@@ -134,7 +134,7 @@ func (s *ownServices) stop(cmd *exec.Cmd) {
 	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.t.Error(err)
 	}
-	poll(s.t, nil, patience, "ended "+cmd.Path, func() bool { return cmd.Process.Signal(syscall.Signal(0)) != nil })
+	until(s.t, "ended "+cmd.Path, func() bool { return cmd.Process.Signal(syscall.Signal(0)) != nil })
 }
 
 func (s *ownServices) startPostgres() {

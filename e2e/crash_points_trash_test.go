@@ -91,7 +91,7 @@ func rewinding(t *testing.T, w *crashFixture) crashAttempt {
 	}
 	replaced, deleted := write("replaced"), write("deleted")
 	then := time.Now().UnixMilli()
-	poll(t, nil, patience, "earlier times are known", func() bool {
+	until(t, "earlier times are known", func() bool {
 		then = time.Now().UnixMilli()
 		return w.admin.do(t, "GET", fmt.Sprintf("/api/files?path=%s&at=%d", in, then), nil).status == 200
 	})

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	readsPerSecond = 100 // that the readers send, together
-	soakReads      = 500 // the same in a soak
+	readsPerSecond = 100 // rate at which all readers together send reads
+	soakReads      = 500 // rate in a soak
 	readWorkers    = 16
-	// leastReads is the least number of reads a second that are answered in a soak while a server
-	// is up. The rest is for pauses of a busy machine, in which the readers do not get to run.
+	// leastReads is the minimal number of answered reads a second in a soak while a server is up.
+	// It is below soakReads because a busy machine pauses the readers at times.
 	leastReads = 450
 )
 
@@ -78,8 +78,8 @@ func (s *setup) readAll(t *testing.T, hashes map[string]string, rate int) *reade
 	return r
 }
 
-// offer gives the workers rate links a second, until the end. When the workers are more
-// than a second behind, it leaves reads out and counts them as late.
+// offer gives the workers rate links a second, until the end. When the workers are more than a
+// second behind, offer skips reads and counts them as late.
 func (r *readers) offer() {
 	defer close(r.due)
 	tick := time.NewTicker(5 * time.Millisecond)

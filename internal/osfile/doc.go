@@ -1,3 +1,3 @@
-// Package osfile has the file operations that differ between Windows and the other operating
-// systems.
+// Package osfile provides file operations that Windows implements differently from Linux and macOS:
+// durable writes, locks, temporary files and the free space of a disk.
 package osfile

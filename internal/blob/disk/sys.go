@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// fileStat has the properties of a file that the store uses. Those of a file that was replaced
-// differ.
+// fileStat contains the properties of a file that the store uses. Two different files never have
+// equal properties, so a store compares them to detect that its marker was replaced.
 type fileStat struct {
 	dev, ino uint64
 	links    uint64 // names of the file
