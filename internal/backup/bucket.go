@@ -129,7 +129,7 @@ func (b *bucket) checkOwner(ctx context.Context, fingerprint string, o s3.Option
 }
 
 // checkNotInside returns an error when the prefix of o lies inside that of a backup, whose runs
-// abort all uploads below their prefix. It passes over a prefix that the credentials may not read.
+// abort all uploads below their prefix. It skips a prefix that the credentials may not read.
 func checkNotInside(ctx context.Context, o s3.Options) error {
 	inner := o.Prefix
 	for o.Prefix != "" {
@@ -140,11 +140,11 @@ func checkNotInside(ctx context.Context, o s3.Options) error {
 		}
 		_, err = outer.store.StatNamed(ctx, identityName)
 		outer.store.Close()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			return fmt.Errorf("the prefix %q lies inside the backup %s: choose another prefix", inner, outer)
+		case !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, s3.ErrDenied):
+			return outer.explain(err)
 		}
 	}
 	return nil

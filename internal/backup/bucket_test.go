@@ -367,20 +367,26 @@ func TestBackupRefusesBuckets(t *testing.T) {
 	})
 }
 
-// Credentials that may read nothing above the prefix are enough for a backup.
+// Credentials that may read nothing above the prefix are enough for a backup. A backup does not
+// begin while the server fails there, since it could be inside another one.
 func TestBackupWithRightsBelowItsPrefix(t *testing.T) {
 	eachAway(t, func(t *testing.T, s *away) {
 		proxy := s3test.NewProxy(t, s.bucket)
-		var refused atomic.Int64
+		var refused, status atomic.Int64
 		proxy.SetBefore(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, s.bucket.Name+"/larder-backup.json") {
 				return false
 			}
 			refused.Add(1)
-			w.WriteHeader(http.StatusForbidden)
+			w.WriteHeader(int(status.Load()))
 			return true
 		})
-		s.save(func(o *backup.Options) { o.Bucket = s.options(proxy.Bucket()) })
+		within := func(o *backup.Options) { o.Bucket = s.options(proxy.Bucket()) }
+		status.Store(http.StatusInternalServerError)
+		_, _, err := s.backUp(s.into, within)
+		wantError(t, "a server that fails", err, "can't be used")
+		status.Store(http.StatusForbidden)
+		s.save(within)
 		if refused.Load() == 0 {
 			t.Error("the backup did not look above its prefix")
 		}

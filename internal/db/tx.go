@@ -91,61 +91,35 @@ func (t *Tx) LockTree(exclusive bool) error {
 
 // LockSeed lets one process at a time perform the first start, which creates the first
 // administrator and the defaults. It lasts until the transaction ends.
-func (t *Tx) LockSeed() error {
-	if t.db.dialect == sqlite {
-		return nil
-	}
-	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302002)")
-	return err
-}
+func (t *Tx) LockSeed() error { return t.lock("7302002") }
 
 // LockFreeSessions makes transactions that count the free-mode sessions and add one take turns, so
 // that together they keep within the limit. It lasts until the transaction ends.
-func (t *Tx) LockFreeSessions() error {
-	if t.db.dialect == sqlite {
-		return nil
-	}
-	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302003)")
-	return err
-}
+func (t *Tx) LockFreeSessions() error { return t.lock("7302003") }
 
 // LockMailed makes transactions that count the mails to an address and add one take turns, so that
 // together they keep within the limit. It lasts until the transaction ends.
-func (t *Tx) LockMailed() error {
-	if t.db.dialect == sqlite {
-		return nil
-	}
-	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302004)")
-	return err
-}
+func (t *Tx) LockMailed() error { return t.lock("7302004") }
 
 // LockTokens makes transactions that count the download tokens of one owner and add one take turns,
 // so that together they keep within the limit. It lasts until the transaction ends.
-func (t *Tx) LockTokens(owner string) error {
-	if t.db.dialect == sqlite {
-		return nil
-	}
-	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302005, hashtext($1))", owner)
-	return err
-}
+func (t *Tx) LockTokens(owner string) error { return t.lock("7302005, hashtext($1)", owner) }
 
 // LockNotifications makes transactions that count the notifications of one user and add one take
 // turns, so that together they keep within the limit. It lasts until the transaction ends.
-func (t *Tx) LockNotifications(userID string) error {
-	if t.db.dialect == sqlite {
-		return nil
-	}
-	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302006, hashtext($1))", userID)
-	return err
-}
+func (t *Tx) LockNotifications(userID string) error { return t.lock("7302006, hashtext($1)", userID) }
 
 // LockFavourites makes transactions that count the favourites of one user and add one take turns,
 // so that together they keep within the limit. It lasts until the transaction ends.
-func (t *Tx) LockFavourites(userID string) error {
+func (t *Tx) LockFavourites(userID string) error { return t.lock("7302007, hashtext($1)", userID) }
+
+// lock takes an advisory lock of PostgreSQL until the transaction ends: key is the argument of
+// pg_advisory_xact_lock as SQL. It does nothing on SQLite, which has one writer.
+func (t *Tx) lock(key string, args ...any) error {
 	if t.db.dialect == sqlite {
 		return nil
 	}
-	_, err := t.Exec("SELECT pg_advisory_xact_lock(7302007, hashtext($1))", userID)
+	_, err := t.Exec("SELECT pg_advisory_xact_lock("+key+")", args...)
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +152,53 @@ func TestFavouritesEndWithEntry(t *testing.T) {
 	})
 }
 
+// insertFolders inserts that many folders into the home of ann, whose ids are prefix and a number
+// from 0.
+func (f *fixture) insertFolders(prefix string, number int) {
+	f.t.Helper()
+	f.write(func(tx *db.Tx) error {
+		for n := range number {
+			id := fmt.Sprint(prefix, n)
+			err := f.insertEntry(tx, treeEntry{id: id, parent: f.ann.HomeID, name: id, owner: "ann", folder: true})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Of parallel requests, only as many succeed as the limit allows.
+func TestFavouritesLimitAtOnce(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		const free, requests = 5, 20
+		h.insertFolders("e", 1000-free)
+		h.write(func(tx *db.Tx) error {
+			_, err := tx.Exec("INSERT INTO favourites SELECT 'ann', id, 1 FROM entries WHERE parent_id = $1",
+				h.ann.HomeID)
+			return err
+		})
+		h.insertFolders("more", requests)
+		var starred atomic.Int64
+		var all sync.WaitGroup
+		for n := range requests {
+			all.Go(func() {
+				err := h.tree.AddFavourite(t.Context(), h.ann, fmt.Sprint("more", n))
+				if err == nil {
+					starred.Add(1)
+				} else if !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		n := h.queryInt("SELECT COUNT(*) FROM favourites WHERE user_id = 'ann'")
+		if starred.Load() != free || n != 1000 {
+			t.Errorf("%d requests of %d starred an entry, want %d; %d favourites", starred.Load(), requests, free, n)
+		}
+	})
+}
+
 // An account has at most 1,000 favourites. Those whose entries are gone do not count.
 func TestFavouritesLimit(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
@@ -165,15 +214,7 @@ func TestFavouritesLimit(t *testing.T) {
 				return nil
 			})
 		}
-		h.write(func(tx *db.Tx) error { // entries that stay
-			for n := range 1000 {
-				if err := h.insertEntry(tx, treeEntry{id: fmt.Sprint("e", n), parent: h.ann.HomeID,
-					name: fmt.Sprint("e", n), owner: "ann", folder: true}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		h.insertFolders("e", 999)
 		add("ann", 0, 999, "e#")
 		add("bob", 0, 1000, "gone#")
 		h.star(h.ann, file.ID)

@@ -46,6 +46,9 @@ func storeError(ctx context.Context, doing string, err error) error {
 	if status(err) == http.StatusInsufficientStorage {
 		return blob.NoSpace(doing, err)
 	}
+	if status(err) == http.StatusForbidden {
+		err = fmt.Errorf("%w: %w", ErrDenied, err)
+	}
 	return blob.Unavailable(doing, err)
 }
 
