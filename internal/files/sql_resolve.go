@@ -180,8 +180,8 @@ const (
 // ancestryQueries are the queries of climb by start. The first follows a fixed number of parents by
 // joins, and returns nothing for deeper entries; the second follows all by recursion. No tree is
 // deeper than paths may be, so its limit is never reached.
-var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion(byEntry)},
-	byLink: {ancestryByJoins(byLink), ancestryByRecursion(byLink)}}
+var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion("= " + byEntry)},
+	byLink: {ancestryByJoins(byLink), ancestryByRecursion("= " + byLink)}}
 
 // ancestryByJoins returns the SQL text that selects, for the entry whose id the SQL expression
 // start gives: the id of its root, its path below the root, its trail (see parseTrail), the config
@@ -203,54 +203,15 @@ func ancestryByJoins(start string) string {
 		"\n\tLEFT JOIN objects o ON o.id = e.object_id\nWHERE e.id = " + start + " AND " + below + ".parent_id IS NULL"
 }
 
-// ancestryByRecursion returns the SQL text that selects an entry, whose id the SQL expression start
-// gives, with its root, path and trail, for an entry at any depth, at most 200 levels below its
-// root; see ancestryByJoins.
-func ancestryByRecursion(start string) string {
-	return `WITH RECURSIVE up (n, id, parent, path, trail) AS (
-	SELECT 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailColumn("e") + `
+// ancestryByRecursion returns the SQL text that selects the same as ancestryByJoins, for all entries
+// whose ids match the SQL condition which, and for entries at any depth: at most 200 levels below
+// their root.
+func ancestryByRecursion(which string) string {
+	return `WITH RECURSIVE up (start, n, id, parent, path, trail) AS (
+	SELECT e.id, 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` +
+		trailColumn("e") + `
 	FROM entries e
-	WHERE e.id = ` + start + `
-	UNION ALL
-	SELECT u.n + 1, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` +
-		trailColumn("e") + ` || u.trail
-	FROM up u JOIN entries e ON e.id = u.parent
-	WHERE u.n < 200
-)
-SELECT u.id, u.path, u.trail` + entrySelect + `up u
-JOIN entries e ON e.id = ` + start + `
-LEFT JOIN objects o ON o.id = e.object_id
-WHERE u.parent IS NULL`
-}
-
-// climb follows the parents of an entry up to its root, in one query, or two when it is deep or
-// does not exist. start says whether id is that of the entry or of a permanent link to it (byEntry,
-// byLink). The result is empty when there is no such entry.
-func climb(q db.Querier, start, id string) (ancestry, error) {
-	var c ancestry
-	var s rowScan
-	var path, trail string
-	dest := append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)
-	err := q.QueryRow(ancestryQueries[start][0], id).Scan(dest...)
-	if errors.Is(err, db.ErrNoRows) {
-		err = q.QueryRow(ancestryQueries[start][1], id).Scan(dest...)
-	}
-	if errors.Is(err, db.ErrNoRows) {
-		return ancestry{}, nil
-	}
-	if err != nil {
-		return ancestry{}, fmt.Errorf("look up entry: %w", err)
-	}
-	c.row, c.trail, c.names = s.done(), parseTrail(trail), pathNames(path)
-	return c, nil
-}
-
-// climbAllQuery is ancestryByRecursion for a chunk of ids, with the id of each entry before the
-// rest.
-var climbAllQuery = `WITH RECURSIVE up (start, n, id, parent, path, trail) AS (
-	SELECT e.id, 0, e.id, e.parent_id, CASE WHEN e.parent_id IS NULL THEN '' ELSE '/' || e.name END, ` + trailColumn("e") + `
-	FROM entries e
-	WHERE e.id ` + db.InChunk + `
+	WHERE e.id ` + which + `
 	UNION ALL
 	SELECT u.start, u.n + 1, e.id, e.parent_id,
 		CASE WHEN e.parent_id IS NULL THEN u.path ELSE '/' || e.name || u.path END, ` + trailColumn("e") + ` || u.trail
@@ -261,6 +222,27 @@ SELECT u.id, u.path, u.trail` + entrySelect + `up u
 JOIN entries e ON e.id = u.start
 LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
+}
+
+// climb follows the parents of an entry up to its root, in one query, or two when it is deep or
+// does not exist. start says whether id is that of the entry or of a permanent link to it (byEntry,
+// byLink). The result is empty when there is no such entry.
+func climb(q db.Querier, start, id string) (ancestry, error) {
+	c, err := scanAncestry(q.QueryRow(ancestryQueries[start][0], id).Scan)
+	if errors.Is(err, db.ErrNoRows) {
+		c, err = scanAncestry(q.QueryRow(ancestryQueries[start][1], id).Scan)
+	}
+	if errors.Is(err, db.ErrNoRows) {
+		return ancestry{}, nil
+	}
+	if err != nil {
+		return ancestry{}, fmt.Errorf("look up entry: %w", err)
+	}
+	return c, nil
+}
+
+// climbAllQuery is the query of climbAll.
+var climbAllQuery = ancestryByRecursion(db.InChunk)
 
 // climbAll follows the parents of entries up to their roots, as climb does for one. It returns them
 // by their ids, without those that do not exist, and the newest config version that a query read: 0
@@ -274,13 +256,10 @@ func climbAll(q db.Querier, ids []string) (found map[string]ancestry, version in
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var c ancestry
-			var s rowScan
-			var path, trail string
-			if err := rows.Scan(append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)...); err != nil {
+			c, err := scanAncestry(rows.Scan)
+			if err != nil {
 				return err
 			}
-			c.row, c.trail, c.names = s.done(), parseTrail(trail), pathNames(path)
 			found[c.id], version = c, max(version, c.version)
 		}
 		return rows.Err()
@@ -291,12 +270,18 @@ func climbAll(q db.Querier, ids []string) (found map[string]ancestry, version in
 	return found, version, nil
 }
 
-// pathNames splits a path such as `/a/b`, as a query concatenates it, into names; none for "".
-func pathNames(path string) []string {
-	if path == "" {
-		return nil
+// scanAncestry reads a row of ancestryByJoins or ancestryByRecursion.
+func scanAncestry(scan func(dest ...any) error) (c ancestry, err error) {
+	var s rowScan
+	var path, trail string
+	if err := scan(append([]any{&c.root, &path, &trail, &c.version}, s.columns()...)...); err != nil {
+		return ancestry{}, err
 	}
-	return strings.Split(path[1:], "/")
+	c.row, c.trail = s.done(), parseTrail(trail)
+	if path != "" {
+		c.names = strings.Split(path[1:], "/")
+	}
+	return c, nil
 }
 
 // existingEntries returns which of the ids have a row in entries, the trash and graveyard included.

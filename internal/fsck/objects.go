@@ -260,9 +260,9 @@ func (c *check) describeFiles(objectID string) (string, error) {
 }
 
 // read returns the SHA-256 of a stored object in hexadecimal, and counts the bytes that it reads.
-// Those of a disk come from the disk itself: pages in memory may be intact when the disk no longer
-// is. Afterwards the pages are dropped again, so that a pass over all objects does not replace
-// those of files that are in use.
+// It first drops the pages of an object on a disk from the page cache, since pages in memory may be
+// intact although the disk is damaged. It drops them again afterwards, so that a pass over all
+// objects does not fill the page cache.
 func (c *check) read(store blob.Store, key blob.Key) (string, error) {
 	o, err := store.Open(c.ctx, key)
 	if err != nil {
