@@ -203,8 +203,8 @@ func ancestryByJoins(start string) string {
 		"\n\tLEFT JOIN objects o ON o.id = e.object_id\nWHERE e.id = " + start + " AND " + below + ".parent_id IS NULL"
 }
 
-// ancestryByRecursion returns the SQL text that selects the same as ancestryByJoins, for all entries
-// whose ids match the SQL condition which, and for entries at any depth: at most 200 levels below
+// ancestryByRecursion returns the SQL text that selects the same as ancestryByJoins for all entries
+// whose ids match the SQL condition which. The entries may be at any depth, at most 200 levels below
 // their root.
 func ancestryByRecursion(which string) string {
 	return `WITH RECURSIVE up (start, n, id, parent, path, trail) AS (
