@@ -204,7 +204,7 @@ func ancestryByJoins(start string) string {
 }
 
 // ancestryByRecursion returns the SQL text that selects the same as ancestryByJoins for all entries
-// whose ids match the SQL condition which. The entries may be at any depth, at most 200 levels below
+// whose ids match the SQL condition which. The entries may be at any depth, up to 200 levels below
 // their root.
 func ancestryByRecursion(which string) string {
 	return `WITH RECURSIVE up (start, n, id, parent, path, trail) AS (
