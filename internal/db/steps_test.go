@@ -320,12 +320,12 @@ func TestIndexThatWasBrokenOff(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("broken off: %v", err)
 	}
-	close(end)
-	<-ended
-	for n := 1; n > 0; { // the server notices the cancellation, too
+	for n := 1; n > 0; { // the server notices the cancellation later, and must not complete the index before
 		no(t, d.Read(t.Context()).QueryRow(
 			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database()").Scan(&n))
 	}
+	close(end)
+	<-ended
 	p.count(d, broken, 1)
 	p.steps(t.Context(), d, "web-2", true)
 	p.count(d, broken, 0)
