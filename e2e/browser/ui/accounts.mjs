@@ -82,7 +82,9 @@ const refused = (missing) =>
     }, missing)
     await enter(page, config, '')
     await page.getByRole('button', { name: say.newFolder }).waitFor()
-    // the page looks for changes of the folder by itself, which would tell it of the other account
+    // The requests that the page makes by itself would tell it that the account has changed, or that
+    // nobody is signed in: the tree of folders comes last, and changes of the folder are asked for.
+    await page.getByRole('treeitem').first().waitFor()
     if (missing.includes('storage')) await page.route('**/api/files/revision?*', (route) => route.abort())
     await changeAccount(page, config)
     const notice = page.getByRole('dialog', { name: say.changed(another(config)) })

@@ -82,8 +82,8 @@ const ask = (what, details = {}) => {
 const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
 const suites = {
   files: [
+    journey, // first, since it expects an account without files
     favourites,
-    journey,
     signin,
     errorpages,
     files,
