@@ -82,8 +82,9 @@ const refused = (missing) =>
     }, missing)
     await enter(page, config, '')
     await page.getByRole('button', { name: say.newFolder }).waitFor()
-    // The requests that the page makes by itself would tell it that the account has changed, or that
-    // nobody is signed in: the tree of folders comes last, and changes of the folder are asked for.
+    // The requests that the page makes by itself would tell it that the account has changed, or
+    // that nobody is signed in. The last one at the start fills the tree of folders; later ones ask
+    // for changes of the folder.
     await page.getByRole('treeitem').first().waitFor()
     if (missing.includes('storage')) await page.route('**/api/files/revision?*', (route) => route.abort())
     await changeAccount(page, config)
