@@ -168,7 +168,11 @@ for (const { name, forms, run, lan } of scenarios) {
           .screenshot({ path: `${config.shots}/failed-${whole.replaceAll('/', '-')}.png` })
           .catch(() => undefined)
     }
-    await page.context().close()
+    // the end of the scenario interrupts requests that its routes are still answering
+    const context = page.context()
+    const routed = [context, ...context.pages()]
+    await Promise.all(routed.map((each) => each.unrouteAll({ behavior: 'ignoreErrors' }))).catch(() => undefined)
+    await context.close()
     say({ name: whole, ms: Date.now() - began, error })
   }
 }
