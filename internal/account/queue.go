@@ -84,7 +84,8 @@ type ticket struct {
 	err    error // nil once it has a slot
 }
 
-// WaitingHashes returns the number of passwords that wait to be hashed, for metrics.
+// WaitingHashes returns the number of passwords that wait in this process for their hash, without
+// those being hashed, for metrics.
 func (s *Service) WaitingHashes() (waiting int) {
 	q := s.hashing
 	q.mu.Lock()

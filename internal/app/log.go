@@ -72,8 +72,8 @@ func isLong(a slog.Attr) bool {
 	}
 }
 
-// cutAttr returns an attribute with its texts cut to logLimit, inside of groups too. An attribute
-// named stack stays whole.
+// cutAttr returns an attribute whose text (a string, an error, or another value as text) is cut to
+// logLimit, in the members of a group too. An attribute named stack stays whole.
 func cutAttr(a slog.Attr) slog.Attr {
 	value := a.Value.Resolve()
 	text := ""

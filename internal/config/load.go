@@ -129,10 +129,11 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 	}
 }
 
-// deriveBaseURL derives the base URL from the listen address. It returns "" for port 0 on loopback,
-// where the port is known only after listening. ok is false if people cannot reach the service at
-// that address, so that the operator has to name one.
-func deriveBaseURL(listen string) (string, bool) {
+// deriveBaseURL derives the base URL, with the scheme http, from the listen address. The base URL is
+// "" and ok true for port 0 on loopback, where the port is known only after listening. ok is false
+// if the address names no host that clients can connect to, such as ":8080" or "0.0.0.0:8080": the
+// operator has to set the base URL then.
+func deriveBaseURL(listen string) (base string, ok bool) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || host == "" {
 		return "", false
@@ -144,7 +145,7 @@ func deriveBaseURL(listen string) (string, bool) {
 	if port == "0" {
 		return "", strings.EqualFold(host, "localhost") || (err == nil && addr.Unmap().IsLoopback())
 	}
-	base, err := origin("http://" + net.JoinHostPort(host, port))
+	base, err = origin("http://" + net.JoinHostPort(host, port))
 	return base, err == nil
 }
 

@@ -77,7 +77,8 @@ func (k Keyring) Verify(purpose, token string) ([]byte, error) {
 	return payload, nil
 }
 
-// aead returns the cipher for the values of a purpose, which puts a random nonce before each.
+// aead returns the cipher for the values of a purpose: AES-GCM with a key that is derived from the
+// purpose. It puts a random nonce before each sealed value.
 func (k Keyring) aead(purpose string) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k.derive("seal", purpose))
 	if err != nil {

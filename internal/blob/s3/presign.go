@@ -66,7 +66,7 @@ func (s *Store) PresignGet(ctx context.Context, key blob.Key, how blob.GetOption
 	return signed.URL, nil
 }
 
-// PresignPut implements blob.Presigner.
+// PresignPut implements blob.Presigner. The signature covers the size.
 func (s *Store) PresignPut(ctx context.Context, key blob.Key, size int64, lasts time.Duration) (string, error) {
 	name, err := s.checkKey(ctx, key)
 	if err != nil {
