@@ -256,14 +256,26 @@ func (m *Maker) enter(ctx context.Context, who string) error {
 
 // decode runs the decoders when fewer than Config.Slots children run. Faults: those of runDecoders.
 func (m *Maker) decode(ctx context.Context, in, out *os.File, edge int) error {
+	if err := m.takeSlot(ctx); err != nil {
+		return err
+	}
+	defer m.freeSlot()
+	return m.runDecoders(ctx, in, out, edge)
+}
+
+// takeSlot waits until fewer than Config.Slots children run. After a nil error the caller calls
+// freeSlot.
+func (m *Maker) takeSlot(ctx context.Context) error {
 	select {
 	case m.slots <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-m.slots }()
-	return m.runDecoders(ctx, in, out, edge)
 }
+
+// freeSlot lets another child run.
+func (m *Maker) freeSlot() { <-m.slots }
 
 // queueError converts the end of queueTimeout to the fault RateLimited, and returns other errors as
 // they are. ctx is the context of the request, without that timeout.

@@ -1,32 +1,65 @@
 package picture
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
+	"iter"
+	"time"
+)
+
+// Tags and types of fields (EXIF 2.32, sections 4.6.2 to 4.6.5).
+const (
+	orientationTag     = 0x0112
+	exifDirectoryTag   = 0x8769
+	originalTag        = 0x9003
+	digitizedTag       = 0x9004
+	originalOffsetTag  = 0x9011
+	digitizedOffsetTag = 0x9012
+	asciiType          = 2
+	shortType          = 3
+	longType           = 4
 )
 
 const (
-	orientationTag = 0x0112
-	shortType      = 3
-	maxSteps       = 4096 // segments, chunks or tags that are examined
+	maxSteps = 4096 // segments, chunks or fields that are examined
+	maxText  = 64   // bytes of a text that is read
 )
 
 // orientation returns the EXIF orientation that a picture states, from 1 to 8 if it is valid (EXIF
 // 2.32, section 4.6.4); 1 when there is none. It says how a viewer rotates and mirrors the picture.
 func orientation(in io.ReaderAt, is kind) int {
-	at, found := int64(0), is == isTIFF // a TIFF file is itself the EXIF structure
+	x, found := exifOf(in, is)
+	if !found {
+		return 1
+	}
+	for tag, f := range x.fields(x.first) {
+		if tag == orientationTag && f.kind == shortType {
+			return int(x.order.Uint16(f.value[:]))
+		}
+	}
+	return 1
+}
+
+// exifOf looks for the EXIF of a picture.
+func exifOf(in io.ReaderAt, is kind) (x exif, found bool) {
+	at := int64(0)
 	switch is {
+	case isTIFF: // is itself the EXIF structure
+		found = true
 	case isJPEG:
 		at, found = exifOfJPEG(in)
 	case isPNG:
 		at, found = exifOfChunks(in, 8, pngChunk)
 	case isWebP:
 		at, found = exifOfChunks(in, 12, webpChunk)
+	case isHEIF:
+		at, found = exifOfHEIF(in)
 	}
 	if !found {
-		return 1
+		return exif{}, false
 	}
-	return readOrientation(in, at)
+	return openExif(in, at)
 }
 
 const exifHeader = "Exif\x00\x00"
@@ -92,32 +125,94 @@ func exifOfChunks(in io.ReaderAt, at int64, parse chunkParser) (exif int64, foun
 	return 0, false
 }
 
-// readOrientation reads the orientation from the first directory of the TIFF structure at offset
-// at; 1 when there is none. The value is not checked.
-func readOrientation(in io.ReaderAt, at int64) int {
+// exif is a TIFF structure with directories of fields (EXIF 2.32, section 4.5).
+type exif struct {
+	in    io.ReaderAt
+	at    int64 // where the structure begins in in; offsets inside of it count from there
+	order binary.ByteOrder
+	first int64 // offset of the first directory
+}
+
+// field is a field of a directory. value contains the value, if that has at most four bytes, or
+// else its offset.
+type field struct {
+	kind  uint16
+	count uint32
+	value [4]byte
+}
+
+// openExif reads the head of the TIFF structure at offset at.
+func openExif(in io.ReaderAt, at int64) (x exif, ok bool) {
 	head := read(in, at, 8)
 	if len(head) < 8 {
-		return 1
+		return exif{}, false
 	}
-	var order binary.ByteOrder = binary.LittleEndian
+	x = exif{in: in, at: at, order: binary.LittleEndian}
 	if string(head[:2]) == "MM" {
-		order = binary.BigEndian
+		x.order = binary.BigEndian
 	}
-	directory := at + int64(order.Uint32(head[4:]))
-	count := read(in, directory, 2)
-	if len(count) < 2 {
-		return 1
-	}
-	for i := range min(int64(order.Uint16(count)), maxSteps) {
-		tag := read(in, directory+2+12*i, 12)
-		if len(tag) < 12 {
-			return 1
+	x.first = int64(x.order.Uint32(head[4:]))
+	return x, true
+}
+
+// fields returns the fields of the directory at an offset, by tag, as far as they can be read.
+func (x exif) fields(directory int64) iter.Seq2[uint16, field] {
+	return func(yield func(uint16, field) bool) {
+		count := read(x.in, x.at+directory, 2)
+		if len(count) < 2 {
+			return
 		}
-		if order.Uint16(tag) == orientationTag && order.Uint16(tag[2:]) == shortType {
-			return int(order.Uint16(tag[8:]))
+		for i := range min(int64(x.order.Uint16(count)), maxSteps) {
+			b := read(x.in, x.at+directory+2+12*i, 12)
+			if len(b) < 12 {
+				return
+			}
+			f := field{kind: x.order.Uint16(b[2:]), count: x.order.Uint32(b[4:]), value: [4]byte(b[8:])}
+			if !yield(x.order.Uint16(b), f) {
+				return
+			}
 		}
 	}
-	return 1
+}
+
+// text returns the value of a field of text, up to its first zero byte; "" for another type, and
+// for a text that is longer than maxText.
+func (x exif) text(f field) string {
+	if f.kind != asciiType || f.count > maxText {
+		return ""
+	}
+	text := f.value[:min(f.count, 4)]
+	if f.count > 4 {
+		text = read(x.in, x.at+int64(x.order.Uint32(f.value[:])), int(f.count))
+	}
+	before, _, _ := bytes.Cut(text, []byte{0})
+	return string(before)
+}
+
+// takenAt returns when the picture was taken, in milliseconds: DateTimeOriginal, or else
+// DateTimeDigitized, which a scanner states (EXIF 2.32, section 4.6.5). A time without an offset
+// counts as UTC. It returns 0 when the picture states no valid time after 1899.
+func (x exif) takenAt() int64 {
+	texts := map[uint16]string{}
+	for tag, f := range x.fields(x.first) {
+		if tag == exifDirectoryTag && f.kind == longType {
+			for tag, f := range x.fields(int64(x.order.Uint32(f.value[:]))) {
+				texts[tag] = x.text(f)
+			}
+		}
+	}
+	for _, tags := range [][2]uint16{{originalTag, originalOffsetTag}, {digitizedTag, digitizedOffsetTag}} {
+		const layout = "2006:01:02 15:04:05"
+		when, err := time.Parse(layout, texts[tags[0]])
+		if err != nil || when.Year() < 1900 {
+			continue
+		}
+		if zoned, err := time.Parse(layout+"-07:00", texts[tags[0]]+texts[tags[1]]); err == nil {
+			when = zoned
+		}
+		return when.UnixMilli()
+	}
+	return 0
 }
 
 // read reads up to n bytes at offset at; the result is shorter when they cannot be read.

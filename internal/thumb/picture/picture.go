@@ -1,11 +1,12 @@
-// Package picture makes thumbnails in a process of its own, so that the server itself never decodes
-// a picture of a user (abuse case C104).
+// Package picture makes and describes thumbnails in a process of its own, so that the server itself
+// never decodes a picture of a user (abuse case C104).
 //
 // Main is the hidden command `larder thumb`. It reads a picture from a file and writes a smaller
-// one without metadata. First it sets limits on itself that cannot be removed: memory, processor
-// time, length of the output, no core dump, no new privileges. Then it checks the format by the
-// first bytes, and the number of pixels in the header. Only then the picture is decoded. When
-// libvips is to decode it, the process executes vipsthumbnail under the same limits.
+// one without metadata, or the properties of the picture (describe.go), or its ThumbHash. First it
+// sets limits on itself that cannot be removed: memory, processor time, length of the output, no
+// core dump, no new privileges. Then it checks the format by the first bytes, and the number of
+// pixels in the header. Only then the picture is decoded. When libvips is to decode it, the process
+// executes vipsthumbnail under the same limits.
 //
 // Main fails with an error, or the process dies, for example of too little memory. In both cases
 // the server answers that there is no thumbnail.
@@ -57,10 +58,15 @@ var Edges = []int{160, 320, 640, 1280, 2048}
 // Main makes a thumbnail of in, which must be seekable, and writes it to out, as JPEG, or as PNG
 // when it has transparency. args are the longest edge in pixels and optionally the path of
 // vipsthumbnail, which then writes the thumbnail as WebP; in that case Main returns only when it
-// fails. Error: ErrUnconfined, or one that means that the picture has no thumbnail.
+// fails. If args are DescribeArg, Main writes the Description of in, and if they are HashArg, the
+// ThumbHash of in, which is a thumbnail then. Error: ErrUnconfined, or one that means that the
+// picture has no thumbnail.
 func Main(args []string, in, out *os.File) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errors.New("thumb: the longest edge is expected, and perhaps the path of vipsthumbnail")
+	}
+	if inspect := inspections[args[0]]; inspect != nil {
+		return inspectConfined(inspect, in, out)
 	}
 	edge, err := strconv.Atoi(args[0])
 	if err != nil || edge < 1 || edge > Edges[len(Edges)-1] {
@@ -86,6 +92,24 @@ func Main(args []string, in, out *os.File) error {
 		return execVips(vips, edge, kind, gray, in, listener)
 	}
 	return thumbnail(in, kind, edge, out)
+}
+
+// inspections are what Main does instead of a thumbnail, by its first argument.
+var inspections = map[string]func(in io.ReaderAt, is kind, out io.Writer) error{
+	DescribeArg: describe,
+	HashArg:     hashThumbnail,
+}
+
+// inspectConfined confines the process and then inspects a picture.
+func inspectConfined(inspect func(in io.ReaderAt, is kind, out io.Writer) error, in, out *os.File) error {
+	if _, err := confine(""); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnconfined, err)
+	}
+	is, err := kindOf(in)
+	if err != nil {
+		return err
+	}
+	return inspect(in, is, out)
 }
 
 // kind is the format of a picture, recognized by its first bytes.

@@ -30,6 +30,13 @@ import (
 // bytes.
 func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail []byte, peak int64, err error) {
 	t.Helper()
+	return runChild(t, original, append([]string{strconv.Itoa(edge)}, more...)...)
+}
+
+// runChild runs a process like the server's on a picture, with arguments after the name of the
+// command. peak is the memory that it used, in bytes.
+func runChild(t testing.TB, original []byte, args ...string) (output []byte, peak int64, err error) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "original")
 	if err := os.WriteFile(path, original, 0o600); err != nil {
 		t.Fatal(err)
@@ -43,7 +50,7 @@ func child(t testing.TB, original []byte, edge int, more ...string) (thumbnail [
 	// the child's own limits end computing, not waiting
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{picture.Command, strconv.Itoa(edge)}, more...)...)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{picture.Command}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = in, &out, &said, []string{}
 	if err = cmd.Run(); err != nil {
 		err = fmt.Errorf("%w: %.200s", err, said.String())

@@ -123,6 +123,76 @@ func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	return append(order.AppendUint32(b, 0), CameraPlace...)
 }
 
+// CameraEXIF returns the content of an EXIF block with an orientation, and in its own directory the
+// time at which a camera took the picture, with the offset of that time, "" for none.
+func CameraEXIF(order binary.AppendByteOrder, orientation uint16, taken, offset string) []byte {
+	const head, first, fields = 8, 2 + 2*12 + 4, 2
+	mark := "II"
+	if order.AppendUint16(nil, 1)[0] == 0 {
+		mark = "MM"
+	}
+	field := func(b []byte, tag, kind uint16, count, value uint32) []byte {
+		b = order.AppendUint16(order.AppendUint16(b, tag), kind)
+		return order.AppendUint32(order.AppendUint32(b, count), value)
+	}
+	b := order.AppendUint32(order.AppendUint16([]byte(mark), 42), head)
+	b = order.AppendUint16(b, 2)
+	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x0112), 3), 1)
+	b = order.AppendUint16(order.AppendUint16(b, orientation), 0)
+	b = field(b, 0x8769, 4, 1, head+first)
+	b = order.AppendUint32(b, 0)
+	texts := uint32(head + first + 2 + fields*12 + 4)
+	b = order.AppendUint16(b, fields)
+	b = field(b, 0x9003, 2, uint32(len(taken)+1), texts)
+	at := texts + uint32(len(taken)+1)
+	if offset == "" {
+		at = 0 // a value of up to four bytes, in place of its offset
+	}
+	b = field(b, 0x9011, 2, uint32(len(offset)+1), at)
+	b = order.AppendUint32(b, 0)
+	return append(b, taken+"\x00"+offset+"\x00"...)
+}
+
+// Photograph returns Quarters as a JPEG with CameraEXIF.
+func Photograph(width, height int, orientation uint16, taken, offset string) []byte {
+	return InJPEG(JPEG(Quarters(width, height)), CameraEXIF(binary.LittleEndian, orientation, taken, offset))
+}
+
+// HEIFHead returns a HEIF file without pixels: an image of that size, of which a viewer turns a
+// quarter if turned is set, a larger tile, and EXIF, nil for none.
+func HEIFHead(width, height uint32, turned bool, exif []byte) []byte {
+	u32 := func(n ...uint32) (b []byte) {
+		for _, n := range n {
+			b = binary.BigEndian.AppendUint32(b, n)
+		}
+		return b
+	}
+	box := func(name string, content ...[]byte) []byte {
+		b := bytes.Join(content, nil)
+		return append(append(u32(uint32(8+len(b))), name...), b...)
+	}
+	turn := box("free")
+	if turned {
+		turn = box("irot", []byte{3})
+	}
+	properties := box("iprp",
+		box("ipco", box("ispe", u32(0, width, height)), turn, box("ispe", u32(0, 8192, 8192))),
+		box("ipma", u32(0, 2), []byte{0, 1, 1, 3}, []byte{0, 2, 2, 0x81, 0x82}))
+	items := box("iinf", u32(0), []byte{0, 1}, box("infe", u32(2<<24), []byte{0, 7, 0, 0}, []byte("Exif"), []byte{0}))
+	file := box("ftyp", []byte("heic"), u32(0))
+	places := func(at uint32) []byte {
+		return box("iloc", u32(0), []byte{0x44, 0}, []byte{0, 1}, []byte{0, 7, 0, 0, 0, 1}, u32(at, uint32(4+len(exif))))
+	}
+	meta := func(at uint32) []byte {
+		return box("meta", u32(0), box("pitm", u32(0), []byte{0, 2}), properties, items, places(at))
+	}
+	file = append(file, meta(uint32(len(file)+len(meta(0))+8))...)
+	if exif == nil {
+		return file
+	}
+	return append(file, box("mdat", u32(0), exif)...)
+}
+
 // InJPEG inserts EXIF into a JPEG as its first segment.
 func InJPEG(jpeg, exif []byte) []byte {
 	b := append([]byte{}, jpeg[:2]...)

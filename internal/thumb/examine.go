@@ -1,0 +1,115 @@
+package thumb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+
+	"larder/internal/fault"
+	"larder/internal/thumb/picture"
+)
+
+const (
+	// examineLane is the lane of the queue in which Examine waits.
+	examineLane = "examine"
+	// hashedEdge is the edge, in pixels, of the thumbnail that a ThumbHash is made from.
+	hashedEdge = 320
+	// maxDescription is the maximal length of a description in bytes.
+	maxDescription = 128
+)
+
+// Properties are the properties of a picture that Examine has read.
+type Properties struct {
+	picture.Description
+	ThumbHash []byte // nil if the picture has no thumbnail
+}
+
+// Examine returns the properties of a picture. Children read them, as they make thumbnails. If
+// whole is true, from has all bytes of the picture, and Examine also makes a thumbnail of it, which
+// stays in the cache; otherwise from has only the first bytes, and there is no ThumbHash. Faults:
+// those of Get.
+func (m *Maker) Examine(ctx context.Context, from Source, whole bool) (Properties, error) {
+	ctx, end, err := m.begin(ctx)
+	if err != nil {
+		return Properties{}, err
+	}
+	defer end()
+	var p Properties
+	if p.Description, err = m.describe(ctx, from); err != nil || !whole {
+		return p, err
+	}
+	t, err := m.Get(ctx, examineLane, from, hashedEdge)
+	if fault.Is(err, fault.NotFound) {
+		return p, nil
+	}
+	if err != nil {
+		return Properties{}, err
+	}
+	defer t.Close()
+	p.ThumbHash, err = m.inspect(ctx, picture.HashArg, t.File(), picture.MaxHash)
+	if fault.Is(err, fault.NotFound) {
+		return p, nil
+	}
+	return p, err
+}
+
+// describe returns what the header and the metadata of a picture state. Faults: those of Get.
+func (m *Maker) describe(ctx context.Context, from Source) (picture.Description, error) {
+	if err := m.enter(ctx, examineLane); err != nil {
+		return picture.Description{}, err
+	}
+	defer m.queue.leave()
+	in, closeIn, err := m.fetch(ctx, from)
+	if err != nil {
+		return picture.Description{}, err
+	}
+	defer closeIn()
+	text, err := m.inspect(ctx, picture.DescribeArg, in, maxDescription)
+	if err != nil {
+		return picture.Description{}, err
+	}
+	d, err := picture.ParseDescription(string(text))
+	if err != nil {
+		return picture.Description{}, noThumbnail(err)
+	}
+	return d, nil
+}
+
+// inspect runs a child with the argument arg on a picture, and returns its output, at most most
+// bytes. Fault: NotFound when the child fails because of the picture.
+func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) ([]byte, error) {
+	if err := m.takeSlot(ctx); err != nil {
+		return nil, err
+	}
+	defer m.freeSlot()
+	out, err := m.Spool()
+	if err != nil {
+		return nil, fmt.Errorf("examine a picture: %w", err)
+	}
+	defer out.Close() // the file has no name: closing it frees its space
+	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
+	defer cancel()
+	err = runChild(patient, m.Child, []string{picture.Command, arg}, in, out)
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &ended) && ended.ExitCode() != picture.Unconfined, patient.Err() != nil:
+		return nil, noThumbnail(err)
+	default:
+		return nil, fmt.Errorf("examine a picture: %w", err)
+	}
+	text := make([]byte, most+1)
+	n, err := out.ReadAt(text, 0)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("examine a picture: %w", err)
+	}
+	if n > most {
+		return nil, noThumbnail(errors.New("the output of the child is too long"))
+	}
+	return text[:n], nil
+}

@@ -1,0 +1,105 @@
+package thumb_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"larder/internal/blob"
+	"larder/internal/fault"
+	"larder/internal/thumb"
+	"larder/internal/thumb/picture"
+	"larder/internal/thumb/thumbtest"
+)
+
+// A whole picture is described, and its thumbnail is made, kept and hashed.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, childScript)
+	turned := thumbtest.InJPEG(photo, thumbtest.EXIF(binary.BigEndian, 6))
+	got, err := f.Examine(t.Context(), source("content", turned), true)
+	if err != nil || got.Description != (picture.Description{Width: 480, Height: 640, Orientation: 6}) ||
+		len(got.ThumbHash) < 10 || len(got.ThumbHash) > picture.MaxHash {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.wantStarted(t, 3)
+	f.get(t, source("content", turned), 320)
+	f.wantStarted(t, 3) // the thumbnail is in the cache
+}
+
+// The beginning of a picture is described, and nothing else is made of it.
+func TestExamineBeginning(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, childScript)
+	from := source("content", photo[:1000])
+	from.Size = int64(len(photo))
+	got, err := f.Examine(t.Context(), from, false)
+	if err != nil || got.Description != (picture.Description{Width: 640, Height: 480, Orientation: 1}) ||
+		got.ThumbHash != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	f.wantStarted(t, 1)
+}
+
+// A picture with a valid header that cannot be decoded has a description without a hash. What is no
+// picture has neither.
+func TestExamineBroken(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, childScript)
+	got, err := f.Examine(t.Context(), source("huge", thumbtest.HugePNG(10_000, 10_000)), true)
+	if err != nil || got.Width != 10_000 || got.ThumbHash != nil {
+		t.Errorf("100 megapixels: %+v, %v", got, err)
+	}
+	for what, content := range map[string][]byte{"nothing": nil, "a text": bytes.Repeat([]byte("text "), 100),
+		"a page": []byte("<html></html>")} {
+		if got, err := f.Examine(t.Context(), source(what, content), true); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+}
+
+// The output of a child is not trusted: other output than a description is no picture.
+func TestExaminedOutput(t *testing.T) {
+	t.Parallel()
+	for what, script := range map[string]string{
+		"nothing": "exit 0", "words": "echo no picture", "another form": `echo '{"width": 1}'`, "an orientation": "echo 1 1 9 0",
+		"too long": "printf '1 1 1 0%0200d' 0", "a failure": "exit 1", "a death": "kill -9 $$",
+	} {
+		f := newFixture(t, script)
+		if got, err := f.Examine(t.Context(), source("content", photo), true); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	long := newFixture(t, `[ "$2" = hash ] && printf '%026d' 0 || exec "$0" "$@"`)
+	if got, err := long.Examine(t.Context(), source("content", photo), true); err != nil || got.ThumbHash != nil ||
+		got.Width != 640 {
+		t.Errorf("a hash that is too long: %+v, %v", got, err)
+	}
+}
+
+// Errors of the machine, the store and a stop are not findings about the picture.
+func TestExamineFails(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fmt.Sprintf("exit %d", picture.Unconfined))
+	if _, err := f.Examine(t.Context(), source("content", photo), true); err == nil || fault.Is(err, fault.NotFound) {
+		t.Errorf("unconfined: %v", err)
+	}
+	f = newFixture(t, childScript)
+	gone := errors.New("the store is away")
+	from := thumb.Source{ID: "content", Size: 10, Open: func(context.Context) (blob.Object, error) { return nil, gone }}
+	if _, err := f.Examine(t.Context(), from, true); !errors.Is(err, gone) {
+		t.Errorf("without the store: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Examine(ctx, source("content", photo), true); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	f.Close()
+	if _, err := f.Examine(t.Context(), source("content", photo), true); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("after Close: %v", err)
+	}
+}
