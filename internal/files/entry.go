@@ -25,8 +25,10 @@ type Entry struct {
 
 	MountID              string
 	CreatedAt, UpdatedAt int64
+	Picture              *Picture // only in listings and details, and nil if it was not read yet
 
 	path     vpath.Path
+	object   string // id; "" for a folder
 	provider string // of the content; "" for a folder
 }
 
@@ -71,6 +73,7 @@ func plainEntry(r *row, t access.Target) Entry {
 		CreatedAt:      r.created,
 		UpdatedAt:      r.updated,
 		path:           t.Path,
+		object:         r.object,
 		provider:       r.provider,
 	}
 }

@@ -140,9 +140,9 @@ func (t *Tree) visibleEntries(ctx context.Context, a access.Actor, ids []string,
 				continue
 			}
 			if seen = append(seen, v.entry(a, &n.row, target)); len(seen) == limit {
-				return seen, nil
+				return seen, t.addPictures(ctx, seen)
 			}
 		}
 	}
-	return seen, nil
+	return seen, t.addPictures(ctx, seen)
 }

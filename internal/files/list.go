@@ -89,7 +89,7 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	for i := range seen {
 		listing.Items[i] = l.entry(a, &seen[i].row, seen[i].target)
 	}
-	return listing, nil
+	return listing, t.addPictures(ctx, listing.Items)
 }
 
 // openFolder looks up a folder, also a virtual one, and decides whether the actor may list it. It
@@ -163,7 +163,9 @@ func (t *Tree) Details(ctx context.Context, a access.Actor, id string) (Entry, m
 		}
 		return Entry{}, mount.Mount{}, forbidden()
 	}
-	return v.entry(a, &n.row, target), n.mount, nil
+	found := []Entry{v.entry(a, &n.row, target)}
+	err = t.addPictures(ctx, found)
+	return found[0], n.mount, err
 }
 
 // entryViewer decides which entries an actor sees: the rules of one config version, and the actor

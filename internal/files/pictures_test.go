@@ -1,0 +1,173 @@
+package files_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"larder/internal/access"
+	"larder/internal/files"
+	"larder/internal/vpath"
+)
+
+// unexamined lists the pictures that are to be examined.
+func (f *fixture) unexamined() []files.UnexaminedPicture {
+	f.t.Helper()
+	found, err := f.tree.Unexamined(f.t.Context(), files.FirstExaminePosition, 100)
+	f.must(err)
+	return found
+}
+
+// examine records a picture for each file that is to be examined, and returns their number.
+func (f *fixture) examine(p *files.Picture) int {
+	f.t.Helper()
+	var examined []files.ExaminedPicture
+	for _, u := range f.unexamined() {
+		examined = append(examined, files.ExaminedPicture{UnexaminedPicture: u, Picture: p})
+	}
+	f.must(f.tree.RecordExamined(f.t.Context(), examined))
+	return len(examined)
+}
+
+// picture uploads content as a file of the type image/jpeg, in place of one at that path.
+func (f *fixture) picture(a access.Actor, p, content string) files.Entry {
+	f.t.Helper()
+	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
+		files.Replace)
+	f.must(err)
+	stored := f.storeContentIn(place.ProviderID, content)
+	stored.MimeType = "image/jpeg"
+	e, err := f.putEntry(a, place, stored)
+	f.must(err)
+	return e
+}
+
+// wantPicture compares what an actor learns of the picture with this id, in details and listing.
+func (f *fixture) wantPicture(what string, a access.Actor, dir, id string, want *files.Picture) {
+	f.t.Helper()
+	same := func(got *files.Picture) bool {
+		return got == nil && want == nil || got != nil && want != nil && got.Width == want.Width &&
+			got.Height == want.Height && got.Orientation == want.Orientation && got.TakenAt == want.TakenAt &&
+			slices.Equal(got.ThumbHash, want.ThumbHash)
+	}
+	e, _, err := f.tree.Details(f.t.Context(), a, id)
+	f.must(err)
+	if !same(e.Picture) {
+		f.t.Errorf("%s: details have %+v, want %+v", what, e.Picture, want)
+	}
+	listing, err := f.tree.List(f.t.Context(), a, files.ListQuery{Path: mustParsePath(dir), Page: 1, Limit: 100})
+	f.must(err)
+	i := slices.IndexFunc(listing.Items, func(e files.Entry) bool { return e.ID == id })
+	if i < 0 || !same(listing.Items[i].Picture) {
+		f.t.Errorf("%s: the listing has %+v, want %+v", what, listing.Items, want)
+	}
+}
+
+// A picture is to be examined when its content is new: after an upload, a replacement and a copy,
+// whose content is known. Other files never are. A failed one is not tried again.
+func TestUnexaminedPictures(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		lake := h.picture(h.ann, "/home/ann/lake.jpg", "lake")
+		h.advance(time.Millisecond)
+		sea := h.picture(h.ann, "/home/ann/sea.png", "sea")
+		h.mustUpload(h.ann, "/home/ann/notes.txt", "notes")
+		found := h.unexamined()
+		if len(found) != 2 || found[0].Content == found[1].Content || found[0].Known || found[0].Size != 3 {
+			t.Fatalf("to be examined: %+v, want sea.png and lake.jpg", found)
+		}
+		if rest, err := h.tree.Unexamined(t.Context(), found[0].Position, 100); err != nil || len(rest) != 1 ||
+			rest[0].Content != found[1].Content {
+			t.Errorf("after the first: %+v, %v", rest, err)
+		}
+		h.wantPicture("not examined", h.ann, "/home/ann", lake.ID, nil)
+		photo := &files.Picture{Width: 4032, Height: 3024, Orientation: 6, TakenAt: 1_700_000_000_123,
+			ThumbHash: []byte{1, 2, 250}}
+		h.examine(photo)
+		h.wantPicture("examined", h.ann, "/home/ann", lake.ID, photo)
+
+		h.picture(h.ann, "/home/ann/sea.png", "another sea")
+		if found := h.unexamined(); len(found) != 1 || found[0].Size != 11 {
+			t.Errorf("after a replacement: %+v", found)
+		}
+		h.wantPicture("replaced", h.ann, "/home/ann", sea.ID, nil)
+		h.examine(nil)
+		h.wantPicture("not a picture", h.ann, "/home/ann", sea.ID, nil)
+
+		name := vpath.Name("copy.jpg")
+		_, err := h.tree.Copy(t.Context(), h.ann, lake.ID, mustParsePath("/home/ann"), &name)
+		h.must(err)
+		if found := h.unexamined(); len(found) != 1 || !found[0].Known {
+			t.Errorf("after a copy: %+v", found)
+		}
+		h.examine(nil)
+		h.wantPicture("copied", h.ann, "/home/ann", h.idAtPath("/home/ann/copy.jpg"), photo)
+		if found := h.unexamined(); len(found) != 0 {
+			t.Errorf("after all: %+v", found)
+		}
+	})
+}
+
+// The result of an examination does not apply to a content that replaced the examined one.
+func TestExaminedContentWasReplaced(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		lake := h.picture(h.ann, "/home/ann/lake.jpg", "lake")
+		before := h.unexamined()
+		h.picture(h.ann, "/home/ann/lake.jpg", "another lake")
+		h.must(h.tree.RecordExamined(t.Context(), []files.ExaminedPicture{{UnexaminedPicture: before[0],
+			Picture: &files.Picture{Width: 1, Height: 1, Orientation: 1}}}))
+		h.wantPicture("replaced meanwhile", h.ann, "/home/ann", lake.ID, nil)
+		if n := h.examine(&files.Picture{Width: 2, Height: 1, Orientation: 1}); n != 1 {
+			t.Errorf("%d pictures are to be examined, want 1", n)
+		}
+		h.wantPicture("examined again", h.ann, "/home/ann", lake.ID, &files.Picture{Width: 2, Height: 1, Orientation: 1})
+	})
+}
+
+// Whoever may list a picture and not download it learns nothing of its content.
+func TestPictureOfAFileThatCannotBeDownloaded(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		sea := h.picture(h.admin, "/public/sea.jpg", "sea")
+		photo := &files.Picture{Width: 3, Height: 2, Orientation: 1, ThumbHash: []byte{1}}
+		h.examine(photo)
+		h.wantPicture("with the right", h.bob, "/public", sea.ID, photo)
+		h.addRule(access.Rule{Pattern: "/public/**", Effect: access.Deny, Role: access.User, Priority: 9,
+			Permissions: access.Set(access.Download)})
+		h.wantPicture("without the right", h.bob, "/public", sea.ID, nil)
+		h.wantPicture("the owner", h.admin, "/public", sea.ID, photo)
+	})
+}
+
+// The properties of a content are deleted after its last file, and not before.
+func TestSweepPictures(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		count := func() (n int) {
+			h.must(h.db.Read(t.Context()).QueryRow("SELECT COUNT(*) FROM pictures").Scan(&n))
+			return n
+		}
+		sweep := func() {
+			next, err := h.tree.SweepPictures(t.Context(), "")
+			h.must(err)
+			if next != "" {
+				next, err = h.tree.SweepPictures(t.Context(), next)
+				h.must(err)
+			}
+			if next != "" {
+				t.Errorf("the sweep continues at %q", next)
+			}
+		}
+		h.picture(h.ann, "/home/ann/lake.jpg", "lake")
+		sea := h.picture(h.ann, "/home/ann/sea.jpg", "sea")
+		h.examine(&files.Picture{Width: 3, Height: 2, Orientation: 1})
+		sweep()
+		if n := count(); n != 2 {
+			t.Errorf("%d contents have properties, want 2", n)
+		}
+		_, _, err := h.tree.Delete(t.Context(), h.ann, sea.ID)
+		h.must(err)
+		h.collect()
+		sweep()
+		if n := count(); n != 1 {
+			t.Errorf("%d contents have properties after a deletion, want 1", n)
+		}
+	})
+}
