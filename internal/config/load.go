@@ -129,10 +129,10 @@ func fillAndCheck(c *Config, in map[string]rawValue, bad map[string]bool, faults
 	}
 }
 
-// deriveBaseURL derives the base URL, with the scheme http, from the listen address. The base URL is
-// "" and ok true for port 0 on loopback, where the port is known only after listening. ok is false
-// if the address names no host that clients can connect to, such as ":8080" or "0.0.0.0:8080": the
-// operator has to set the base URL then.
+// deriveBaseURL derives the base URL, with the scheme http, from the listen address. The base URL
+// is "" and ok true for port 0 on loopback, where the port is known only after listening. ok is
+// false if the address names no host that clients can connect to, such as ":8080" or
+// "0.0.0.0:8080": the operator has to set the base URL then.
 func deriveBaseURL(listen string) (base string, ok bool) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || host == "" {
