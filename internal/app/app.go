@@ -44,6 +44,7 @@ import (
 	"larder/internal/notice"
 	"larder/internal/object"
 	"larder/internal/osfile"
+	"larder/internal/pictures"
 	"larder/internal/provider"
 	"larder/internal/secret"
 	"larder/internal/share"
@@ -107,7 +108,8 @@ type App struct {
 	Fsck          *fsck.Service
 	Imports       *dirimport.Service
 	Announcements *site.Announcements
-	Thumbs        *thumb.Maker // nil if thumbnails are switched off
+	Thumbs        *thumb.Maker       // nil if thumbnails are switched off
+	Pictures      *pictures.Examiner // nil if thumbnails are switched off
 	Notices       *notice.Service
 	Audit         *audit.Log // nil after Open: only the server writes the access log
 
@@ -281,7 +283,9 @@ func (a *App) build() {
 	visitors := a.egressPolicy(a.Config.FreeModeAllowPrivateEndpoints)
 	visitors.Ports = freemode.PortAllowed
 	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
-	a.Thumbs = a.newThumbMaker()
+	if a.Thumbs = a.newThumbMaker(); a.Thumbs != nil {
+		a.Pictures = pictures.New(pictures.Config{DB: d, Tree: a.Tree, Thumbs: a.Thumbs, Now: now, Log: a.deps.Log})
+	}
 	a.ScrubJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
 		Log: a.deps.Log, ScrubRate: a.Config.ScrubRate, ScrubBuckets: a.Config.ScrubBuckets,

@@ -80,6 +80,9 @@ func (a *App) Run(ctx context.Context) error {
 			// takes long as well
 			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) })
 			running.Go(func() { a.repeat(background, thumbSweepInterval, "sweep the thumbnails", a.sweepThumbs) })
+			if a.Pictures != nil {
+				running.Go(func() { a.Pictures.Run(jobsCtx) })
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"runtime"
 
 	"larder/internal/config"
@@ -49,10 +50,11 @@ func (a *App) findVips() string {
 	return path
 }
 
-// sweepThumbs deletes from the cache of this replica the thumbnails of deleted contents.
+// sweepThumbs deletes the thumbnails of deleted contents from the cache of this replica, and the
+// properties of deleted pictures from the database.
 func (a *App) sweepThumbs(ctx context.Context) error {
 	if a.Thumbs == nil {
 		return nil
 	}
-	return a.Thumbs.Sweep(ctx, a.Objects.ExistingContents)
+	return errors.Join(a.Thumbs.Sweep(ctx, a.Objects.ExistingContents), a.Pictures.Sweep(ctx))
 }

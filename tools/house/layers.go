@@ -22,7 +22,7 @@ var layers = [][]string{
 		"internal/apikey", "internal/provider", "internal/mount"},
 	{"internal/object"},
 	{"internal/files"},
-	{"internal/upload", "internal/share", "internal/download", "internal/freemode"},
+	{"internal/upload", "internal/share", "internal/download", "internal/freemode", "internal/pictures"},
 	{"internal/lifecycle", "internal/fsck", "internal/backup", "internal/dirimport"},
 	{"internal/webdav"},
 	{"web", "internal/api"},

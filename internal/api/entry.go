@@ -1,0 +1,54 @@
+package api
+
+import (
+	"cmp"
+	"encoding/base64"
+
+	"larder/internal/files"
+)
+
+// entryReply is a file or folder (specification: File or folder entry, with the additions of
+// listings).
+type entryReply struct {
+	ID             string   `json:"id" required:"true"`
+	Name           string   `json:"name" required:"true"`
+	Path           string   `json:"path" required:"true" description:"Path of the parent folder."`
+	Type           string   `json:"type" required:"true" enum:"file,folder"`
+	Size           int64    `json:"size" required:"true" description:"Bytes."`
+	MimeType       string   `json:"mimeType,omitempty"`
+	HasPassword    bool     `json:"hasPassword" required:"true"`
+	OwnerID        string   `json:"ownerId,omitempty"`
+	CustomTitle    *string  `json:"customTitle"`
+	CustomColor    *string  `json:"customColor"`
+	CoverURL       *string  `json:"coverUrl"`
+	IconEmoji      *string  `json:"iconEmoji"`
+	ManualPosition *int64   `json:"manualPosition"`
+	Public         bool     `json:"public"`
+	Permissions    []string `json:"permissions" required:"true"`
+	CreatedAt      int64    `json:"createdAt" required:"true"`
+	UpdatedAt      int64    `json:"updatedAt" required:"true"`
+	Width          int      `json:"width,omitempty" description:"Of a picture that was examined, only in listings and details, and only to those who may download it: pixels, as a viewer shows it. The same holds for the next four."`
+	Height         int      `json:"height,omitempty"`
+	Orientation    int      `json:"orientation,omitempty" minimum:"1" maximum:"8" description:"EXIF orientation; width and height already take it into account."`
+	TakenAt        int64    `json:"takenAt,omitempty" description:"ms; EXIF DateTimeOriginal or DateTimeDigitized, in UTC if the picture states no offset; else createdAt."`
+	Thumbhash      string   `json:"thumbhash,omitempty" description:"ThumbHash in base64: a blurred preview."`
+	Favourite      bool     `json:"favourite,omitempty" description:"Whether it is a favourite of the account. Only in listings, searches, details, favourites and recent files, and only for sessions."`
+}
+
+func viewEntry(e files.Entry) entryReply {
+	reply := entryReply{
+		ID: e.ID, Name: e.Name, Path: e.Dir.String(), Type: "file", Size: e.Size, MimeType: e.MimeType,
+		HasPassword: e.HasPassword, OwnerID: e.OwnerID, CustomTitle: e.CustomTitle, CustomColor: e.CustomColor,
+		CoverURL: e.CoverURL, IconEmoji: e.IconEmoji, ManualPosition: e.ManualPosition, Public: e.Public,
+		Permissions: e.Permissions.Names(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+	if e.Folder {
+		reply.Type, reply.MimeType = "folder", ""
+	}
+	if p := e.Picture; p != nil {
+		reply.Width, reply.Height, reply.Orientation = p.Width, p.Height, p.Orientation
+		reply.TakenAt = cmp.Or(p.TakenAt, e.CreatedAt)
+		reply.Thumbhash = base64.StdEncoding.EncodeToString(p.ThumbHash)
+	}
+	return reply
+}
