@@ -114,16 +114,14 @@ func (e *Examiner) examinePage(ctx context.Context, found []files.UnexaminedPict
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, blob.ErrNotFound):
+		case errors.Is(err, blob.ErrNotFound): // which a scrub reports
 			e.rest(p.Content)
 		case err != nil:
 			failed[p.Provider] = true
-		}
-		if err != nil {
 			e.Log.Warn("a picture cannot be examined now", "content", p.Content, "provider", p.Provider, "error", err)
-			continue
+		default:
+			examined = append(examined, files.ExaminedPicture{UnexaminedPicture: p, Picture: picture})
 		}
-		examined = append(examined, files.ExaminedPicture{UnexaminedPicture: p, Picture: picture})
 	}
 	if len(examined) == 0 {
 		return nil

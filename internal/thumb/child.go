@@ -26,13 +26,13 @@ const maxChildOutput = 1 << 10
 // pixels: first with libvips where it is installed, and when that fails with Go's decoders. Both
 // attempts together have ChildTimeout. Fault: NotFound, when the picture has no thumbnail. Other
 // errors are not the picture's fault.
-func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) error {
+func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, edge int) error {
 	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(edge)}
 	var failed error
 	if vips := m.vips(); vips != "" {
-		if failed = runChild(patient, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
+		if failed = runChild(patient, p, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
 			failed = stripMetadata(out)
 		}
 		if failed == nil {
@@ -46,7 +46,7 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 		}
 	}
 	if patient.Err() == nil {
-		err := runChild(patient, m.Child, args, in, out)
+		err := runChild(patient, p, m.Child, args, in, out)
 		if err == nil {
 			return nil
 		}
@@ -65,11 +65,19 @@ func (m *Maker) runDecoders(ctx context.Context, in, out *os.File, edge int) err
 	return fmt.Errorf("make a thumbnail: %w", failed)
 }
 
-// runChild runs one child: the command line child followed by args, with in as its standard input
-// and out as its output. The child has a process group of its own, which is killed when ctx ends,
-// an empty environment, and no other files. It dies with the server. The error contains the
-// beginning of the child's standard error.
-func runChild(ctx context.Context, child, args []string, in, out *os.File) error {
+// priority is the priority of a child.
+type priority bool
+
+const (
+	foreground priority = false // a request waits for it
+	background priority = true  // it gives way to all other processes
+)
+
+// runChild runs one child with a priority: the command line child followed by args, with in as its
+// standard input and out as its output. The child has a process group of its own, which is killed
+// when ctx ends, an empty environment, and no other files. It dies with the server. The error
+// contains the beginning of the child's standard error.
+func runChild(ctx context.Context, p priority, child, args []string, in, out *os.File) error {
 	runtime.LockOSThread() // on Linux the child dies when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
@@ -78,7 +86,14 @@ func runChild(ctx context.Context, child, args []string, in, out *os.File) error
 	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return killGroup(cmd) }
 	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
+	err := cmd.Start()
+	if err == nil {
+		if p == background {
+			lowerPriority(cmd)
+		}
+		err = cmd.Wait()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
 	return nil
@@ -112,7 +127,8 @@ func CheckVips(child []string, path string, spool func() (*os.File, error)) erro
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
 	defer cancel()
-	if err := runChild(ctx, child, []string{picture.Command, strconv.Itoa(Edges[0]), path}, in, out); err != nil {
+	args := []string{picture.Command, strconv.Itoa(Edges[0]), path}
+	if err := runChild(ctx, foreground, child, args, in, out); err != nil {
 		return fmt.Errorf("try libvips: %w", err)
 	}
 	return stripMetadata(out)

@@ -9,3 +9,11 @@ import (
 
 // killGroup kills the process group of a started child.
 func killGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// lowerPriority makes a started child give way to other processes. A failure only means that it
+// does not. The whole process group is named, because on Linux a process has a priority for each
+// thread.
+func lowerPriority(cmd *exec.Cmd) {
+	const lowest = 19
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, lowest)
+}

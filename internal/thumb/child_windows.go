@@ -11,3 +11,6 @@ func ownGroup() *syscall.SysProcAttr { return nil }
 
 // killGroup kills a started child.
 func killGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
+
+// lowerPriority does nothing, as no child does any work on Windows.
+func lowerPriority(*exec.Cmd) {}

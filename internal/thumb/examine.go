@@ -27,7 +27,8 @@ type Properties struct {
 	ThumbHash []byte // nil if the picture has no thumbnail
 }
 
-// Examine returns the properties of a picture. Children read them, as they make thumbnails. If
+// Examine returns the properties of a picture. Children read them, as they make thumbnails, and
+// give way to all other processes. If
 // whole is true, from has all bytes of the picture, and Examine also makes a thumbnail of it, which
 // stays in the cache; otherwise from has only the first bytes, and there is no ThumbHash. Faults:
 // those of Get.
@@ -37,6 +38,7 @@ func (m *Maker) Examine(ctx context.Context, from Source, whole bool) (Propertie
 		return Properties{}, err
 	}
 	defer end()
+	from.priority = background
 	var p Properties
 	if p.Description, err = m.describe(ctx, from); err != nil || !whole {
 		return p, err
@@ -92,7 +94,7 @@ func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) 
 	defer out.Close() // the file has no name: closing it frees its space
 	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
 	defer cancel()
-	err = runChild(patient, m.Child, []string{picture.Command, arg}, in, out)
+	err = runChild(patient, background, m.Child, []string{picture.Command, arg}, in, out)
 	var ended *exec.ExitError
 	switch {
 	case err == nil:

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"larder/internal/blob"
@@ -101,5 +104,26 @@ func TestExamineFails(t *testing.T) {
 	f.Close()
 	if _, err := f.Examine(t.Context(), source("content", photo), true); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// Children that examine a picture give way to other processes; those that a request waits for do
+// not.
+func TestExamineGivesWay(t *testing.T) {
+	t.Parallel()
+	own, err := exec.Command("nice").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "nice")
+	f := newFixture(t, `for n in $(seq 300); do [ "$(nice)" = 19 ] && break; done
+echo "$2 $(nice)" >> `+path+"\n"+childScript)
+	if _, err := f.Examine(t.Context(), source("content", photo), true); err != nil {
+		t.Fatal(err)
+	}
+	f.get(t, source("content", photo), 160)
+	told, err := os.ReadFile(path)
+	if want := "describe 19\n320 19\nhash 19\n160 " + string(own); err != nil || string(told) != want {
+		t.Errorf("%q, %v, want %q", told, err, want)
 	}
 }

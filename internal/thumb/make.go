@@ -29,7 +29,7 @@ func (m *Maker) Make(ctx context.Context, who string, in *os.File, edge int) (co
 		return nil, "", fmt.Errorf("make a smaller picture: %w", err)
 	}
 	defer out.Close() // the file has no name: closing it frees its space
-	if err := m.decode(ctx, in, out, edge); err != nil {
+	if err := m.decode(ctx, foreground, in, out, edge); err != nil {
 		return nil, "", err
 	}
 	ext, size, err := extensionOf(out)

@@ -101,6 +101,8 @@ type Source struct {
 	ID   string // of the content; differs for other content
 	Size int64  // bytes
 	Open func(ctx context.Context) (blob.Object, error)
+
+	priority priority // of the children
 }
 
 // key identifies a thumbnail.
@@ -233,7 +235,7 @@ func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key
 		return err
 	}
 	defer out.discard()
-	if err := m.decode(ctx, in, out.file, k.edge); err != nil {
+	if err := m.decode(ctx, from.priority, in, out.file, k.edge); err != nil {
 		return err
 	}
 	return m.cache.store(k, out)
@@ -255,12 +257,12 @@ func (m *Maker) enter(ctx context.Context, who string) error {
 }
 
 // decode runs the decoders when fewer than Config.Slots children run. Faults: those of runDecoders.
-func (m *Maker) decode(ctx context.Context, in, out *os.File, edge int) error {
+func (m *Maker) decode(ctx context.Context, p priority, in, out *os.File, edge int) error {
 	if err := m.takeSlot(ctx); err != nil {
 		return err
 	}
 	defer m.freeSlot()
-	return m.runDecoders(ctx, in, out, edge)
+	return m.runDecoders(ctx, p, in, out, edge)
 }
 
 // takeSlot waits until fewer than Config.Slots children run. After a nil error the caller calls
