@@ -24,10 +24,10 @@ const maxChildOutput = 1 << 10
 
 // runDecoders makes a child write the thumbnail of in to out, whose longest edge has at most edge
 // pixels: first with libvips where it is installed, and when that fails with Go's decoders. Both
-// attempts together have ChildTimeout. Fault: NotFound, when the picture has no thumbnail. Other
+// attempts together have childTimeout. Fault: NotFound, when the picture has no thumbnail. Other
 // errors are not the picture's fault.
 func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, edge int) error {
-	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
+	patient, cancel := context.WithTimeout(ctx, m.childTimeout(p))
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(edge)}
 	var failed error
@@ -59,6 +59,8 @@ func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, e
 	switch {
 	case ctx.Err() != nil: // no request waits for it
 		return ctx.Err()
+	case p == background && patient.Err() != nil:
+		return errStarved
 	case patient.Err() != nil, errors.As(failed, &ended), errors.Is(failed, errNoPicture):
 		return noThumbnail(failed)
 	}
@@ -72,6 +74,19 @@ const (
 	foreground priority = false // a request waits for it
 	background priority = true  // it gives way to all other processes
 )
+
+// errStarved means that a child in the background did not end in time. The cause may be a busy
+// machine and not the picture: if a picture takes too much time of a processor, the limit of that
+// ends the child.
+var errStarved = errors.New("a child in the background got too little time")
+
+// childTimeout returns how long a child may run.
+func (m *Maker) childTimeout(p priority) time.Duration {
+	if p == background {
+		return m.BackgroundTimeout
+	}
+	return m.ChildTimeout
+}
 
 // runChild runs one child with a priority: the command line child followed by args, with in as its
 // standard input and out as its output. The child has a process group of its own, which is killed

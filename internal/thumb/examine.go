@@ -92,7 +92,7 @@ func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) 
 		return nil, fmt.Errorf("examine a picture: %w", err)
 	}
 	defer out.Close() // the file has no name: closing it frees its space
-	patient, cancel := context.WithTimeout(ctx, m.ChildTimeout)
+	patient, cancel := context.WithTimeout(ctx, m.childTimeout(background))
 	defer cancel()
 	err = runChild(patient, background, m.Child, []string{picture.Command, arg}, in, out)
 	var ended *exec.ExitError
@@ -100,7 +100,9 @@ func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) 
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.As(err, &ended) && ended.ExitCode() != picture.Unconfined, patient.Err() != nil:
+	case patient.Err() != nil:
+		return nil, errStarved
+	case errors.As(err, &ended) && ended.ExitCode() != picture.Unconfined:
 		return nil, noThumbnail(err)
 	default:
 		return nil, fmt.Errorf("examine a picture: %w", err)

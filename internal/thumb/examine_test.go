@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"larder/internal/blob"
 	"larder/internal/fault"
@@ -104,6 +105,37 @@ func TestExamineFails(t *testing.T) {
 	f.Close()
 	if _, err := f.Examine(t.Context(), source("content", photo), true); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A child in the background that gets too little time says nothing of the picture: Examine fails,
+// and a request for the thumbnail gets one meanwhile.
+func TestExamineStarves(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"describe", "320", "hash"} {
+		t.Run(arg, func(t *testing.T) {
+			t.Parallel()
+			once := filepath.Join(t.TempDir(), "once")
+			f := newFixture(t, `[ "$2" = `+arg+` ] && mkdir `+once+" && exec sleep 3600\n"+childScript,
+				func(cfg *thumb.Config) { cfg.ChildTimeout, cfg.BackgroundTimeout = time.Minute, 3*time.Second })
+			ended := make(chan error, 1)
+			go func() {
+				_, err := f.Examine(t.Context(), source("content", photo), true)
+				ended <- err
+			}()
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			for { // until the child in the background stands still
+				if _, err := os.Stat(once); err == nil {
+					break
+				}
+				<-tick.C
+			}
+			f.get(t, source("content", photo), 320)
+			if err := <-ended; err == nil || fault.Is(err, fault.NotFound) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 

@@ -30,8 +30,10 @@ import (
 const (
 	// MaxSource is the largest picture in bytes: 50 megapixels without compression.
 	MaxSource = 200 << 20
-	// childTimeout is how long one child may run.
-	childTimeout = 10 * time.Second
+	// childTimeout is how long one child may run, and backgroundTimeout how long one in the
+	// background.
+	childTimeout      = 10 * time.Second
+	backgroundTimeout = time.Minute
 	// fetchTimeout is how long the transfer of a picture from its store may take.
 	fetchTimeout = 30 * time.Second
 	// queueTimeout is how long a request may wait for its turn.
@@ -50,8 +52,10 @@ type Config struct {
 	CheckSpace   func() error             // returns an error when the disk of Dir and Spool is nearly full
 	Slots        int                      // children that run at a time
 	ChildTimeout time.Duration            // for one child; 0 for 10 s
-	Now          func() time.Time
-	Log          *slog.Logger
+	// BackgroundTimeout is for one child that a request does not wait for; 0 for a minute.
+	BackgroundTimeout time.Duration
+	Now               func() time.Time
+	Log               *slog.Logger
 }
 
 // Maker makes thumbnails. It is safe for concurrent use.
@@ -67,16 +71,17 @@ type Maker struct {
 
 	mu     sync.Mutex // guards the fields below
 	closed bool
-	builds map[key]*build
+	builds map[buildKey]*build
 	failed map[string]time.Time // contents without a thumbnail, by id, with the time at which the entry expires
 }
 
 // New returns a Maker. It starts and reads nothing.
 func New(cfg Config) *Maker {
 	cfg.ChildTimeout = cmp.Or(cfg.ChildTimeout, childTimeout)
+	cfg.BackgroundTimeout = cmp.Or(cfg.BackgroundTimeout, backgroundTimeout)
 	m := &Maker{
 		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
-		builds: map[key]*build{}, failed: map[string]time.Time{},
+		builds: map[buildKey]*build{}, failed: map[string]time.Time{},
 		// some requests fetch their picture while others decode
 		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots),
 	}
@@ -109,6 +114,13 @@ type Source struct {
 type key struct {
 	content string
 	edge    int // the longest edge in pixels
+}
+
+// buildKey identifies a build. A request does not wait for a build in the background, which can
+// take long.
+type buildKey struct {
+	key
+	priority priority
 }
 
 // build is a thumbnail that is being made for one or more requests.
@@ -144,7 +156,7 @@ func (m *Maker) awaitBuild(ctx context.Context, who string, from Source, k key) 
 	if err != nil {
 		return err
 	}
-	defer m.leaveBuild(k, f)
+	defer m.leaveBuild(buildKey{k, from.priority}, f)
 	select {
 	case <-f.done:
 		return f.err
@@ -165,11 +177,11 @@ func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 	if until, known := m.failed[k.content]; known && m.Now().Before(until) || from.Size > MaxSource {
 		return nil, noThumbnail(nil)
 	}
-	f := m.builds[k]
+	f := m.builds[buildKey{k, from.priority}]
 	if f == nil {
 		ctx, cancel := context.WithCancel(m.ctx)
 		f = &build{done: make(chan struct{}), cancel: cancel}
-		m.builds[k] = f
+		m.builds[buildKey{k, from.priority}] = f
 		m.running.Go(func() { m.runBuild(ctx, f, who, from, k) })
 	}
 	f.waiting++
@@ -178,7 +190,7 @@ func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 
 // leaveBuild ends the caller's wait for a build, and stops a build for which no request waits any
 // more.
-func (m *Maker) leaveBuild(k key, f *build) {
+func (m *Maker) leaveBuild(k buildKey, f *build) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f.waiting--; f.waiting > 0 {
@@ -189,7 +201,7 @@ func (m *Maker) leaveBuild(k key, f *build) {
 }
 
 // removeBuild removes a build, so that the next request starts a new one. The caller holds m.mu.
-func (m *Maker) removeBuild(k key, f *build) {
+func (m *Maker) removeBuild(k buildKey, f *build) {
 	if m.builds[k] == f {
 		delete(m.builds, k)
 	}
@@ -208,7 +220,7 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 		m.failed[k.content] = m.Now().Add(failureTTL)
 		m.Log.Debug("there is no thumbnail", "content", k.content, "edge", k.edge, "error", f.err)
 	}
-	m.removeBuild(k, f)
+	m.removeBuild(buildKey{k, from.priority}, f)
 	close(f.done)
 }
 

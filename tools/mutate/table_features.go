@@ -384,7 +384,7 @@ var features = []mutation{
 	{"thumb-environment", "a child does not get the server's environment", thumbP + "/child.go",
 		`said, []string{}, "/"`, `said, nil, "/"`, thumbP, "^TestChildEnvironment$"},
 	{"thumb-once", "concurrent requests for a thumbnail start one child", thumbP + "/thumb.go",
-		`f := m.builds[k]`, `f := m.builds[key{}]`, thumbP, "^TestMadeOnce$"},
+		`f := m.builds[buildKey{k, from.priority}]`, `f := m.builds[buildKey{}]`, thumbP, "^TestMadeOnce$"},
 	{"thumb-barren", "a picture that failed is not decoded again for some time", thumbP + "/thumb.go",
 		`known && m.Now().Before(until) ||`, `known && m.Now().Before(until) && m == nil ||`, thumbP,
 		"^TestFailuresAreRemembered$"},

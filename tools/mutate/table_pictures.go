@@ -26,4 +26,7 @@ var pictureGuards = []mutation{
 		return fmt.Errorf("%w: %w", ErrUnconfined, err)
 	}
 	is, err := kindOf(in)`, `is, err := kindOf(in)`, pictureP, "^TestDescribeIsConfined$"},
+	{"picture-starved", "a thumbnail that a busy machine makes too slowly in the background does not fail for requests",
+		thumbP + "/child.go", `case p == background && patient.Err() != nil:`, `case false:`, thumbP,
+		"^TestExamineStarves$/^320$"},
 }
