@@ -21,17 +21,18 @@ const (
 	maxDescription = 128
 )
 
-// Properties are the properties of a picture that Examine has read.
+// Properties are the properties of a picture.
 type Properties struct {
 	picture.Description
-	ThumbHash []byte // nil if the picture has no thumbnail
+	ThumbHash []byte // nil if the picture has no thumbnail, or only its first bytes were read
 }
 
-// Examine returns the properties of a picture. Children read them, as they make thumbnails, and
-// give way to all other processes. If
-// whole is true, from has all bytes of the picture, and Examine also makes a thumbnail of it, which
-// stays in the cache; otherwise from has only the first bytes, and there is no ThumbHash. Faults:
-// those of Get.
+// Examine returns the properties of a picture. Children read them, as they make thumbnails, but
+// give way to all other processes; the caller makes sure that one call runs at a time. If whole is
+// true, from has all bytes of the picture, and Examine also makes a thumbnail of it, which stays in
+// the cache; otherwise from has only the first bytes, and there is no ThumbHash. Faults: those of
+// Get. Other errors: picture.ErrUnconfined, and an error for a child that was killed or got too
+// little time, which another try may avoid.
 func (m *Maker) Examine(ctx context.Context, from Source, whole bool) (Properties, error) {
 	ctx, end, err := m.begin(ctx)
 	if err != nil {
@@ -83,10 +84,6 @@ func (m *Maker) describe(ctx context.Context, from Source) (picture.Description,
 // inspect runs a child with the argument arg on a picture, and returns its output, at most most
 // bytes. Fault: NotFound when the child fails because of the picture.
 func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) ([]byte, error) {
-	if err := m.takeSlot(ctx); err != nil {
-		return nil, err
-	}
-	defer m.freeSlot()
 	out, err := m.Spool()
 	if err != nil {
 		return nil, fmt.Errorf("examine a picture: %w", err)
@@ -102,7 +99,9 @@ func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) 
 		return nil, ctx.Err()
 	case patient.Err() != nil:
 		return nil, errStarved
-	case errors.As(err, &ended) && ended.ExitCode() != picture.Unconfined:
+	case errors.As(err, &ended) && ended.ExitCode() == picture.Unconfined:
+		return nil, fmt.Errorf("examine a picture: %w: %w", picture.ErrUnconfined, err)
+	case errors.As(err, &ended) && ended.ExitCode() == 1: // what the command ends with after an error
 		return nil, noThumbnail(err)
 	default:
 		return nil, fmt.Errorf("examine a picture: %w", err)

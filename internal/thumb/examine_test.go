@@ -70,7 +70,7 @@ func TestExaminedOutput(t *testing.T) {
 	t.Parallel()
 	for what, script := range map[string]string{
 		"nothing": "exit 0", "words": "echo no picture", "another form": `echo '{"width": 1}'`, "an orientation": "echo 1 1 9 0",
-		"too long": "printf '1 1 1 0%0200d' 0", "a failure": "exit 1", "a death": "kill -9 $$",
+		"too long": "printf '1 1 1 0%0200d' 0", "a failure": "exit 1",
 	} {
 		f := newFixture(t, script)
 		if got, err := f.Examine(t.Context(), source("content", photo), true); !fault.Is(err, fault.NotFound) {
@@ -88,8 +88,14 @@ func TestExaminedOutput(t *testing.T) {
 func TestExamineFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, fmt.Sprintf("exit %d", picture.Unconfined))
-	if _, err := f.Examine(t.Context(), source("content", photo), true); err == nil || fault.Is(err, fault.NotFound) {
+	if _, err := f.Examine(t.Context(), source("content", photo), true); !errors.Is(err, picture.ErrUnconfined) {
 		t.Errorf("unconfined: %v", err)
+	}
+	for _, script := range []string{"kill -9 $$", "exit 2"} { // no memory, or no thread, perhaps
+		f := newFixture(t, script)
+		if _, err := f.Examine(t.Context(), source("content", photo), true); err == nil || fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v", script, err)
+		}
 	}
 	f = newFixture(t, childScript)
 	gone := errors.New("the store is away")
@@ -117,7 +123,7 @@ func TestExamineStarves(t *testing.T) {
 			t.Parallel()
 			once := filepath.Join(t.TempDir(), "once")
 			f := newFixture(t, `[ "$2" = `+arg+` ] && mkdir `+once+" && exec sleep 3600\n"+childScript,
-				func(cfg *thumb.Config) { cfg.ChildTimeout, cfg.BackgroundTimeout = time.Minute, 3*time.Second })
+				func(cfg *thumb.Config) { cfg.ChildTimeout, cfg.BackgroundTimeout = time.Minute, 10*time.Second })
 			ended := make(chan error, 1)
 			go func() {
 				_, err := f.Examine(t.Context(), source("content", photo), true)
@@ -129,13 +135,29 @@ func TestExamineStarves(t *testing.T) {
 				if _, err := os.Stat(once); err == nil {
 					break
 				}
-				<-tick.C
+				select {
+				case <-tick.C:
+				case err := <-ended:
+					t.Fatalf("ended before the child stood still: %v", err)
+				}
 			}
 			f.get(t, source("content", photo), 320)
 			if err := <-ended; err == nil || fault.Is(err, fault.NotFound) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// A thumbnail that failed for a request, perhaps because of a busy machine, is tried again.
+func TestExamineAfterAFailure(t *testing.T) {
+	t.Parallel()
+	once := filepath.Join(t.TempDir(), "once")
+	f := newFixture(t, `[ "$2" = 320 ] && mkdir `+once+" 2>/dev/null && exit 1\n"+childScript)
+	f.wantNoThumbnail(t, source("content", photo), 320)
+	got, err := f.Examine(t.Context(), source("content", photo), true)
+	if err != nil || got.ThumbHash == nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -148,7 +170,7 @@ func TestExamineGivesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "nice")
-	f := newFixture(t, `for n in $(seq 300); do [ "$(nice)" = 19 ] && break; done
+	f := newFixture(t, `[ "$2" = 160 ] || while [ "$(nice)" != 19 ]; do :; done
 echo "$2 $(nice)" >> `+path+"\n"+childScript)
 	if _, err := f.Examine(t.Context(), source("content", photo), true); err != nil {
 		t.Fatal(err)

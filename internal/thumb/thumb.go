@@ -174,7 +174,9 @@ func (m *Maker) joinBuild(who string, from Source, k key) (*build, error) {
 	if m.closed {
 		return nil, fault.New(fault.Unavailable, "The service is stopping.")
 	}
-	if until, known := m.failed[k.content]; known && m.Now().Before(until) || from.Size > MaxSource {
+	until, known := m.failed[k.content]
+	known = known && from.priority == foreground // a request may have failed because of a busy machine
+	if known && m.Now().Before(until) || from.Size > MaxSource {
 		return nil, noThumbnail(nil)
 	}
 	f := m.builds[buildKey{k, from.priority}]
@@ -268,28 +270,19 @@ func (m *Maker) enter(ctx context.Context, who string) error {
 	return nil
 }
 
-// decode runs the decoders when fewer than Config.Slots children run. Faults: those of runDecoders.
+// decode runs the decoders, for a request when fewer than Config.Slots children run. Faults: those
+// of runDecoders.
 func (m *Maker) decode(ctx context.Context, p priority, in, out *os.File, edge int) error {
-	if err := m.takeSlot(ctx); err != nil {
-		return err
+	if p == foreground { // a child in the background may take long, and must not delay requests
+		select {
+		case m.slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		defer func() { <-m.slots }()
 	}
-	defer m.freeSlot()
 	return m.runDecoders(ctx, p, in, out, edge)
 }
-
-// takeSlot waits until fewer than Config.Slots children run. After a nil error the caller calls
-// freeSlot.
-func (m *Maker) takeSlot(ctx context.Context) error {
-	select {
-	case m.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// freeSlot lets another child run.
-func (m *Maker) freeSlot() { <-m.slots }
 
 // queueError converts the end of queueTimeout to the fault RateLimited, and returns other errors as
 // they are. ctx is the context of the request, without that timeout.

@@ -199,18 +199,21 @@ func (x exif) takenAt() int64 {
 			for tag, f := range x.fields(int64(x.order.Uint32(f.value[:]))) {
 				texts[tag] = x.text(f)
 			}
+			break // a second one is not valid
 		}
 	}
 	for _, tags := range [][2]uint16{{originalTag, originalOffsetTag}, {digitizedTag, digitizedOffsetTag}} {
 		const layout = "2006:01:02 15:04:05"
 		when, err := time.Parse(layout, texts[tags[0]])
-		if err != nil || when.Year() < 1900 {
+		if err != nil {
 			continue
 		}
 		if zoned, err := time.Parse(layout+"-07:00", texts[tags[0]]+texts[tags[1]]); err == nil {
 			when = zoned
 		}
-		return when.UnixMilli()
+		if ms := when.UnixMilli(); ms >= earliest && ms <= latest {
+			return ms
+		}
 	}
 	return 0
 }

@@ -196,6 +196,9 @@ func itemOffset(in io.ReaderAt, places box, id uint32) (at int64, found bool) {
 			if i == 0 && item == uint64(id) && method == 0 && !r.failed {
 				return int64(base + offset), int64(base+offset) >= 0
 			}
+			if r.failed {
+				return 0, false
+			}
 		}
 		if r.failed {
 			break
@@ -208,11 +211,18 @@ func itemOffset(in io.ReaderAt, places box, id uint32) (at int64, found bool) {
 type boxReader struct {
 	in      io.ReaderAt
 	at, end int64
+	numbers int  // that were read
 	failed  bool // a number was not there
 }
 
-// number reads a number of size bytes, at most 8.
+// number reads a number of size bytes, at most 8. It fails after 16 * maxSteps numbers.
 func (r *boxReader) number(size int) (n uint64) {
+	if r.numbers++; r.numbers > 16*maxSteps {
+		r.failed = true
+	}
+	if r.failed {
+		return 0
+	}
 	b := read(r.in, r.at, min(size, 8))
 	if len(b) < size || r.at+int64(size) > r.end {
 		r.failed = true
