@@ -109,7 +109,7 @@ type App struct {
 	Imports       *dirimport.Service
 	Announcements *site.Announcements
 	Thumbs        *thumb.Maker       // nil if thumbnails are switched off
-	Pictures      *pictures.Examiner // nil if thumbnails are switched off
+	Pictures      *pictures.Examiner // runs only with Thumbs
 	Notices       *notice.Service
 	Audit         *audit.Log // nil after Open: only the server writes the access log
 
@@ -283,9 +283,8 @@ func (a *App) build() {
 	visitors := a.egressPolicy(a.Config.FreeModeAllowPrivateEndpoints)
 	visitors.Ports = freemode.PortAllowed
 	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
-	if a.Thumbs = a.newThumbMaker(); a.Thumbs != nil {
-		a.Pictures = pictures.New(pictures.Config{DB: d, Tree: a.Tree, Thumbs: a.Thumbs, Now: now, Log: a.deps.Log})
-	}
+	a.Thumbs = a.newThumbMaker()
+	a.Pictures = pictures.New(pictures.Config{DB: d, Tree: a.Tree, Thumbs: a.Thumbs, Now: now, Log: a.deps.Log})
 	a.ScrubJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
 		Log: a.deps.Log, ScrubRate: a.Config.ScrubRate, ScrubBuckets: a.Config.ScrubBuckets,

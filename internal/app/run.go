@@ -80,7 +80,7 @@ func (a *App) Run(ctx context.Context) error {
 			// takes long as well
 			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) })
 			running.Go(func() { a.repeat(background, thumbSweepInterval, "sweep the thumbnails", a.sweepThumbs) })
-			if a.Pictures != nil {
+			if a.Thumbs != nil {
 				running.Go(func() { a.Pictures.Run(jobsCtx) })
 			}
 		}

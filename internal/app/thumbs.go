@@ -53,8 +53,9 @@ func (a *App) findVips() string {
 // sweepThumbs deletes the thumbnails of deleted contents from the cache of this replica, and the
 // properties of deleted pictures from the database.
 func (a *App) sweepThumbs(ctx context.Context) error {
-	if a.Thumbs == nil {
-		return nil
+	err := a.Pictures.Sweep(ctx)
+	if a.Thumbs != nil {
+		err = errors.Join(err, a.Thumbs.Sweep(ctx, a.Objects.ExistingContents))
 	}
-	return errors.Join(a.Thumbs.Sweep(ctx, a.Objects.ExistingContents), a.Pictures.Sweep(ctx))
+	return err
 }

@@ -17,7 +17,7 @@ import (
 const pictureHead = 1 << 20
 
 // pictureSweepPage is the number of contents that one call of SweepPictures looks at.
-const pictureSweepPage = 1000
+const pictureSweepPage = 10_000
 
 // UnexaminedPicture is a file whose type says that it is a picture, and whose properties were not
 // read yet.
@@ -64,7 +64,14 @@ func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 	if !ok || p.Size <= pictureHead {
 		return func(ctx context.Context) (blob.Object, error) {
 			o, err := store.Open(ctx, p.key)
-			return o, h.storeFault(err)
+			if err != nil {
+				return nil, h.storeFault(err)
+			}
+			if o.Size() != p.Size {
+				o.Close() // opened for reading: nothing is lost
+				return nil, h.sizeMismatch(o.Size())
+			}
+			return o, nil
 		}, true, nil
 	}
 	return func(ctx context.Context) (blob.Object, error) {
@@ -92,7 +99,7 @@ type ExaminedPicture struct {
 }
 
 // RecordExamined records the properties of pictures in one transaction. A file that has another
-// content by now is still to be examined.
+// object by now is still to be examined, because the record names the examined object.
 func (t *Tree) RecordExamined(ctx context.Context, examined []ExaminedPicture) error {
 	return t.DB.Write(ctx, func(tx *db.Tx) error {
 		for _, p := range examined {

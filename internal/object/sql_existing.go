@@ -11,7 +11,7 @@ import (
 const existingChunk = 500 // ids in one query
 
 // ExistingContents returns which of the content ids (files.Content.ID) some object still has. The
-// cleanup of thumbnails uses it.
+// cleanups of thumbnails and of the properties of pictures use it.
 func (r *Registry) ExistingContents(ctx context.Context, ids []string) (map[string]bool, error) {
 	q := r.DB.Read(ctx)
 	existing := map[string]bool{}

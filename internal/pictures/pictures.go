@@ -4,8 +4,8 @@
 // An Examiner looks for files with pictures that were not examined (files.Tree.Unexamined), the
 // newest first: new uploads, replaced contents, copies, and after an upgrade all pictures. It reads
 // one picture at a time, in a child process (package thumb), and records what it has read. It reads
-// nothing again of a content whose properties are recorded. Of a picture in a bucket it reads only
-// the first bytes, because most vendors charge for what is read: such a picture has no preview.
+// nothing again of a content whose properties are recorded. Of a large picture in a bucket it reads
+// only the first bytes, because most vendors charge for reads: such a picture has no preview.
 //
 // Of several replicas one examines at a time. It holds a lease, which another one takes over after
 // it has ended.
@@ -22,21 +22,29 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/thumb"
+	"larder/internal/thumb/picture"
 )
 
 const (
-	// interval is how often an Examiner looks for pictures, and patience how long it waits after a
-	// store has failed.
-	interval = 2 * time.Second
-	patience = time.Minute
-	// lostTTL is how long a content that its store has lost is passed over.
-	lostTTL = 15 * time.Minute
-	maxLost = 10_000
+	// interval is how often an Examiner looks for pictures, and retryInterval how long it waits
+	// after a store has failed, or when all pictures that are left have failed.
+	interval      = 2 * time.Second
+	retryInterval = time.Minute
+	// turn is how long an Examiner works before it looks for newer pictures.
+	turn = 10 * time.Second
 	// page is the number of pictures that are recorded in one transaction.
 	page = 20
 	// lease is how long other replicas leave the work to this one after the beginning of a page. If
 	// a page takes longer, two replicas may read the same pictures, and record the same.
 	lease = 2 * time.Minute
+
+	// failurePause is how long a picture that could not be read is passed over, and maxFailures how
+	// often that happens before it counts as one that cannot be read. A picture that its store has
+	// lost never does.
+	failurePause = 15 * time.Minute
+	maxFailures  = 3
+	// maxFailed is the number of failed pictures that an Examiner remembers.
+	maxFailed = 10_000
 )
 
 // Config is the configuration of an Examiner.
@@ -52,23 +60,30 @@ type Config struct {
 // a time.
 type Examiner struct {
 	Config
-	lost  map[string]time.Time // contents that are passed over, by id, with the time of their next try
-	swept string               // position of the sweep
+	failed map[string]failure // by id of the content
+	swept  string             // position of the sweep
+}
+
+// failure describes the failed tries to read a picture.
+type failure struct {
+	next  time.Time // the time of the next try
+	tries int
 }
 
 // New returns an Examiner.
-func New(cfg Config) *Examiner { return &Examiner{Config: cfg, lost: map[string]time.Time{}} }
+func New(cfg Config) *Examiner { return &Examiner{Config: cfg, failed: map[string]failure{}} }
 
-// Run examines pictures until ctx ends.
+// Run examines pictures until ctx ends, or until it learns that this system cannot confine the
+// processes that read them.
 func (e *Examiner) Run(ctx context.Context) {
 	for {
-		wait := interval
-		complete, err := e.Examine(ctx)
+		wait, err := e.Examine(ctx)
+		if errors.Is(err, picture.ErrUnconfined) {
+			e.Log.Warn("pictures are not examined", "error", err)
+			return
+		}
 		if err != nil && ctx.Err() == nil {
 			e.Log.Error("examine pictures", "error", err)
-		}
-		if !complete {
-			wait = patience
 		}
 		select {
 		case <-ctx.Done():
@@ -78,67 +93,104 @@ func (e *Examiner) Run(ctx context.Context) {
 	}
 }
 
-// Examine examines all pictures that were not examined, once. complete is false if a store failed:
-// its pictures stay for a later call, and those that it has lost for one after lostTTL. It does
-// nothing while another replica holds the lease.
-func (e *Examiner) Examine(ctx context.Context) (complete bool, err error) {
-	after := files.FirstExaminePosition
-	failed := map[string]bool{} // by provider
+// Examine examines the pictures that were not examined, the newest first, and returns how long the
+// caller waits before the next call. It ends after a turn, so that the next call begins with the
+// pictures that were stored meanwhile. It does nothing while another replica holds the lease.
+// Error: picture.ErrUnconfined.
+func (e *Examiner) Examine(ctx context.Context) (wait time.Duration, err error) {
+	begun, after := e.Now(), files.FirstExaminePosition
+	pass := &pass{failed: map[string]bool{}}
 	for held := false; ; held = true {
 		found, err := e.Tree.Unexamined(ctx, after, page)
 		if err != nil {
-			return false, err
+			return retryInterval, err
 		}
 		if len(found) == 0 {
-			return len(failed) == 0, e.endLease(ctx, held)
+			return pass.wait(), e.endLease(ctx, held)
 		}
 		if mine, err := e.takeLease(ctx, held); err != nil || !mine {
-			return err == nil, err
+			return interval, err
 		}
 		after = found[len(found)-1].Position
-		if err := e.examinePage(ctx, found, failed); err != nil {
-			return false, err
+		recorded, err := e.examinePage(ctx, pass, found)
+		if err != nil {
+			return retryInterval, err
+		}
+		if recorded > 0 && e.Now().Sub(begun) >= turn {
+			return 0, nil // the next call takes the lease over
 		}
 	}
 }
 
-// examinePage examines the pictures of a page and records their properties. It adds providers that
-// fail to failed, and passes over the pictures there.
-func (e *Examiner) examinePage(ctx context.Context, found []files.UnexaminedPicture, failed map[string]bool) error {
+// pass is what one call of Examine has met.
+type pass struct {
+	failed   map[string]bool // providers
+	recorded int             // pictures
+	left     int             // pictures that were passed over
+}
+
+// wait returns how long to wait after the pass.
+func (p *pass) wait() time.Duration {
+	if len(p.failed) > 0 || p.left > 0 && p.recorded == 0 {
+		return retryInterval
+	}
+	return interval
+}
+
+// examinePage examines the pictures of a page, records their properties, and returns the number of
+// these pictures. It passes over the pictures of providers that have failed in this pass.
+func (e *Examiner) examinePage(ctx context.Context, pass *pass, found []files.UnexaminedPicture) (int, error) {
 	var examined []files.ExaminedPicture
 	for _, p := range found {
-		if !p.Known && (failed[p.Provider] || e.Now().Before(e.lost[p.Content])) {
+		if !p.Known && (pass.failed[p.Provider] || e.Now().Before(e.failed[p.Content].next)) {
+			pass.left++
 			continue
 		}
-		picture, err := e.examine(ctx, p)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, blob.ErrNotFound): // which a scrub reports
-			e.rest(p.Content)
-		case err != nil:
-			failed[p.Provider] = true
-			e.Log.Warn("a picture cannot be examined now", "content", p.Content, "provider", p.Provider, "error", err)
-		default:
-			examined = append(examined, files.ExaminedPicture{UnexaminedPicture: p, Picture: picture})
+		properties, err := e.examine(ctx, p)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		if errors.Is(err, picture.ErrUnconfined) {
+			return 0, err
+		}
+		if err == nil || e.fail(pass, p, err) {
+			examined = append(examined, files.ExaminedPicture{UnexaminedPicture: p, Picture: properties})
+			delete(e.failed, p.Content)
 		}
 	}
+	pass.recorded += len(examined)
 	if len(examined) == 0 {
-		return nil
+		return 0, nil
 	}
-	return e.Tree.RecordExamined(ctx, examined)
+	return len(examined), e.Tree.RecordExamined(ctx, examined)
 }
 
-// rest makes the next calls pass over a content for lostTTL.
-func (e *Examiner) rest(content string) {
-	if len(e.lost) >= maxLost {
-		clear(e.lost)
+// fail notes that a picture could not be examined because of err. It reports whether the picture
+// counts as one that cannot be read.
+func (e *Examiner) fail(pass *pass, p files.UnexaminedPicture, err error) bool {
+	e.Log.Debug("a picture cannot be examined now", "content", p.Content, "provider", p.Provider, "error", err)
+	pass.left++
+	if errors.Is(err, blob.ErrUnavailable) {
+		e.Log.Warn("pictures of a store cannot be examined now", "provider", p.Provider, "error", err)
+		pass.failed[p.Provider] = true
+		return false
 	}
-	e.lost[content] = e.Now().Add(lostTTL)
+	f := e.failed[p.Content]
+	if !fault.Is(err, fault.Unavailable) { // lost, short or damaged, which a scrub reports
+		f.tries++
+	}
+	if f.tries == maxFailures {
+		return true
+	}
+	if f.next = e.Now().Add(failurePause); len(e.failed) < maxFailed {
+		e.failed[p.Content] = f
+	}
+	return false
 }
 
-// examine reads the properties of a picture; nil if they are known or it cannot be read. Faults:
-// those of the store and of package thumb, except NotFound.
+// examine reads the properties of a picture; nil if they are known or it cannot be read. Fault:
+// Unavailable, around blob.ErrUnavailable if the whole store is. Other errors: those of
+// thumb.Maker.Examine.
 func (e *Examiner) examine(ctx context.Context, p files.UnexaminedPicture) (*files.Picture, error) {
 	if p.Known {
 		return nil, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,9 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/db"
+	"larder/internal/files"
+	"larder/internal/pictures"
+	"larder/internal/thumb"
 	"larder/internal/thumb/thumbtest"
 )
 
@@ -20,12 +24,12 @@ var camera = thumbtest.Photograph(640, 480, 6, "2025:07:14 18:30:59", "+02:00")
 
 var taken = time.Date(2025, 7, 14, 16, 30, 59, 0, time.UTC).UnixMilli()
 
-// examine examines the pictures on the first replica, and compares whether that was complete.
-func examine(t *testing.T, l *apptest.Larder, want bool) {
+// examine examines the pictures on the first replica, and compares the time until the next call.
+func examine(t *testing.T, l *apptest.Larder, want time.Duration) {
 	t.Helper()
-	complete, err := l.Apps[0].Pictures.Examine(t.Context())
-	if err != nil || complete != want {
-		t.Errorf("complete: %t, %v, want %t", complete, err, want)
+	wait, err := l.Apps[0].Pictures.Examine(t.Context())
+	if err != nil || wait != want {
+		t.Errorf("the next call is after %v, %v, want %v", wait, err, want)
 	}
 }
 
@@ -90,7 +94,7 @@ func TestPropertiesOfUploads(t *testing.T) {
 			}
 		}
 		none("before", photo)
-		examine(t, l, true)
+		examine(t, l, 2*time.Second)
 		none("a text", text)
 		for what, r := range map[string]*apptest.Reply{
 			"listing": list(), "search": alice.Get("/api/files?path=/&search=photo"),
@@ -131,19 +135,19 @@ func TestLostPicture(t *testing.T) {
 		if err := os.Rename(path, path+"-away"); err != nil {
 			t.Fatal(err)
 		}
-		examine(t, l, true)
+		examine(t, l, 2*time.Second)
 		if width(photo) != "480" || width(lost) != "" {
 			t.Errorf("widths: %q, %q", width(photo), width(lost))
 		}
 		if err := os.Rename(path+"-away", path); err != nil {
 			t.Fatal(err)
 		}
-		examine(t, l, true)
+		examine(t, l, time.Minute)
 		if width(lost) != "" {
 			t.Error("a lost picture was tried again at once")
 		}
 		l.Clock.Advance(15 * time.Minute)
-		examine(t, l, true)
+		examine(t, l, 2*time.Second)
 		if width(lost) != "480" {
 			t.Errorf("width of the picture that is back: %q", width(lost))
 		}
@@ -161,16 +165,68 @@ func TestStoreIsAway(t *testing.T) {
 	if err := os.Rename(root, root+"-away"); err != nil {
 		t.Fatal(err)
 	}
-	examine(t, l, false)
+	examine(t, l, time.Minute)
 	if err := os.Rename(root+"-away", root); err != nil {
 		t.Fatal(err)
 	}
 	if width() != "" {
 		t.Errorf("width %q without the store", width())
 	}
-	examine(t, l, true)
+	examine(t, l, 2*time.Second)
 	if width() != "480" {
 		t.Errorf("width %q with the store", width())
+	}
+}
+
+// A picture whose child dies is tried three times, and then counts as one that cannot be read.
+func TestChildThatDies(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	l.User(t, "alice").Upload("/home/alice", "photo.jpg", camera)
+	dir := t.TempDir()
+	maker := thumb.New(thumb.Config{Dir: dir, Child: []string{"/bin/sh", "-c", "kill -9 $$"},
+		Vips: func() string { return "" }, Spool: func() (*os.File, error) { return os.CreateTemp(dir, "spool") },
+		CheckSpace: func() error { return nil }, Slots: 1, Now: l.Clock.Now, Log: slog.New(slog.DiscardHandler)})
+	defer maker.Close()
+	examiner := pictures.New(pictures.Config{DB: l.Apps[0].DB, Tree: l.Apps[0].Tree, Thumbs: maker, Now: l.Clock.Now,
+		Log: slog.New(slog.DiscardHandler)})
+	for try, want := range []int{1, 1, 0} {
+		for range 2 { // the second call passes over it
+			if _, err := examiner.Examine(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left, err := l.Apps[0].Tree.Unexamined(t.Context(), files.FirstExaminePosition, 10)
+		if err != nil || len(left) != want {
+			t.Errorf("after %d tries %d pictures are left, %v, want %d", try+1, len(left), err, want)
+		}
+		l.Clock.Advance(15 * time.Minute)
+	}
+}
+
+// An object that is shorter than it was is not read, and is examined once it is whole.
+func TestShortPicture(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice := l.User(t, "alice")
+	photo := alice.Upload("/home/alice", "photo.jpg", camera)
+	path := objectWith(t, l, camera)
+	if err := os.Truncate(path, int64(len(camera))-1); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		examine(t, l, time.Minute)
+		l.Clock.Advance(15 * time.Minute)
+	}
+	if width := widthOf(t, alice, photo); width != "" {
+		t.Errorf("width %q of a short object", width)
+	}
+	if err := os.WriteFile(path, camera, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	examine(t, l, 2*time.Second)
+	if width := widthOf(t, alice, photo); width != "480" {
+		t.Errorf("width %q of the whole object", width)
 	}
 }
 
@@ -189,17 +245,17 @@ func TestOneReplicaExamines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examine(t, l, true)
+	examine(t, l, 2*time.Second)
 	if width() != "" {
 		t.Error("a replica examined while another one holds the lease")
 	}
 	l.Clock.Advance(2*time.Minute - time.Millisecond)
-	examine(t, l, true)
+	examine(t, l, 2*time.Second)
 	if width() != "" {
 		t.Error("a replica examined before the end of the lease")
 	}
 	l.Clock.Advance(time.Millisecond)
-	examine(t, l, true)
+	examine(t, l, 2*time.Second)
 	if width() != "480" {
 		t.Errorf("width %q after the end of the lease", width())
 	}

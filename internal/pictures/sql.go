@@ -31,7 +31,7 @@ func (e *Examiner) takeLease(ctx context.Context, held bool) (mine bool, err err
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("take turns at examining pictures: %w", err)
+		return false, fmt.Errorf("take the lease on examining pictures: %w", err)
 	}
 	return mine, nil
 }
@@ -46,7 +46,7 @@ func (e *Examiner) endLease(ctx context.Context, held bool) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("end the turn at examining pictures: %w", err)
+		return fmt.Errorf("end the lease on examining pictures: %w", err)
 	}
 	return nil
 }

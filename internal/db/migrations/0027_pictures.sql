@@ -1,5 +1,5 @@
 -- oldest: 0013: a table and a column that may be null are added. A replica that does not know them
--- leaves the column as it is when it replaces a content: the column names the former object then
+-- leaves the column as it is when it replaces a content: the column names the former object then.
 -- The properties of pictures, which the server reads in the background (package pictures).
 
 -- The properties of a content; without them if it is not a picture that Larder can read.
