@@ -14,15 +14,27 @@ const picture = (name, hue) => ({ name, bytes: png(480, 320, hue).toString('base
 const drawing =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 30"><path fill="#c2255c" d="M0 0h40v30z"/></svg>'
 
-// The viewer asks for the sign-in when the session has ended, and shows the picture afterwards.
+// The viewer asks for the sign-in when the session has ended, and shows the picture afterwards. The
+// tree of folders, which is filled meanwhile, does not ask.
 async function asks(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
   const folder = await createFolder(page, config, 'Ended', [picture('one.png', 0.2), picture('two.png', 0.7)])
+  const ofTree = (url) => /^\/api\/files\?path=(%2F|\/)&type=folder/.test(url.pathname + url.search)
+  let end
+  const ended = new Promise((resolve) => (end = resolve))
+  await page.route(ofTree, async (route) => {
+    await ended
+    await route.continue()
+  })
+  const tree = page.waitForResponse((answer) => ofTree(new URL(answer.url())))
   await page.goto(`/app/files${folder}`)
   const entry = page.getByRole('gridcell', { name: /^one\.png/ })
   await entry.waitFor()
   await page.context().clearCookies()
+  end()
+  equal('the answer to the tree', (await tree).status(), 401)
+  await page.unroute(ofTree)
   await entry.dblclick()
   const lost = page.getByRole('dialog', { name: say.lost })
   await lost.waitFor()

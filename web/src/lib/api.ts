@@ -216,9 +216,9 @@ class Call {
 
 /**
  * Sends a request with token, pauses and retries; see above. `named` requests are for the account
- * of the page only.
+ * of the page only. A request that does not ask leaves a session that has ended to the next one.
  */
-async function send({ url, method, headers, body, signal }: Call, named = true): Promise<Response> {
+async function send({ url, method, headers, body, signal }: Call, named: boolean, asks: boolean): Promise<Response> {
   const { pathname: path, search } = new URL(url);
   const writes = method !== "GET" && method !== "HEAD";
   // Endpoints that take credentials report the result themselves and need no token. The token
@@ -256,7 +256,7 @@ async function send({ url, method, headers, body, signal }: Call, named = true):
       forgetCsrf();
       continue;
     }
-    if (isSessionEnd(code) && (await signInAgain(code))) continue;
+    if (isSessionEnd(code) && asks && (await signInAgain(code))) continue;
     return answer;
   }
 }
@@ -273,9 +273,15 @@ async function codeOf(answer: Response): Promise<string> {
 /** Endpoints that count attempts by themselves. */
 const ownLimit = /\/verify-password$|^\/api\/users\/me\/(password|email\/)/;
 
-function sender(named: boolean): (call: Request) => Promise<Response> {
-  return (call) => send(call as unknown as Call, named);
+function sender(named: boolean, asks = true): (call: Request) => Promise<Response> {
+  return (call) => send(call as unknown as Call, named, asks);
 }
+
+/**
+ * The `fetch` of a request that the user knows nothing of: it does not ask for the sign-in when the
+ * session has ended.
+ */
+export const inBackground = sender(true, false);
 
 /** The settings of the account that is signed in now, whichever account the page shows. */
 export const whoIsSignedIn = () => client.GET("/api/users/me/settings", { fetch: sender(false) });

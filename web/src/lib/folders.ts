@@ -1,15 +1,20 @@
 /** Target folders of moves and copies: subfolders, folders by name, and recent targets. */
-import { client, take } from "./api";
+import { client, inBackground, take } from "./api";
 import type { Entry } from "./entry";
 
+/** How folders are requested: `unasked` if the user knows nothing of the request. */
+interface How {
+  signal?: AbortSignal;
+  unasked?: boolean;
+}
+
 /** All subfolders of a folder. Throws Failure. */
-export async function foldersIn(path: string, signal?: AbortSignal): Promise<Entry[]> {
+export async function foldersIn(path: string, { signal, unasked }: How = {}): Promise<Entry[]> {
   const out: Entry[] = [];
   for (let page = 1; ; page++) {
     const query = { path, type: "folder", sort: "name", limit: 1000, page } as const;
-    const { items, pagination } = await take(
-      client.GET("/api/files", { params: { query }, ...(signal && { signal }) }),
-    );
+    const how = { ...(signal && { signal }), ...(unasked && { fetch: inBackground }) };
+    const { items, pagination } = await take(client.GET("/api/files", { params: { query }, ...how }));
     out.push(...items);
     if (page >= pagination.pages) return out;
   }
