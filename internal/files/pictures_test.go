@@ -63,8 +63,9 @@ func (f *fixture) wantPicture(what string, a access.Actor, dir, id string, want 
 	}
 }
 
-// A picture is to be examined when its content is new: after an upload, a replacement and a copy,
-// whose content is known. Other files never are. A failed one is not tried again.
+// The list of unexamined pictures contains a picture after its upload, after a replacement of its
+// content and after a copy. It never contains files of other types, nor a picture whose examination
+// failed and was recorded.
 func TestUnexaminedPictures(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		lake := h.picture(h.ann, "/home/ann/lake.jpg", "lake")
@@ -123,7 +124,7 @@ func TestExaminedContentWasReplaced(t *testing.T) {
 	})
 }
 
-// Whoever may list a picture and not download it learns nothing of its content.
+// An account that may list a picture but may not download it does not get the picture's properties.
 func TestPictureOfAFileThatCannotBeDownloaded(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		sea := h.picture(h.admin, "/public/sea.jpg", "sea")

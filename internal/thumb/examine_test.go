@@ -48,8 +48,8 @@ func TestExamineBeginning(t *testing.T) {
 	f.wantStarted(t, 1)
 }
 
-// A picture with a valid header that cannot be decoded has a description without a hash. What is no
-// picture has neither.
+// Examine returns a description without a hash for a picture that has a valid header and cannot be
+// decoded. For a file that is not a picture it returns the fault NotFound.
 func TestExamineBroken(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, childScript)
@@ -65,7 +65,7 @@ func TestExamineBroken(t *testing.T) {
 	}
 }
 
-// The output of a child is not trusted: other output than a description is no picture.
+// Examine returns the fault NotFound if the output of a child is not a valid description.
 func TestExaminedOutput(t *testing.T) {
 	t.Parallel()
 	for what, script := range map[string]string{
@@ -84,7 +84,7 @@ func TestExaminedOutput(t *testing.T) {
 	}
 }
 
-// Errors of the machine, the store and a stop are not findings about the picture.
+// Examine does not return NotFound for errors of the machine, errors of the store, and a stop.
 func TestExamineFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, fmt.Sprintf("exit %d", picture.Unconfined))
@@ -114,8 +114,8 @@ func TestExamineFails(t *testing.T) {
 	}
 }
 
-// A child in the background that gets too little time says nothing of the picture: Examine fails,
-// and a request for the thumbnail gets one meanwhile.
+// If a child in the background gets too little time, Examine returns an error other than NotFound.
+// A request for the same thumbnail does not wait for that child.
 func TestExamineStarves(t *testing.T) {
 	t.Parallel()
 	for _, arg := range []string{"describe", "320", "hash"} {
@@ -149,7 +149,7 @@ func TestExamineStarves(t *testing.T) {
 	}
 }
 
-// A thumbnail that failed for a request, perhaps because of a busy machine, is tried again.
+// Examine makes a thumbnail again that failed for a request, perhaps because of a busy machine.
 func TestExamineAfterAFailure(t *testing.T) {
 	t.Parallel()
 	once := filepath.Join(t.TempDir(), "once")
@@ -161,8 +161,8 @@ func TestExamineAfterAFailure(t *testing.T) {
 	}
 }
 
-// Children that examine a picture give way to other processes; those that a request waits for do
-// not.
+// Children that examine a picture have the lowest priority. Children that a request waits for have
+// the priority of the server.
 func TestExamineGivesWay(t *testing.T) {
 	t.Parallel()
 	own, err := exec.Command("nice").Output()

@@ -72,7 +72,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// The eight orientations: four of them exchange width and height. Others count as 1.
+// Four of the eight orientations exchange width and height. Invalid orientations count as 1.
 func TestDescribeOrientation(t *testing.T) {
 	t.Parallel()
 	for orientation := range uint16(10) {
@@ -90,8 +90,8 @@ func TestDescribeOrientation(t *testing.T) {
 	}
 }
 
-// A time with an offset is converted, one without counts as UTC, and what is no time counts as
-// none.
+// TakenAt is the time in UTC: a time with an offset is converted, and a time without an offset
+// counts as UTC. TakenAt is 0 for a text that is not a time.
 func TestDescribeTime(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
@@ -142,7 +142,7 @@ func TestDescribeHEIF(t *testing.T) {
 	}
 }
 
-// Bytes that are no picture, and a description that is none, are refused.
+// The child refuses a file that is not a picture, and ParseDescription refuses an invalid text.
 func TestDescribeNothing(t *testing.T) {
 	t.Parallel()
 	heif := thumbtest.HEIFHead(4032, 3024, false, nil)

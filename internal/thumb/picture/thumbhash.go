@@ -30,12 +30,12 @@ func thumbHash(from *image.RGBA) []byte {
 	p := transform(yellow, w, h, 3, 3)
 	q := transform(red, w, h, 3, 3)
 
-	head := quantize(l.mean, 0, 63) | quantize(0.5+0.5*p.mean, 0, 63)<<6 | quantize(0.5+0.5*q.mean, 0, 63)<<12 |
-		quantize(l.scale, 0, 31)<<18
+	head := quantize(l.mean, 63) | quantize(0.5+0.5*p.mean, 63)<<6 | quantize(0.5+0.5*q.mean, 63)<<12 |
+		quantize(l.scale, 31)<<18
 	if transparent {
 		head |= 1 << 23
 	}
-	tail := quantize(p.scale, 0, 63)<<3 | quantize(q.scale, 0, 63)<<9
+	tail := quantize(p.scale, 63)<<3 | quantize(q.scale, 63)<<9
 	if w > h {
 		tail |= uint32(ny) | 1<<15
 	} else {
@@ -45,21 +45,21 @@ func thumbHash(from *image.RGBA) []byte {
 	waves := append(append(l.waves, p.waves...), q.waves...)
 	if transparent {
 		a := transform(alpha, w, h, 5, 5)
-		hash = append(hash, byte(quantize(a.mean, 0, 15)|quantize(a.scale, 0, 15)<<4))
+		hash = append(hash, byte(quantize(a.mean, 15)|quantize(a.scale, 15)<<4))
 		waves = append(waves, a.waves...)
 	}
 	for i, wave := range waves {
 		if i%2 == 0 {
 			hash = append(hash, 0)
 		}
-		hash[len(hash)-1] |= byte(quantize(wave, 0, 15) << (i % 2 * 4))
+		hash[len(hash)-1] |= byte(quantize(wave, 15) << (i % 2 * 4))
 	}
 	return hash
 }
 
-// quantize scales a number from 0 to 1 to a whole number from low to high.
-func quantize(x float64, low, high uint32) uint32 {
-	return low + uint32(math.Round(min(max(x, 0), 1)*float64(high-low)))
+// quantize scales a number from 0 to 1 to a whole number from 0 to most.
+func quantize(x float64, most uint32) uint32 {
+	return uint32(math.Round(min(max(x, 0), 1) * float64(most)))
 }
 
 // hashChannels splits a picture into lightness, yellow against blue, red against green, and
