@@ -126,8 +126,8 @@ func TestReplicaThatIsTooOldStops(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			cfg := settings(t, engine)
-			// With a clock that stands still, the requests that wait for the start would use up the rate
-			// limit for good.
+			// With a clock that stands still, the requests that wait for the start would use up
+			// the rate limit for good.
 			var ahead atomic.Int64
 			own := deps(io.Discard)
 			own.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

@@ -60,8 +60,9 @@ type Config struct {
 // a time.
 type Examiner struct {
 	Config
-	failed map[string]failure // by id of the content
-	swept  string             // position of the sweep
+	failed   map[string]failure // by id of the content
+	swept    string             // position of the sweep
+	leaseEnd int64              // ms; the end of the lease that this process took, 0 for none
 }
 
 // failure describes the failed tries to read a picture.
@@ -100,15 +101,15 @@ func (e *Examiner) Run(ctx context.Context) {
 func (e *Examiner) Examine(ctx context.Context) (wait time.Duration, err error) {
 	begun, after := e.Now(), files.FirstExaminePosition
 	pass := &pass{failed: map[string]bool{}}
-	for held := false; ; held = true {
+	for {
 		found, err := e.Tree.Unexamined(ctx, after, page)
 		if err != nil {
 			return retryInterval, err
 		}
 		if len(found) == 0 {
-			return pass.wait(), e.endLease(ctx, held)
+			return pass.wait(), e.endLease(ctx)
 		}
-		if mine, err := e.takeLease(ctx, held); err != nil || !mine {
+		if mine, err := e.takeLease(ctx); err != nil || !mine {
 			return interval, err
 		}
 		after = found[len(found)-1].Position
@@ -117,7 +118,7 @@ func (e *Examiner) Examine(ctx context.Context) (wait time.Duration, err error) 
 			return retryInterval, err
 		}
 		if recorded > 0 && e.Now().Sub(begun) >= turn {
-			return 0, nil // the next call takes the lease over
+			return 0, nil // still with the lease
 		}
 	}
 }

@@ -265,3 +265,29 @@ func TestOneReplicaExamines(t *testing.T) {
 		t.Errorf("the lease ends at %d, %v, want 0", left, err)
 	}
 }
+
+// A replica with more pictures than it examines in one turn keeps the lease for the next turn.
+func TestLeaseBetweenTurns(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "postgres")
+	alice := l.User(t, "alice")
+	for n := range 21 {
+		alice.Upload("/home/alice", fmt.Sprintf("%d.jpg", n), []byte("no picture"))
+	}
+	a := l.Apps[0]
+	slow := func() time.Time { // each picture takes at least a second
+		l.Clock.Advance(time.Second)
+		return l.Clock.Now()
+	}
+	examiner := pictures.New(pictures.Config{DB: a.DB, Tree: a.Tree, Thumbs: a.Thumbs, Now: slow,
+		Log: slog.New(slog.DiscardHandler)})
+	for turn, want := range []int{1, 0} {
+		if _, err := examiner.Examine(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left, err := a.Tree.Unexamined(t.Context(), files.FirstExaminePosition, 100)
+		if err != nil || len(left) != want {
+			t.Errorf("after turn %d %d pictures are left, %v, want %d", turn+1, len(left), err, want)
+		}
+	}
+}
