@@ -171,10 +171,43 @@ func (t *largeTree) read(ctx context.Context) error {
 		}
 		t.recordLimit("W9", fmt.Sprintf("folder of %d: %s", n, q.name), took, q.goal, milliseconds)
 	}
+	if err := t.media(ctx); err != nil {
+		return err
+	}
 	if err := t.underRule(ctx, flat); err != nil {
 		return err
 	}
 	return t.depth(ctx)
+}
+
+// media records the times of the recent files and of the timeline of the account, whose files are
+// all pictures. The goal is that of 100,000 pictures.
+func (t *largeTree) media(ctx context.Context) error {
+	pictures, goal := 2*t.entries, 200.0
+	for _, q := range []struct{ name, path string }{
+		{"recent files", "/api/files/recent"},
+		{"first page of the timeline", "/api/files/timeline/entries?limit=200"},
+		{"months of the timeline", "/api/files/timeline"},
+	} {
+		took, err := t.medianTime(func() error {
+			var page struct{ Items, Months []struct{} }
+			err := t.caller.call(ctx, "GET", q.path, nil, &page)
+			if err == nil && len(page.Items) == 0 && len(page.Months) == 0 {
+				err = fmt.Errorf("%s is empty", q.path)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("account with %d pictures: %s", pictures, q.name)
+		if pictures > 100_000 {
+			t.record("W9", name, milliseconds(took))
+		} else {
+			t.recordLimit("W9", name, took, goal, milliseconds)
+		}
+	}
+	return nil
 }
 
 // afterChange records the time of the first page of the listing query when an entry of the folder

@@ -158,9 +158,9 @@ func (s *seeder) fill(folders []string, each int) error {
 		}
 		err = s.exec(`
 			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, created_at, updated_at, sort_key,
-				examined_object)
+				examined_object, ratio)
 			SELECT s.id, f.id, s.word || s.n || '.jpg', s.word || s.n || '.jpg', 1, s.size, 'image/jpeg', e.owner_id, s.object_id, s.at, s.at,
-				s.word || length(CAST(s.n AS TEXT)) || s.n || '.jpg', s.object_id
+				s.word || length(CAST(s.n AS TEXT)) || s.n || '.jpg', s.object_id, 150
 			FROM (
 				SELECT id, i, n, CASE WHEN n % 100000 = 0 THEN 'queue ' ELSE ` + letters + ` || ' ' END AS word,
 					1000 + n % 100000 AS size, ` + key + ` AS object_id, 1790000000000 + n * 7919 % 1000000007 AS at

@@ -27,6 +27,8 @@ const maxJSONBody = 1 << 20
 // document, so the document and the checks can't disagree: path, query or json name the source;
 // required, minimum, maximum, minLength, maxLength, minItems, maxItems and enum bound the value.
 //
+// The fields of an embedded struct count as those of the input struct.
+//
 // Fields of path and query are strings, *string, *int64 or *bool; JSON fields are pointers where
 // absence matters. A field is checked for presence, not for zero: a missing number and null are the
 // same, and never 0. A required field with late:"true" is checked by the handler, which returns
@@ -39,7 +41,7 @@ type binding struct {
 // inputField is one field of an input struct with the source and the bounds in its tags. A bound
 // without a tag is nil, 0 or empty.
 type inputField struct {
-	index     int
+	index     []int // of reflect.Value.FieldByIndex
 	name      string
 	source    string // "path", "query", "json"
 	required  bool
@@ -59,9 +61,11 @@ func bindingOf(t reflect.Type) binding {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("input %s is not a struct", t))
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		field := inputField{index: i, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true",
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous { // its fields are visible as well
+			continue
+		}
+		field := inputField{index: f.Index, required: f.Tag.Get("required") == "true" && f.Tag.Get("late") != "true",
 			enum: split(f.Tag.Get("enum"))}
 		for _, source := range []string{"path", "query", "json"} {
 			if name, _, _ := strings.Cut(f.Tag.Get(source), ","); name != "" && name != "-" {
@@ -124,7 +128,7 @@ func (b binding) bind(c *call, into reflect.Value) error {
 		return fault.New(fault.Invalid, "The query string is malformed.")
 	}
 	for _, f := range b.fields {
-		value := into.Field(f.index)
+		value := into.FieldByIndex(f.index)
 		switch f.source {
 		case "path":
 			value.SetString(c.r.PathValue(f.name))

@@ -48,6 +48,23 @@ type listFilesInput struct {
 	Search   *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, at any depth below path, case-insensitive."`
 }
 
+// listOwnInput is listFilesInput with the filters that only accounts have.
+type listOwnInput struct {
+	listFilesInput
+	Kind    *string `query:"kind" json:"-" enum:"image,video,audio,document,archive" description:"Only files of this kind, at any depth below path, as with the further filters."`
+	From    *int64  `query:"from" json:"-" description:"ms; only files from this time on: takenAt of a picture that states it, else updatedAt."`
+	To      *int64  `query:"to" json:"-" description:"ms; only files before this time."`
+	MinSize *int64  `query:"minSize" json:"-" minimum:"0" description:"Bytes."`
+	MaxSize *int64  `query:"maxSize" json:"-" minimum:"0" description:"Bytes."`
+	OwnerID *string `query:"ownerId" json:"-" maxLength:"64" description:"Only files that this account owns."`
+}
+
+// filter translates the filters.
+func (in *listOwnInput) filter() files.SearchFilter {
+	return files.SearchFilter{Kind: files.FileKind(valueOr(in.Kind, "")), From: in.From, To: in.To,
+		MinSize: in.MinSize, MaxSize: in.MaxSize, OwnerID: valueOr(in.OwnerID, "")}
+}
+
 type listFilesReply struct {
 	Items         []listedReply `json:"items" required:"true"`
 	Pagination    pagination    `json:"pagination" required:"true"`
@@ -63,7 +80,7 @@ type listedReply struct {
 }
 
 // listFiles handles GET /api/files: it lists or searches a folder, present or at an earlier time.
-func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
+func (a *API) listFiles(c *call, in listOwnInput) (listFilesReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return listFilesReply{}, err
 	}
@@ -77,11 +94,13 @@ func (a *API) listFiles(c *call, in listFilesInput) (listFilesReply, error) {
 	if in.FolderID != nil {
 		return listFilesReply{}, fault.InvalidField("folderId", "folderId needs at.")
 	}
-	listing, err := a.Tree.List(c.ctx(), c.actor, in.query(path))
+	query := in.query(path)
+	query.Filter = in.filter()
+	listing, err := a.Tree.List(c.ctx(), c.actor, query)
 	if err != nil {
 		return listFilesReply{}, err
 	}
-	reply := viewListing(listing, in)
+	reply := viewListing(listing, in.listFilesInput)
 	return reply, c.markFavourites(len(reply.Items), func(i int) *entryReply { return &reply.Items[i].entryReply })
 }
 

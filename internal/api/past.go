@@ -13,9 +13,12 @@ import (
 // listPast lists a folder as it was at the time in.At, for listFiles. path is the folder's path
 // unless in.FolderID names it. Each entry has the state that it has now compared with that time.
 // Faults: Invalid for a search, and those of files.Tree.ListPast.
-func (a *API) listPast(c *call, in listFilesInput, path vpath.Path) (listFilesReply, error) {
+func (a *API) listPast(c *call, in listOwnInput, path vpath.Path) (listFilesReply, error) {
 	if in.Search != nil && *in.Search != "" {
 		return listFilesReply{}, fault.InvalidField("search", "An earlier time cannot be searched.")
+	}
+	if in.filter() != (files.SearchFilter{}) {
+		return listFilesReply{}, fault.InvalidField("at", "An earlier time cannot be filtered.")
 	}
 	q := files.PastQuery{ListQuery: in.query(path), FolderID: valueOr(in.FolderID, ""), At: *in.At}
 	listing, err := a.Tree.ListPast(c.ctx(), c.actor, q)

@@ -42,6 +42,12 @@ func (a *API) routeTable() []route {
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		get("/api/files/recent", jsonRoute(200, a.recentFiles)).withAuth(sessionOrKeyAuth).
 			withSummary("The caller's own files that were stored or changed last, newest first").asAddition(),
+		get("/api/files/timeline", jsonRoute(200, a.timeline)).withAuth(sessionOrKeyAuth).withCompression().
+			withSummary("Pictures and videos by month: numbers and proportions").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
+		get("/api/files/timeline/entries", jsonRoute(200, a.timelineEntries)).withAuth(sessionOrKeyAuth).
+			withCompression().withSummary("Pictures and videos by the time at which they were taken, newest first").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		post("/api/files/folder", jsonRoute(201, a.createFolder)).withAuth(sessionOrKeyAuth).
 			withSummary("Create a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound,
 			fault.AlreadyExists, fault.QuotaExceeded),

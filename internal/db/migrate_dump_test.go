@@ -241,8 +241,8 @@ INSERT INTO api_keys VALUES ('pk_1', 'u1', 'key', 'hash', 'read,write', 'api', '
 INSERT INTO providers VALUES ('p1', 'local', 'store_a', '', '', 'default', '', '', '', '', '', 'auto', FALSE, 'marker', 1700000000000, 1700000000000, 'j3', 'p2');
 INSERT INTO mounts VALUES ('m1', 'p1', 'root1', '/', 'Files', 'name', 'asc', 0, 1700000000000, 1700000000000, 'j3', 'p2');
 INSERT INTO rules VALUES ('r1', '/public/**', 'allow', NULL, 'guest', NULL, NULL, 'read,download', FALSE, NULL, '', 0, 1700000000000, 1700000000000);
-INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'files', 0, 0, NULL);
-INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1', '猫.jpg', 0, 0, 'o1');
+INSERT INTO entries VALUES ('root1', NULL, 'Files', 'files', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'files', 0, 0, NULL, NULL, NULL);
+INSERT INTO entries VALUES ('e1', 'root1', '猫.jpg', '猫.jpg', 1, 5, 'image/jpeg', 'u1', 'o1', 'Cat', '#aabbcc', NULL, '🐈', 3, 'hash', 1700000000000, 1700000000000, 'p1', '猫.jpg', 0, 0, 'o1', 1752510659000, 75);
 INSERT INTO objects VALUES ('o1', 'p1', 'ab/0123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, NULL, 1700000000000);
 INSERT INTO objects VALUES ('o2', 'p1', 'ab/1123456789abcdef0123456789abcdef.jpg', 5, 'sha', 'etag', 1, 1700000000000, 'o1', NULL);
 INSERT INTO garbage VALUES ('p1', 'cd/0123456789abcdef0123456789abcdef', 1700000000000, NULL, 'u1', 12, NULL, FALSE);
@@ -268,8 +268,8 @@ INSERT INTO shares VALUES ('abcdefghijkl', 'e1', 'u1', NULL, 'hash', 'p2', 'p1',
 INSERT INTO announcements VALUES ('a1', 'Hello', 'World', 'info', NULL, 1700000000000, 1700000000000);
 INSERT INTO legacies VALUES ('u9', 'u1', FALSE, 1700000000000);
 INSERT INTO jobs VALUES ('j1', 'move', 'u1', 'completed', 100, NULL, 1700000000000, 1700000000001, '', 0, 0, 0, 0, NULL, FALSE);
-INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e12', 0, 0, NULL);
-INSERT INTO entries VALUES ('e3', 'trash', 'e3', 'e3', 1, 5, 'image/jpeg', 'u1', 'o1', NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e13', 0, 0, NULL);
+INSERT INTO entries VALUES ('e2', 'staging', 'e2', 'e2', 0, 0, '', 'u1', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e12', 0, 0, NULL, NULL, NULL);
+INSERT INTO entries VALUES ('e3', 'trash', 'e3', 'e3', 1, 5, 'image/jpeg', 'u1', 'o1', NULL, NULL, NULL, NULL, NULL, NULL, 1700000000000, 1700000000000, NULL, 'e13', 0, 0, NULL, NULL, NULL);
 INSERT INTO trash VALUES ('e3', 'u1', 'u1', NULL, 1700000000000, 'deleted', 'cat.jpg', 'cat.jpg', 'root1', '[{"id":"root1","name":"","owner":"u1"}]', 'm1', 'p1', '/cat.jpg', 1, 0, 5, '[{"Owner":"u1","Folders":0,"Files":1,"Bytes":5}]');
 INSERT INTO favourites VALUES ('u1', 'e1', 1700000000000);
 INSERT INTO pictures VALUES ('o1', 3024, 4032, 6, 1752510659000, 'YJXQ');

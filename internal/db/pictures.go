@@ -8,16 +8,39 @@ import (
 // Unexamined is the SQL condition for files with pictures, with the table entries as e, whose
 // properties have not been read.
 const Unexamined = "e.kind = 1 AND substr(e.mime_type, 1, 6) = 'image/' AND " +
-	"(e.examined_object IS NULL OR e.examined_object <> e.object_id)"
+	"(e.ratio IS NULL OR e.examined_object <> e.object_id)"
 
-const stepUnexamined = "index the pictures that were not examined"
+// Media is the SQL condition for pictures and videos, of the table entries.
+const Media = "kind = 1 AND substr(mime_type, 1, 6) IN ('image/', 'video/')"
 
-// pictureSteps build the index over the pictures that files.Tree.Unexamined lists, the newest
-// first. It has few rows, except after an upgrade.
-var pictureSteps = []Step{{Name: stepUnexamined, After: 27, Index: Index{Name: "entries_unexamined",
-	On: "entries (created_at, id) WHERE " + strings.ReplaceAll(Unexamined, "e.", "")}}}
+// TimelineTime is the SQL expression for the time (ms) of a picture or a video in a timeline.
+const TimelineTime = "COALESCE(taken_at, created_at)"
+
+const (
+	stepUnexamined = "index the pictures without known properties"
+	stepTimeline   = "index the pictures and videos of each owner"
+)
+
+// pictureSteps build two indexes: over the pictures that files.Tree.Unexamined lists, the newest
+// first, with few rows except after an upgrade; and over all that files.Tree.Timeline needs to know
+// of the pictures and videos of an owner, the newest first.
+var pictureSteps = []Step{
+	{Name: stepUnexamined, After: 28, Index: Index{Name: "entries_to_examine",
+		On: "entries (created_at, id) WHERE " + strings.ReplaceAll(Unexamined, "e.", "")}},
+	{Name: stepTimeline, After: 28, Index: Index{Name: "entries_timeline",
+		On: "entries (owner_id, (" + TimelineTime + "), id, parent_id, ratio, substr(mime_type, 1, 6)) WHERE " +
+			Media}},
+	// Replicas of schema 27 list the pictures by the former index.
+	{Name: "drop the former index of pictures without known properties", After: 28,
+		Drop: Drop{Index: "entries_unexamined", While: "SELECT EXISTS (SELECT 1 FROM replicas WHERE schema < 28)"}},
+}
 
 // HasUnexamined reports whether the index over unexamined pictures is complete.
 func (d *DB) HasUnexamined(ctx context.Context) (bool, error) {
 	return d.Completed(ctx, stepUnexamined)
+}
+
+// HasTimeline reports whether the index over the pictures and videos of each owner is complete.
+func (d *DB) HasTimeline(ctx context.Context) (bool, error) {
+	return d.Completed(ctx, stepTimeline)
 }

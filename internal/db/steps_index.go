@@ -82,7 +82,7 @@ func completeSteps(tx *Tx, version int) error {
 		switch {
 		case s.After > version || !s.needed(tx.db.dialect):
 		case s.Drop.Index != "":
-			_, err = tx.Exec("DROP INDEX " + quoteName(s.Drop.Index))
+			_, err = tx.Exec("DROP INDEX IF EXISTS " + quoteName(s.Drop.Index))
 		case s.Batch == nil:
 			_, err = tx.Exec("CREATE INDEX " + quoteName(s.Index.Name) + " ON " + s.Index.On)
 		default:

@@ -11,7 +11,7 @@ import (
 	"larder/internal/vpath"
 )
 
-// ListQuery selects one page of a folder, or of a search below it.
+// ListQuery selects one page of a folder, or with Search or Filter one page of a search below it.
 type ListQuery struct {
 	Path   vpath.Path
 	Page   int    // from 1
@@ -19,7 +19,8 @@ type ListQuery struct {
 	Sort   string // name, time, size or manual; "" for the setting of the mount, then with its order
 	Order  string // asc or desc; "" is asc
 	Type   string // file, folder or "" for both
-	Search string // part of the name regardless of case, at any depth; "" lists the folder itself
+	Search string // part of the name regardless of case, at any depth
+	Filter SearchFilter
 
 	// sharedFolderID is the id of the shared folder, see ListShared: entries outside of it do not
 	// exist; "" for none.
@@ -41,11 +42,11 @@ type sortOrder struct {
 	names nameOrder
 }
 
-// List returns the entries in a folder, or those below it when q.Search is set. A mount is listed
-// as a folder and hides any entry at its path. A folder that exists only because a mount is below
-// it is virtual: it has neither a Mount nor a Folder; the same holds for the root where nothing is
-// mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file), Forbidden
-// (the folder is not visible to the actor, whether or not it exists), PasswordRequired.
+// List returns the entries in a folder, or those below it that q.Search or q.Filter select. A mount
+// is listed as a folder and hides any entry at its path. A folder that exists only because a mount
+// is below it is virtual: it has neither a Mount nor a Folder; the same holds for the root where
+// nothing is mounted. Faults: Invalid, NotFound (no mount at or below it, no such folder, a file),
+// Forbidden (the folder is not visible to the actor, whether or not it exists), PasswordRequired.
 func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, error) {
 	if err := q.check(); err != nil {
 		return Listing{}, err
@@ -66,15 +67,15 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 	if l.order.names, err = t.nameOrderNow(ctx); err != nil {
 		return Listing{}, err
 	}
-	switch q.Type {
-	case "folder":
+	switch {
+	case q.Type == "folder":
 		l.kind = folderKind
-	case "file":
+	case q.Type == "file" || !q.Filter.empty():
 		l.kind = fileKind
 	}
 	var parts []listPortion
-	if q.Search != "" {
-		parts, err = l.search(f, n, q.Search)
+	if q.Searches() {
+		parts, err = l.search(f, n, q.Search, q.Filter)
 	} else {
 		parts, err = l.children(f)
 	}
@@ -137,13 +138,18 @@ func (q *ListQuery) check() error {
 		return fault.New(fault.Invalid, "The type is file or folder.")
 	case !utf8.ValidString(q.Search) || strings.ContainsRune(q.Search, 0):
 		return fault.New(fault.Invalid, "A search is valid UTF-8 without NUL.")
-	case q.Search != "" && q.sharedFolderID != "":
+	case q.Type == "folder" && !q.Filter.empty():
+		return fault.InvalidField("type", "A filter selects files only.")
+	case q.Searches() && q.sharedFolderID != "":
 		return fault.New(fault.Invalid, "A share cannot be searched.")
 	case utf8.RuneCountInString(q.Search) > vpath.MaxNameRunes:
 		return fault.New(fault.Invalid, "A search has at most 255 characters.")
 	}
-	return nil
+	return q.Filter.check()
 }
+
+// Searches reports whether the query searches below its folder instead of listing it.
+func (q *ListQuery) Searches() bool { return q.Search != "" || !q.Filter.empty() }
 
 // Details returns one entry and the mount that it is in. Faults: NotFound; Forbidden and
 // PasswordRequired when the actor may not read it.

@@ -45,7 +45,7 @@ func (t *Tree) ListAll(ctx context.Context, a access.Actor, q ListQuery) ([]Entr
 	if err != nil {
 		return nil, 0, err
 	}
-	parts, err := l.search(f, &n, q.Search)
+	parts, err := l.search(f, &n, q.Search, SearchFilter{})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -325,6 +325,29 @@ func TestListMatchesPerEntryChecks(t *testing.T) {
 	})
 }
 
+// filter picks a filter, most often the empty one.
+func (rt *randomTree) filter() (f files.SearchFilter) {
+	one := int64(1)
+	switch rt.rand.IntN(8) {
+	case 0:
+		f.MinSize = &one
+	case 1:
+		f.MaxSize = &one
+	case 2:
+		f.From = &one
+	case 3:
+		f.To, f.OwnerID = &one, "ann"
+	}
+	return f
+}
+
+// selects repeats the meaning of a filter independently of the tested code.
+func selects(f files.SearchFilter, e entryAtPath) bool {
+	return f == (files.SearchFilter{}) || !e.folder && (f.MinSize == nil || e.size >= *f.MinSize) &&
+		(f.MaxSize == nil || e.size <= *f.MaxSize) && (f.From == nil || e.updated >= *f.From) &&
+		(f.To == nil || e.updated < *f.To) && (f.OwnerID == "" || e.owner == f.OwnerID)
+}
+
 // viewer is an actor who lists a random tree, with the entries that exist for that actor.
 type viewer struct {
 	access.Actor
@@ -379,6 +402,10 @@ func (rt *randomTree) checkListings(t *testing.T, seed uint64) {
 			Path: p, Limit: 1 + rt.rand.IntN(4), Sort: rt.pick("name", "time", "size", "manual"),
 			Order: rt.pick("", "asc", "desc"),
 			Type:  rt.pick("", "", "file", "folder"), Search: rt.pick("", "", "a", "A", "%", "é", "x.j", "_", ".", "9", "0"),
+			Filter: rt.filter(),
+		}
+		if q.Filter != (files.SearchFilter{}) && q.Type == "folder" {
+			q.Type = ""
 		}
 		in := folder
 		in.target = in.target.ForChildren()
@@ -386,10 +413,10 @@ func (rt *randomTree) checkListings(t *testing.T, seed uint64) {
 		var want []entryAtPath
 		for _, e := range all {
 			below := e.path != p && e.path.Within(p)
-			if q.Search == "" {
+			if q.Search == "" && q.Filter == (files.SearchFilter{}) {
 				below = below && e.path.Parent() == p
 			}
-			if below && (q.Type == "" || e.folder == (q.Type == "folder")) &&
+			if below && selects(q.Filter, e) && (q.Type == "" || e.folder == (q.Type == "folder")) &&
 				strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) &&
 				rt.visible(a, e, home, hasHome) {
 				want = append(want, e)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"slices"
 	"strings"
 
 	"larder/internal/access"
@@ -28,6 +29,7 @@ type searchRoot struct {
 type searcher struct {
 	*lister
 	text             string // folded
+	filter           SearchFilter
 	startFolders     []searchRoot
 	ownCodes         []string // `id=code` of folders that have a code of their own
 	except           []string // ids of entries with a decision of their own
@@ -41,17 +43,12 @@ type searcher struct {
 const maxFolderCodes = 1000
 
 // search returns the entries at any depth below the folder f, found as n, whose names contain text
-// without case. It divides the folders below into regions in which one query can select the visible
-// entries by a code (codeEach and so on), and entries with a decision of their own: those that
-// rules name, mounts, and virtual folders.
-func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, error) {
-	s := searcher{lister: l, text: vpath.Fold(text)}
-	if f.id != "" {
-		if err := s.addStart(f, *n); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.addMounts(f); err != nil {
+// without case and which the filter selects. It divides the folders below into regions in which one
+// query can select the visible entries by a code (codeEach and so on), and entries with a decision
+// of their own: those that rules name, mounts, and virtual folders.
+func (l *lister) search(f listedFolder, n *node, text string, filter SearchFilter) ([]listPortion, error) {
+	s := searcher{lister: l, text: vpath.Fold(text), filter: filter}
+	if err := s.addFolders(f, n); err != nil {
 		return nil, err
 	}
 	var parts []listPortion
@@ -62,6 +59,34 @@ func (l *lister) search(f listedFolder, n *node, text string) ([]listPortion, er
 		}
 	}
 	return parts, nil
+}
+
+// addFolders adds the searched folder f, found as n, and the mounts below it as start folders.
+func (s *searcher) addFolders(f listedFolder, n *node) error {
+	if f.id != "" {
+		if err := s.addStart(f, *n); err != nil {
+			return err
+		}
+	}
+	if err := s.addMounts(f); err != nil {
+		return err
+	}
+	return s.filterExceptions()
+}
+
+// filterExceptions drops the entries with a decision of their own that the filter does not select.
+func (s *searcher) filterExceptions() error {
+	if s.filter.empty() {
+		return nil
+	}
+	files := s.exceptionEntries[fileKind]
+	ids := make([]string, len(files))
+	for i := range files {
+		ids[i] = files[i].row.id
+	}
+	selected, err := s.filter.idsOf(s.q, ids)
+	s.exceptionEntries[fileKind] = slices.DeleteFunc(files, func(e visibleEntry) bool { return !selected[e.row.id] })
+	return err
 }
 
 // addMounts adds the mounts below the searched folder as start folders, and as results those mounts
@@ -204,22 +229,16 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 	if len(p.startFolders) == 0 {
 		return nil, 0, nil
 	}
-	query := searchQuery{searcher: p.searcher, kind: p.kind}
-	cache := folderCache{searcher: p.searcher, byKey: map[folderKey]listedFolder{}}
 	if p.checkEach {
-		err = query.window(p.q, 0, noLimit, false, func(m match) {
-			folder := cache.targetOf(&m)
-			target := childTarget(folder.target, p.Actor, &m.row)
-			if p.covered(&p.startFolders[m.start].node, target.Path) || !p.Shows(target, m.row.folder) {
-				return
-			}
+		err = p.each(func(e visibleEntry) {
 			if total >= offset && total-offset < limit {
-				found = append(found, visibleEntry{row: m.row, target: target})
+				found = append(found, e)
 			}
 			total++
 		})
 		return found, total, err
 	}
+	query, cache := p.query()
 	matches, total, err := window(offset, limit, func() (int64, error) { return query.count(p.q) },
 		func(offset, limit int64, reverse bool) (some []match, err error) {
 			err = query.window(p.q, offset, limit, reverse, func(m match) { some = append(some, m) })
@@ -230,6 +249,26 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 		found = append(found, visibleEntry{row: m.row, target: childTarget(cache.targetOf(m).target, p.Actor, &m.row)})
 	}
 	return found, total, err
+}
+
+// query returns the query of the portion, and a cache for the folders of its results.
+func (p *searchPortion) query() (searchQuery, folderCache) {
+	return searchQuery{searcher: p.searcher, kind: p.kind},
+		folderCache{searcher: p.searcher, byKey: map[folderKey]listedFolder{}}
+}
+
+// each calls found for all matches that the actor sees, in order. It decides about each of them.
+func (p *searchPortion) each(found func(visibleEntry)) error {
+	if len(p.startFolders) == 0 {
+		return nil
+	}
+	query, cache := p.query()
+	return query.window(p.q, 0, noLimit, false, func(m match) {
+		target := childTarget(cache.targetOf(&m).target, p.Actor, &m.row)
+		if !p.covered(&p.startFolders[m.start].node, target.Path) && p.Shows(target, m.row.folder) {
+			found(visibleEntry{row: m.row, target: target})
+		}
+	})
 }
 
 // match is an entry found below a start folder, with the path and the trail of the folders between.

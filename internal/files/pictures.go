@@ -108,7 +108,7 @@ func (t *Tree) RecordExamined(ctx context.Context, examined []ExaminedPicture) e
 					return err
 				}
 			}
-			if err := setExamined(tx, p.Position.id, p.object); err != nil {
+			if err := setExamined(tx, p.Position.id, p.object, p.Content); err != nil {
 				return err
 			}
 		}

@@ -101,10 +101,19 @@ func insertPicture(tx *db.Tx, content string, p *Picture) error {
 	return nil
 }
 
-// setExamined records that the properties of an object of a file were read. If the file has another
-// object by now, that one is still to be examined.
-func setExamined(tx *db.Tx, id, object string) error {
-	_, err := tx.Exec("UPDATE entries SET examined_object = $1 WHERE id = $2", object, id)
+// setExamined records that the properties of a content, which an object of a file has, were read,
+// and copies those of a timeline to the file. If the file has another object by now, that one is
+// still to be examined.
+func setExamined(tx *db.Tx, id, object, content string) error {
+	_, err := tx.Exec(`
+		UPDATE entries
+		SET examined_object = $1,
+			taken_at = (SELECT taken_at FROM pictures WHERE content_id = $2),
+			ratio = COALESCE((
+				SELECT CASE WHEN 200 * width < height THEN 1 ELSE (200 * width + height) / (2 * height) END
+				FROM pictures
+				WHERE content_id = $2 AND height > 0), 0)
+		WHERE id = $3`, object, content, id)
 	if err != nil {
 		return fmt.Errorf("record an examined picture: %w", err)
 	}

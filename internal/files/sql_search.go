@@ -85,6 +85,7 @@ func (sq *searchQuery) where(s *statement, me string) {
 	fmt.Fprintf(s, "e.parent_id = s.id AND e.kind = %d%s AND s.barred = 0 AND %s > 0", sq.kind,
 		sq.order.names.indexed(sq.dialect),
 		sq.dialect.Position("e.name_fold", s.arg(sq.text)))
+	sq.filter.write(s)
 	s.WriteString(" AND (" + code + " IN ('2', '?') OR " + code + " = '1' AND e.owner_id = " + me + ")")
 	if len(sq.except) > 0 {
 		s.WriteString(" AND " + sq.dialect.Position(s.arg(joinDelimited(",", sq.except)), "',' || e.id || "+

@@ -2,8 +2,6 @@ package files
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"larder/internal/access"
 	"larder/internal/db"
@@ -48,7 +46,7 @@ func (t *Tree) ListTrash(ctx context.Context, a access.Actor, f TrashFilter) (Tr
 	q := t.DB.Read(ctx)
 	tq := trashQuery{userID: a.UserID, text: vpath.Fold(f.Search), limit: f.Limit + 1, root: keyRoot(a)}
 	var err error
-	if tq.beforeTime, tq.beforeID, err = parseTrashCursor(f.Cursor); err != nil {
+	if tq.beforeTime, tq.beforeID, err = parseTimeCursor(f.Cursor); err != nil {
 		return TrashPage{}, err
 	}
 	if f.In != nil {
@@ -75,7 +73,7 @@ func (t *Tree) ListTrash(ctx context.Context, a access.Actor, f TrashFilter) (Tr
 	if len(found) > f.Limit {
 		found = found[:f.Limit]
 		last := found[f.Limit-1]
-		page.Next = strconv.FormatInt(last.deletedAt, 10) + "." + last.id
+		page.Next = timeCursor(last.deletedAt, last.id)
 	}
 	for i := range found {
 		page.Items = append(page.Items, found[i].item(settings))
@@ -101,20 +99,6 @@ func keyRoot(a access.Actor) string {
 		return ""
 	}
 	return a.Key.Root.String()
-}
-
-// parseTrashCursor parses TrashPage.Next: the time of deletion (ms) and the id of the last entry of
-// a page. "" is the beginning of the list. Fault: Invalid.
-func parseTrashCursor(cursor string) (deletedAt int64, id string, err error) {
-	if cursor == "" {
-		return 0, "", nil
-	}
-	at, id, found := strings.Cut(cursor, ".")
-	deletedAt, err = strconv.ParseInt(at, 10, 64)
-	if !found || id == "" || err != nil {
-		return 0, "", fault.InvalidField("cursor", "This is not a cursor of this list.")
-	}
-	return deletedAt, id, nil
 }
 
 // trashedFor looks up an entry in the trash. The owner of the entry, the account that deleted it

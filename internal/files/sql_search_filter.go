@@ -1,0 +1,75 @@
+package files
+
+import (
+	"fmt"
+	"slices"
+
+	"larder/internal/db"
+)
+
+// kindConditions are the conditions for the MIME types of a kind, of entries as e.
+var kindConditions = map[FileKind]string{
+	ImageFiles: "substr(e.mime_type, 1, 6) = 'image/'",
+	VideoFiles: "substr(e.mime_type, 1, 6) = 'video/'",
+	mediaFiles: "substr(e.mime_type, 1, 6) IN ('image/', 'video/')",
+	AudioFiles: "substr(e.mime_type, 1, 6) = 'audio/'",
+	DocumentFiles: "(substr(e.mime_type, 1, 5) = 'text/' OR " +
+		"substr(e.mime_type, 1, 46) = 'application/vnd.openxmlformats-officedocument.' OR " +
+		"substr(e.mime_type, 1, 35) = 'application/vnd.oasis.opendocument.' OR " +
+		"e.mime_type IN ('application/pdf', 'application/rtf', 'application/msword', 'application/epub+zip', " +
+		"'application/vnd.ms-excel', 'application/vnd.ms-powerpoint'))",
+	ArchiveFiles: "e.mime_type IN ('application/zip', 'application/gzip', 'application/x-gzip', " +
+		"'application/x-tar', 'application/x-7z-compressed', 'application/vnd.rar', 'application/x-rar-compressed', " +
+		"'application/x-bzip2', 'application/x-xz', 'application/zstd', 'application/java-archive')",
+}
+
+// idsOf returns which of some entries the filter selects.
+func (f *SearchFilter) idsOf(q db.Querier, ids []string) (selected map[string]bool, err error) {
+	selected = map[string]bool{}
+	for some := range slices.Chunk(ids, db.ChunkSize) {
+		var s statement
+		s.WriteString("SELECT e.id FROM entries e WHERE e.id IN (")
+		for i, id := range some {
+			if i > 0 {
+				s.WriteString(", ")
+			}
+			s.WriteString(s.arg(id))
+		}
+		s.WriteString(")")
+		f.write(&s)
+		found, err := scanStrings(q.Query(s.String(), s.args...))
+		if err != nil {
+			return nil, fmt.Errorf("filter what a search finds: %w", err)
+		}
+		for _, id := range found {
+			selected[id] = true
+		}
+	}
+	return selected, nil
+}
+
+// write appends the conditions of the filter to a statement, with entries as e. It appends nothing
+// for an empty filter.
+func (f *SearchFilter) write(s *statement) {
+	if f.empty() {
+		return
+	}
+	s.WriteString(" AND e.kind = 1")
+	if f.Kind != "" {
+		s.WriteString(" AND " + kindConditions[f.Kind])
+	}
+	for _, bound := range []struct {
+		condition string
+		value     *int64
+	}{
+		{"COALESCE(e.taken_at, e.updated_at) >= ", f.From}, {"COALESCE(e.taken_at, e.updated_at) < ", f.To},
+		{"e.size >= ", f.MinSize}, {"e.size <= ", f.MaxSize},
+	} {
+		if bound.value != nil {
+			s.WriteString(" AND " + bound.condition + s.arg(*bound.value))
+		}
+	}
+	if f.OwnerID != "" {
+		s.WriteString(" AND e.owner_id = " + s.arg(f.OwnerID))
+	}
+}

@@ -1,0 +1,68 @@
+package files
+
+import (
+	"fmt"
+
+	"larder/internal/db"
+)
+
+// timelineColumns are the columns of a medium, of the table entries.
+const timelineColumns = db.TimelineTime + ", id, parent_id, COALESCE(ratio, 0)"
+
+// mediaTypes are the conditions that select one kind of media, of the table entries.
+var mediaTypes = map[FileKind]string{
+	ImageFiles: " AND substr(mime_type, 1, 6) = 'image/'",
+	VideoFiles: " AND substr(mime_type, 1, 6) = 'video/'",
+}
+
+// mediaOf lists pictures and videos of an account from newer to older ones: those before a position
+// that are not older than oldest (ms); at most limit. It includes those in the trash, and deleted
+// ones that the collector has not reached.
+func mediaOf(q db.Querier, userID string, kind FileKind, before timelinePosition, oldest int64, limit int) (
+	found []medium, err error) {
+	rows, err := q.Query(`
+		SELECT `+timelineColumns+`
+		FROM entries
+		WHERE owner_id = $1 AND `+db.Media+mediaTypes[kind]+`
+			AND `+db.TimelineTime+` >= $2 AND `+db.TimelineTime+` <= $3 AND (`+db.TimelineTime+` < $3 OR id < $4)
+		ORDER BY `+db.TimelineTime+` DESC, id DESC
+		LIMIT $5`, userID, oldest, before.time, before.id, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list the media of an account: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var m medium
+		if err := rows.Scan(&m.time, &m.id, &m.parent, &m.ratio); err != nil {
+			return nil, fmt.Errorf("list the media of an account: %w", err)
+		}
+		found = append(found, m)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list the media of an account: %w", err)
+	}
+	return found, nil
+}
+
+// mediaAmong reads what a timeline needs of the entries with these ids.
+func mediaAmong(q db.Querier, ids []string) (found []medium, err error) {
+	err = db.EachChunk(ids, func(args []any) error {
+		rows, err := q.Query("SELECT "+timelineColumns+" FROM entries WHERE id "+db.InChunk, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var m medium
+			if err := rows.Scan(&m.time, &m.id, &m.parent, &m.ratio); err != nil {
+				return err
+			}
+			found = append(found, m)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the times of media: %w", err)
+	}
+	return found, nil
+}
