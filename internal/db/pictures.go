@@ -22,14 +22,15 @@ const (
 )
 
 // pictureSteps build two indexes: over the pictures that files.Tree.Unexamined lists, the newest
-// first, with few rows except after an upgrade; and over all that files.Tree.Timeline needs to know
-// of the pictures and videos of an owner, the newest first.
+// first, with few rows except after an upgrade; and over the pictures and videos of each owner, the
+// newest first, for files.Tree.Timeline. The latter index contains every column of that query and
+// of its conditions, so that the query reads no row of the table.
 var pictureSteps = []Step{
 	{Name: stepUnexamined, After: 28, Index: Index{Name: "entries_to_examine",
 		On: "entries (created_at, id) WHERE " + strings.ReplaceAll(Unexamined, "e.", "")}},
 	{Name: stepTimeline, After: 28, Index: Index{Name: "entries_timeline",
-		On: "entries (owner_id, (" + TimelineTime + "), id, parent_id, ratio, substr(mime_type, 1, 6)) WHERE " +
-			Media}},
+		On: "entries (owner_id, (" + TimelineTime + "), id, parent_id, ratio, kind, mime_type, taken_at, created_at) " +
+			"WHERE " + Media}},
 	// Replicas of schema 27 list the pictures by the former index.
 	{Name: "drop the former index of pictures without known properties", After: 28,
 		Drop: Drop{Index: "entries_unexamined", While: "SELECT EXISTS (SELECT 1 FROM replicas WHERE schema < 28)"}},

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,6 +185,31 @@ func (f *fixture) queryInt(query string, args ...any) (n int64) {
 	f.t.Helper()
 	f.must(f.db.Read(f.t.Context()).QueryRow("SELECT CAST(("+query+") AS BIGINT)", args...).Scan(&n))
 	return n
+}
+
+// wantIndex checks that a query reads an index in its order, and that its plan contains one of some
+// words if there are any.
+func (f *fixture) wantIndex(index, query string, oneOf ...string) {
+	f.t.Helper()
+	var plan string
+	if f.db.Dialect().SingleWriter() {
+		var a, b, c any
+		f.must(f.db.Read(f.t.Context()).QueryRow("EXPLAIN QUERY PLAN "+query).Scan(&a, &b, &c, &plan))
+	} else {
+		f.write(func(tx *db.Tx) error {
+			for _, way := range []string{"seqscan", "sort", "bitmapscan"} {
+				if _, err := tx.Exec("SET LOCAL enable_" + way + " = off"); err != nil {
+					return err
+				}
+			}
+			return tx.QueryRow("EXPLAIN (FORMAT JSON) " + query).Scan(&plan)
+		})
+	}
+	contained := func(word string) bool { return strings.Contains(plan, word) }
+	described := len(oneOf) == 0 || slices.ContainsFunc(oneOf, contained)
+	if !described || !contained(index) || contained("Sort") || contained("TEMP") {
+		f.t.Errorf("%s: %s", index, plan)
+	}
 }
 
 // addRule adds a rule and returns its id.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -188,5 +189,19 @@ func TestTimelineByRules(t *testing.T) {
 		want("a name", h.ann, "b.jpg a.jpg")
 		h.addMount("/home/ann/b.jpg")
 		want("below a mount", h.ann, "a.jpg")
+	})
+}
+
+// The media of an account, and the pictures that are to be examined, come from an index, in its
+// order. The index of media contains all that a timeline reads.
+func TestTimelineUsesIndex(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		at := db.TimelineTime
+		h.wantIndex("entries_timeline", "SELECT "+at+", id, parent_id, COALESCE(ratio, 0) FROM entries WHERE owner_id = 'ann' AND "+
+			db.Media+" AND substr(mime_type, 1, 6) = 'image/' AND "+at+" >= 1 AND "+at+" <= 9 AND ("+at+
+			" < 9 OR id < 'x') ORDER BY "+at+" DESC, id DESC LIMIT 10", "COVERING INDEX", "Index Only Scan")
+		h.wantIndex("entries_to_examine", "SELECT e.id FROM entries e WHERE "+db.Unexamined+
+			" AND e.created_at <= 9 AND (e.created_at < 9 OR e.id < 'x') ORDER BY e.created_at DESC, e.id "+
+			"DESC LIMIT 10")
 	})
 }
