@@ -17,7 +17,8 @@ import (
 // compressedRoutes are the routes that may compress their answers: those that list, describe or are
 // the page, and have no secret in them.
 var compressedRoutes = []string{
-	"GET /api/files", "GET /api/public/files", "GET /api/admin/files", "GET /api/admin/users",
+	"GET /api/files", "GET /api/files/timeline", "GET /api/files/timeline/entries", "GET /api/public/files",
+	"GET /api/admin/files", "GET /api/admin/users",
 	"GET /api/admin/logs", "GET /api/admin/stats/series", "GET /api/admin/announcements", "GET /api/admin/mounts",
 	"GET /api/admin/rules", "GET /api/admin/storage/providers", "GET /api/openapi.json",
 }

@@ -172,10 +172,10 @@ async function serverReturns(page, config) {
 // If a late-loaded module is gone, as after an update, the page says so.
 async function outdated(page, config) {
   const say = labels[config.language]
+  await page.route('**/app/assets/DeleteDialog*', (route) => route.fulfill({ status: 404, body: '' }))
   await openFolder(page, config, 'Old', ['a.txt'])
   await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
   await page.locator('[aria-selected=true]').waitFor()
-  await page.route('**/app/assets/DeleteDialog*', (route) => route.fulfill({ status: 404, body: '' }))
   await page.keyboard.press('Shift+Delete')
   const told = page.getByRole('region', { name: say.notices })
   await told.getByText(say.stale).waitFor()
