@@ -29,6 +29,7 @@ type uiFixture struct {
 	bucket        s3test.Bucket // made by createBucket
 	moves         int           // made by createMove
 	held          *heldBucket   // of the last one
+	builds        *buildProxy
 }
 
 // lan starts the second service, which is reached by plain http and a host name of a local network,
@@ -125,6 +126,11 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		return s.startTrouble(t, with)
 	case "endTrouble":
 		s.endTrouble(t, with)
+	case "startBuilds": // the first service at another address, which can have the worker of another build
+		s.builds = newBuildProxy(t, s.site.url)
+		return s.builds.url
+	case "nextBuild":
+		s.builds.next(t, with)
 	case "createStores":
 		s.stores(t)
 	case "sums":

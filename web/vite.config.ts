@@ -4,6 +4,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+import { installable, workerBuild } from "./build/install.ts";
 
 /** Placeholder that the server replaces with the nonce of each response. */
 const nonce = "LARDER-NONCE";
@@ -76,8 +77,16 @@ function icons(): Plugin {
   };
 }
 
-/** The pages, which are built one by one: none has to load what only another needs. */
-const pages: Record<string, string> = { production: "index.html", share: "share.html", kit: "kit.html" };
+/**
+ * The pages and the service worker, which are built one by one: none has to load what only another
+ * needs.
+ */
+const pages: Record<string, string> = {
+  production: "index.html",
+  share: "share.html",
+  kit: "kit.html",
+  worker: "src/worker/worker.ts",
+};
 
 /**
  * Writes compressed copies beside the files that become smaller. The server sends the copies as
@@ -107,14 +116,23 @@ function compressed(): Plugin {
 }
 
 export default defineConfig(({ mode }) => ({
-  plugins: [icons(), svelte(), boot(), inlineIcon(), compressed()],
+  plugins: [
+    icons(),
+    svelte(),
+    ...(mode === "worker"
+      ? []
+      : [boot(), inlineIcon(), ...(mode === "production" ? [installable()] : []), compressed()]),
+  ],
+  ...(mode === "worker" && { define: workerBuild() }),
   base: "/app/",
   html: { cspNonce: nonce },
   build: {
     target: "es2022",
     assetsInlineLimit: 0, // the policy of the page allows styles and scripts from files only
     modulePreload: { polyfill: false },
-    emptyOutDir: mode !== "share", // it is built after the application, into the same directory
+    // The page of a share and the service worker are built after the application, into the same
+    // directory.
+    emptyOutDir: mode !== "share" && mode !== "worker",
     sourcemap: false,
     reportCompressedSize: false,
     // Few files, because on a phone each request costs more than its bytes: one file for the shell
@@ -123,16 +141,23 @@ export default defineConfig(({ mode }) => ({
     rolldownOptions: {
       checks: { pluginTimings: false },
       input: pages[mode] ?? "index.html", // see kit/main.ts
-      output: {
-        codeSplitting: {
-          groups: [
-            { name: "core", test: /src\/App\.svelte$/, priority: 2 },
-            { name: "files", test: /src\/routes\/Files\.svelte$/, priority: 1 },
-            { name: "login", test: /src\/routes\/Login\.svelte$/, priority: 0 },
-            { name: "icons", test: /lucide:/, minShareCount: 2 },
-          ],
-        },
-      },
+      output:
+        mode === "worker"
+          ? { format: "iife", entryFileNames: "sw.js", codeSplitting: false }
+          : {
+              // The first file names all others, and hashes do not compress: this saves 350 bytes.
+              entryFileNames: "assets/[name]-[hash:7].js",
+              chunkFileNames: "assets/[name]-[hash:7].js",
+              assetFileNames: "assets/[name]-[hash:7][extname]",
+              codeSplitting: {
+                groups: [
+                  { name: "core", test: /src\/App\.svelte$/, priority: 2 },
+                  { name: "files", test: /src\/routes\/Files\.svelte$/, priority: 1 },
+                  { name: "login", test: /src\/routes\/Login\.svelte$/, priority: 0 },
+                  { name: "icons", test: /lucide:/, minShareCount: 2 },
+                ],
+              },
+            },
     },
   },
   // For work on the UI: `npm run dev` serves the sources and forwards the API to a service at the

@@ -224,10 +224,8 @@ func (a *API) dispatch(c *call) {
 		a.run(c, &davRoute) // Windows sends OPTIONS to the root before it opens the folder
 	case escaped == "/" || escaped == "":
 		a.run(c, &homeRoute)
-	case a.ui.index != "" && strings.HasPrefix(escaped, assetsPath):
-		a.run(c, &assetRoute)
 	case a.ui.index != "" && first == "app":
-		a.run(c, &shellRoute)
+		a.run(c, uiRoute(escaped))
 	case a.ui.index != "" && first == "share":
 		c.htmlErrors = true
 		a.run(c, &sharePageRoute)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,13 +35,15 @@ const (
 	headPlaceholder    = "<!-- head -->"
 )
 
-// ui is the built web UI: one page for all addresses of the application, one for shares, and the
-// files that these load.
+// ui is the built web UI: one page for all addresses of the application, one for shares, the files
+// that these load, and the service worker and the manifest of the installed application.
 type ui struct {
-	index  string // "" when the binary was built without the web UI
-	share  string
-	assets map[string]asset
-	files  fs.FS // read for each answer: browsers ask for a file once, and it is in the binary
+	index    string // "" when the binary was built without the web UI
+	share    string
+	worker   string         // see serviceWorker
+	manifest map[string]any // see appManifest
+	assets   map[string]asset
+	files    fs.FS // read for each answer: browsers ask for a file once, and it is in the binary
 
 	httpOrigins db.VersionedValue[[]string] // see httpOrigins
 }
@@ -67,15 +70,23 @@ func newUI(dist fs.FS) (*ui, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the web UI: %w", err)
 	}
-	share, err := fs.ReadFile(dist, "share.html")
-	if err != nil {
-		return nil, fmt.Errorf("read the web UI: %w", err)
+	u := &ui{index: string(index), assets: map[string]asset{}, files: dist}
+	manifest := ""
+	for name, text := range map[string]*string{"share.html": &u.share, "sw.js": &u.worker,
+		"manifest.webmanifest": &manifest} {
+		content, err := fs.ReadFile(dist, name)
+		if err != nil {
+			return nil, fmt.Errorf("read the web UI: %w", err)
+		}
+		*text = string(content)
+	}
+	if err := json.Unmarshal([]byte(manifest), &u.manifest); err != nil {
+		return nil, fmt.Errorf("read the manifest of the web UI: %w", err)
 	}
 	files, err := fs.ReadDir(dist, "assets")
 	if err != nil {
 		return nil, fmt.Errorf("read the web UI: %w", err)
 	}
-	u := &ui{index: string(index), share: string(share), assets: map[string]asset{}, files: dist}
 	names := map[string]bool{}
 	for _, file := range files {
 		names[file.Name()] = true
@@ -168,7 +179,11 @@ func (c *call) writeShell(page string, status int, code, head string) {
 	if status != http.StatusOK { // the answer depends on the caller and the request
 		cache = "private, no-store"
 	}
-	c.sendHTML(status, cache, c.shellPolicy(nonce), text)
+	policy := c.shellPolicy(nonce)
+	if page == c.a.ui.index {
+		policy += installPolicy
+	}
+	c.sendHTML(status, cache, policy, text)
 }
 
 // shellPolicy returns the content security policy of the page. It allows the scripts with this

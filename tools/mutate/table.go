@@ -21,7 +21,8 @@ const (
 // (docs/security.md). A new guard is one entry here. Each entry names the quickest test that fails
 // without the guard, on SQLite where the test runs on several engines.
 var mutations = slices.Concat(rights, outside, features, answers, trashGuards, cacheGuards, movedGuards,
-	importGuards, rotateGuards, evacuationGuards, bucketGuards, scrubGuards, favouriteGuards, pictureGuards)
+	importGuards, rotateGuards, evacuationGuards, bucketGuards, scrubGuards, favouriteGuards, pictureGuards,
+	installGuards)
 
 // rights are the guards of permissions, and of operations that work a limited number of times.
 var rights = []mutation{

@@ -1,36 +1,7 @@
 /** The size of the built pages, as the server sends them to a browser that takes gzip. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { expect, test } from "vitest";
-
-const assets = "dist/assets";
-const languages = ["zh-CN", "en-US"];
-
-/** The files in the tags of a page, and those that src/boot.js requests for some of its keys. */
-function namedBy(page: string, keys: readonly string[]): string[] {
-  const html = readFileSync(`dist/${page}`, "utf8");
-  const tags = [...html.matchAll(/<(?:script|link)[^>]* (?:src|href)="([^"]+)"/g)].map(([, address]) => address!);
-  const more = JSON.parse(/const files = (\{"[^\n]+\});/.exec(html)![1]!) as Record<string, string[]>;
-  const requested = keys.flatMap((key) => {
-    if (!more[key]) throw new Error(`${page} does not know ${key}`);
-    return more[key];
-  });
-  return [...tags, ...requested].map((address) => address.replace(/^\/app\/assets\//, ""));
-}
-
-const imports = /(?:\bfrom|\bimport)\s*["'`]\.\/([^"'`]+\.js)["'`]/g;
-
-/** Some files with everything that they import statically. */
-function closure(names: readonly string[]): string[] {
-  const found = new Set<string>();
-  const visit = (name: string) => {
-    if (found.has(name)) return;
-    found.add(name);
-    if (!name.endsWith(".js")) return;
-    for (const [, to] of readFileSync(`${assets}/${name}`, "utf8").matchAll(imports)) visit(to!);
-  };
-  names.forEach(visit);
-  return [...found];
-}
+import { assets, closure, languages, namedBy } from "../build/assets";
 
 /** The size of a file in KB, compressed where the server has a compressed copy. */
 function kilobytes(name: string): number {
@@ -67,4 +38,8 @@ test("a file that is loaded later", () => {
   expect(lazy.length).toBeGreaterThan(0);
   const large = lazy.filter((name) => kilobytes(name) > 40).map((name) => `${name}: ${kilobytes(name).toFixed(1)} KB`);
   expect(large).toEqual([]);
+});
+
+test("the service worker", () => {
+  expect(statSync("dist/sw.js").size / 1024, "KB, uncompressed").toBeLessThanOrEqual(8);
 });

@@ -53,6 +53,7 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
     hasTouch: isPhone(size),
     isMobile: isPhone(size),
     reducedMotion: 'reduce',
+    serviceWorkers: 'block',
     ...more,
   })
   const faults = []

@@ -31,6 +31,7 @@ import * as adminSite from './admin-site.mjs'
 import * as adminStorage from './admin-storage.mjs'
 import * as adminSystem from './admin-system.mjs'
 import * as adminUsers from './admin-users.mjs'
+import * as app from './app.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as copying from './copying.mjs'
@@ -91,6 +92,7 @@ const suites = {
     places,
     ownfiles,
     arrivals,
+    app,
     interruptions,
     shown,
     thumbs,
@@ -136,13 +138,14 @@ const suites = {
   history: [history],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)
-for (const { name, forms, run, lan } of scenarios) {
+for (const { name, forms, run, lan, worker } of scenarios) {
   for (const form of forms(config.full)) {
     const whole = `${name}/${Object.values(form).join('-')}`
     if (!config.only.split('|').some((part) => whole.includes(part))) continue
     const began = Date.now()
     const base = lan ? config.lan : config.base
-    const page = await open(browser, { base, ...form })
+    // A service worker hides requests from `page.route`.
+    const page = await open(browser, { base, ...form, serviceWorkers: worker ? 'allow' : 'block' })
     let error = ''
     try {
       await run(page, {

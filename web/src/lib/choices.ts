@@ -1,7 +1,9 @@
 /** Menu items for language, theme and account. */
+import download from "lucide:download";
 import logOut from "lucide:log-out";
 import settings from "lucide:settings";
 import { explain } from "./entry";
+import { install } from "./install.svelte";
 import { locale, locales, t, type Locale } from "./i18n.svelte";
 import { go } from "./router.svelte";
 import { look, setLook, themes, type Theme } from "./look.svelte";
@@ -37,6 +39,7 @@ export function themeItems(): MenuItem[] {
 export function accountItems(): MenuItem[] {
   return [
     { label: t.shell.settings, icon: settings, run: () => go("/app/settings/profile") },
+    ...(install.offer ? [{ label: t.shell.install, icon: download, run: install.ask }] : []),
     "-",
     ...languageItems(),
     "-",

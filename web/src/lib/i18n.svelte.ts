@@ -11,6 +11,7 @@ import type { keys } from "../messages/zh-CN/keys";
 import type { notices } from "../messages/zh-CN/notices";
 import type { panels } from "../messages/zh-CN/panels";
 import type { past } from "../messages/zh-CN/past";
+import type { received } from "../messages/zh-CN/received";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
@@ -34,6 +35,7 @@ interface LaterMessages {
   notices: typeof notices;
   panels: typeof panels;
   past: typeof past;
+  received: typeof received;
   settings: typeof settings;
   share: typeof share;
   shares: typeof shares;
@@ -63,6 +65,10 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   notices: { "zh-CN": () => import("../messages/zh-CN/notices"), "en-US": () => import("../messages/en-US/notices") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
   past: { "zh-CN": () => import("../messages/zh-CN/past"), "en-US": () => import("../messages/en-US/past") },
+  received: {
+    "zh-CN": () => import("../messages/zh-CN/received"),
+    "en-US": () => import("../messages/en-US/received"),
+  },
   settings: {
     "zh-CN": () => import("../messages/zh-CN/settings"),
     "en-US": () => import("../messages/en-US/settings"),

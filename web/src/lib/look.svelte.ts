@@ -44,6 +44,9 @@ function show(): void {
   root.dataset.blur = look.blur ? "on" : "off";
   const variables = { light: accent(look.accent, "light"), dark: accent(look.accent, "dark") };
   for (const [name, value] of Object.entries(variables[scheme])) root.style.setProperty(name, value);
+  // the bars of the window of the installed app
+  const canvas = getComputedStyle(root).getPropertyValue("--canvas");
+  for (const bar of document.querySelectorAll('meta[name="theme-color"]')) bar.setAttribute("content", canvas);
   const keep: Kept = {
     theme: look.theme,
     accentColor: look.accent,

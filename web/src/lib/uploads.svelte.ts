@@ -7,7 +7,7 @@ import { folderChanged } from "./upload/changes";
 import { Engine } from "./upload/engine";
 import { active, type Answer, type Batch, type Entry, type Item, type Offered, type State } from "./upload/item";
 import { Meter } from "./upload/meter";
-import { chosen, walkHandle, type Walked } from "./upload/walk";
+import { chosen, photoName, walkHandle, type Walked } from "./upload/walk";
 
 export type { Answer, Batch, Entry, Item, Offered };
 
@@ -105,12 +105,19 @@ class Uploads {
     await adding;
   }
 
-  /** Opens a file or folder chooser and uploads the choice. Call it from a click or a key. */
+  /**
+   * Opens a file or folder chooser, or the camera, and uploads the choice. Call it from a click or
+   * a key.
+   */
   async pick(
     target: string,
-    { folder = false, ...how }: { folder?: boolean; done?: (entry: Entry) => void } = {},
+    {
+      folder = false,
+      camera = false,
+      ...how
+    }: { folder?: boolean; camera?: boolean; done?: (entry: Entry) => void } = {},
   ): Promise<void> {
-    const { files, folders } = await choose(folder);
+    const { files, folders } = camera ? { files: await photograph(), folders: [] } : await choose(folder);
     if (files.length > 0 || folders.length > 0) await this.add(files, target, { folders, ...how });
   }
 
@@ -122,6 +129,16 @@ class Uploads {
     await this.engine.unlock();
     if (!this.engine.items.some((item) => item.state === "needs-file")) return 0;
     return this.engine.rebind((await choose(folder)).files);
+  }
+
+  /**
+   * Assigns received files to the items that a reload has detached from them: no user can choose
+   * them again.
+   */
+  async findReceived(): Promise<void> {
+    if (!this.engine.items.some((item) => item.state === "needs-file")) return;
+    const { receivedFiles } = await import("./received");
+    this.engine.rebind((await receivedFiles()).map(({ offered }) => offered));
   }
 
   pause = (item: Item) => this.engine.pause(item);
@@ -240,7 +257,7 @@ async function choose(folder: boolean): Promise<Walked> {
   const picker = pickers[folder ? "showDirectoryPicker" : "showOpenFilePicker"];
   const walked: Walked = { files: [], folders: [] };
   if (location.protocol !== "https:" || !picker) {
-    walked.files = chosen(await chooseByInput(folder));
+    walked.files = chosen(await chooseByInput({ multiple: true, webkitdirectory: folder }));
     return walked;
   }
   try {
@@ -251,12 +268,22 @@ async function choose(folder: boolean): Promise<Walked> {
   return walked;
 }
 
-function chooseByInput(folder: boolean): Promise<File[]> {
+/** Opens the camera of a phone. The photo gets a name of its time: many phones name all alike. */
+async function photograph(): Promise<Offered[]> {
+  const photos = await chooseByInput({ accept: "image/*", capture: "environment" });
+  return photos.map((photo) => {
+    const { type, lastModified } = photo;
+    const name = photoName(photo);
+    return { file: new File([photo], name, { type, lastModified }), relPath: name };
+  });
+}
+
+type Choice = Partial<Pick<HTMLInputElement, "accept" | "capture" | "multiple" | "webkitdirectory">>;
+
+function chooseByInput(how: Choice): Promise<File[]> {
   return new Promise((resolve) => {
-    const input = document.createElement("input");
+    const input = Object.assign(document.createElement("input"), how);
     input.type = "file";
-    input.multiple = true;
-    input.webkitdirectory = folder;
     input.hidden = true;
     const over = () => {
       input.remove();

@@ -88,6 +88,11 @@ export const places: readonly Place[] = [
     load: () => withTexts(import("./Past.svelte"), "panels", "past", "trash", "ui"),
   },
   {
+    name: "share-target", // the manifest names this address, see build/install.ts
+    who: "account",
+    load: () => withTexts(import("./ReceivedFiles.svelte"), "panels", "received"),
+  },
+  {
     name: "keys",
     title: () => t.shell.keys,
     who: "account",

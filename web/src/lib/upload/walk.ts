@@ -51,6 +51,15 @@ export function chosen(files: Iterable<File>): Offered[] {
   return [...files].map((file) => ({ file, relPath: file.webkitRelativePath || file.name }));
 }
 
+/** The name of a photo from the camera, by its local time: "2026-11-27 14.05.09.jpg". */
+export function photoName({ name, lastModified }: Pick<File, "name" | "lastModified">): string {
+  const time = new Date(lastModified);
+  const two = (n: number) => String(n).padStart(2, "0");
+  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join("-");
+  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(".");
+  return `${day} ${clock}${/\.\w+$/.exec(name)?.[0] ?? ".jpg"}`;
+}
+
 /** Adds all files below a handle. Unreadable files are skipped, as in the browser's own chooser. */
 export async function walkHandle(handle: FileSystemHandle, above: string, into: Walked): Promise<void> {
   const relPath = above + handle.name;

@@ -49,6 +49,7 @@ export const files: typeof zh = {
   add: "Add",
   upload: "Upload",
   uploadFolder: "Upload folder",
+  takePhoto: "Take a photo",
   moreUploads: "More ways to upload",
   newFolder: "New folder",
   untitled: "New folder",

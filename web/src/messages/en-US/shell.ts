@@ -14,6 +14,7 @@ export const shell: typeof zh = {
   setUp: "something is still worth doing",
   account: "Account",
   settings: "Settings",
+  install: "Install the app",
   others: "Menu",
   bell: "Notifications",
   unread: (n) => `Notifications, ${n} unread`,

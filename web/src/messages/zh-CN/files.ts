@@ -47,6 +47,7 @@ export const files = {
   add: "添加",
   upload: "上传",
   uploadFolder: "上传文件夹",
+  takePhoto: "拍照",
   moreUploads: "更多上传方式",
   newFolder: "新建文件夹",
   untitled: "新建文件夹",

@@ -12,6 +12,7 @@ export const shell = {
   setUp: "还有待办事项",
   account: "账户",
   settings: "设置",
+  install: "安装应用",
   others: "菜单",
   bell: "通知",
   unread: (n: string) => `通知，${n} 条未读`,

@@ -4,6 +4,7 @@
  */
 import arrowDownToLine from "lucide:arrow-down-to-line";
 import arrowUpToLine from "lucide:arrow-up-to-line";
+import camera from "lucide:camera";
 import clipboardPaste from "lucide:clipboard-paste";
 import copyShape from "lucide:copy";
 import download from "lucide:download";
@@ -40,12 +41,22 @@ import { pickUploads } from "./uploading";
 
 const sorts: Sort[] = ["name", "time", "size", "manual"];
 
+/** The uploads beside that of files: of a folder, and on phones and tablets of a photo. */
+export function otherUploads(browser: Browser): MenuItem[] {
+  const items: MenuItem[] = [
+    { label: t.files.uploadFolder, icon: folderUp, run: () => pickUploads(browser.path, { folder: true }) },
+  ];
+  if (matchMedia("(pointer: coarse)").matches)
+    items.push({ label: t.files.takePhoto, icon: camera, run: () => pickUploads(browser.path, { camera: true }) });
+  return items;
+}
+
 /** Actions that add entries to the folder. */
 export function makingItems(browser: Browser): MenuItem[] {
   if (!browser.writable || browser.searching) return [];
   const items: MenuItem[] = [
     { label: t.files.upload, icon: upload, shortcut: "Alt+U", run: () => pickUploads(browser.path, { folder: false }) },
-    { label: t.files.uploadFolder, icon: folderUp, run: () => pickUploads(browser.path, { folder: true }) },
+    ...otherUploads(browser),
     { label: t.files.newFolder, icon: folderPlus, shortcut: "Alt+N", run: () => (browser.creating = true) },
   ];
   const count = cut.into(browser.path);

@@ -15,8 +15,14 @@ export function setUploads(uploads: Uploads): void {
 
 const load = async (): Promise<Uploads> => loaded ?? (await import("../../lib/uploads.svelte")).uploads;
 
-/** Lets the user choose files, or a folder, and uploads them. `done` is called for each file. */
-export function pickUploads(path: string, how: { folder: boolean; done?: (entry: Entry) => void }): void {
+/**
+ * Lets the user choose files, or a folder, or take a photo, and uploads that. `done` is called for
+ * each file.
+ */
+export function pickUploads(
+  path: string,
+  how: { folder?: boolean; camera?: boolean; done?: (entry: Entry) => void },
+): void {
   // always by an import, whose task is not that of the key that was pressed
   void import("../../lib/uploads.svelte").then(
     ({ uploads }) => uploads.pick(path, how),
@@ -24,11 +30,11 @@ export function pickUploads(path: string, how: { folder: boolean; done?: (entry:
   );
 }
 
-/** Uploads files and empty folders to a folder. */
+/** Uploads files and empty folders to a folder; files with the same batch id form one batch. */
 export async function upload(
   files: Offered[],
   path: string,
-  how: { folders?: string[]; done?: (entry: Entry) => void } = {},
+  how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
 ): Promise<void> {
   try {
     await (await load()).add(files, path, how);

@@ -1,0 +1,16 @@
+export const received = {
+  title: (_: number, count: string) => `上传 ${count} 个文件`,
+  account: (name: string) => `上传到账户“${name}”`,
+  list: "要上传的文件",
+  more: (count: string) => `还有 ${count} 个文件`,
+  chosen: (folder: string) => `目标：${folder}`,
+  here: "上传到这里",
+  nothing: "这里只能存储文件",
+  nothingText: "链接和文字不是文件，无法存储。请在其他应用中选择图片或其他文件。",
+  large: "文件太多或太大",
+  largeText: "一次最多可以从其他应用接收 500 个文件，总共 4 GB。请打开文件夹，在那里选择这些文件上传。",
+  storage: "浏览器未能保留这些文件",
+  storageText: "设备的存储空间可能已满。请打开文件夹，在那里选择这些文件上传。",
+  gone: "没有待上传的文件",
+  goneText: "这些文件已经上传、已被取消，或者是一天以前收到的。请在其他应用中重新选择。",
+};
