@@ -257,7 +257,7 @@ async function choose(folder: boolean): Promise<Walked> {
   const picker = pickers[folder ? "showDirectoryPicker" : "showOpenFilePicker"];
   const walked: Walked = { files: [], folders: [] };
   if (location.protocol !== "https:" || !picker) {
-    walked.files = chosen(await chooseByInput({ multiple: true, webkitdirectory: folder }));
+    walked.files = chosen(await chooseByInput({ multiple: "", ...(folder && { webkitdirectory: "" }) }));
     return walked;
   }
   try {
@@ -278,12 +278,11 @@ async function photograph(): Promise<Offered[]> {
   });
 }
 
-type Choice = Partial<Pick<HTMLInputElement, "accept" | "capture" | "multiple" | "webkitdirectory">>;
-
-function chooseByInput(how: Choice): Promise<File[]> {
+/** Opens the chooser of an input element with some attributes. */
+function chooseByInput(attributes: Record<string, string>): Promise<File[]> {
   return new Promise((resolve) => {
-    const input = Object.assign(document.createElement("input"), how);
-    input.type = "file";
+    const input = document.createElement("input");
+    for (const [name, value] of Object.entries({ type: "file", ...attributes })) input.setAttribute(name, value);
     input.hidden = true;
     const over = () => {
       input.remove();

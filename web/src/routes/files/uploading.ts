@@ -30,11 +30,11 @@ export function pickUploads(
   );
 }
 
-/** Uploads files and empty folders to a folder; files with the same batch id form one batch. */
+/** Uploads files and empty folders to a folder. */
 export async function upload(
   files: Offered[],
   path: string,
-  how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
+  how: { folders?: string[]; done?: (entry: Entry) => void } = {},
 ): Promise<void> {
   try {
     await (await load()).add(files, path, how);
