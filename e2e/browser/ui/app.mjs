@@ -158,7 +158,8 @@ async function offline(page, config) {
 async function receives(page, config) {
   const say = words(config)
   await starts(page, config)
-  const folder = await createFolder(page, config, `Received ${config.language}`, [])
+  const { language, theme, size } = config
+  const folder = await createFolder(page, config, `Received ${language} ${theme} ${size}`, [])
   const first = png(64, 48, 0.1).toString('base64')
   const second = png(64, 48, 0.7).toString('base64')
   await sends(page, [
