@@ -74,22 +74,26 @@ const sends = (page, files) =>
     }, files),
   ])
 
-// kept returns the number of files that the worker keeps.
-const kept = (page) =>
+// count returns the number of rows in a table of the browser's database; it creates a missing one.
+const count = (page, database, table, keyPath) =>
   page.evaluate(
-    () =>
+    ([database, table, keyPath]) =>
       new Promise((resolve) => {
-        const request = indexedDB.open('larder-received', 1)
-        request.onupgradeneeded = () => request.result.createObjectStore('files', { keyPath: 'key' })
+        const request = indexedDB.open(database, 1)
+        request.onupgradeneeded = () => request.result.createObjectStore(table, { keyPath })
         request.onsuccess = () => {
-          const count = request.result.transaction('files').objectStore('files').count()
-          count.onsuccess = () => {
+          const rows = request.result.transaction(table).objectStore(table).count()
+          rows.onsuccess = () => {
             request.result.close()
-            resolve(count.result)
+            resolve(rows.result)
           }
         }
       }),
+    [database, table, keyPath],
   )
+
+// kept returns the number of files that the worker keeps.
+const kept = (page) => count(page, 'larder-received', 'files', 'key')
 
 // bytesOf returns the content of a stored file in base64.
 const bytesOf = (page, path) =>
@@ -227,7 +231,8 @@ async function goesOn(page, config) {
   await picks(page, say, folder)
   await page.context().setOffline(true)
   await page.getByRole('button', { name: say.here }).click()
-  await page.getByRole('region', { name: say.uploads }).getByText('kept').waitFor()
+  await page.getByRole('region', { name: say.uploads }).waitFor()
+  await becomes('the stored uploads', () => count(page, 'larder-uploads', 'items', 'id'), 1)
   await page.reload()
   await page.getByText(say.unreachable).waitFor()
   await page.context().setOffline(false)
