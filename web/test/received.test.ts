@@ -88,6 +88,13 @@ test("one file, or one delivery, is removed", async () => {
   expect(await names(two)).toEqual(["c.png"]);
 });
 
+test("a file keeps its name when another of the same name is removed", async () => {
+  const delivery = await deliver([file("image.jpg", "first"), file("image.jpg", "second")]);
+  expect(await names(delivery)).toEqual(["image (2).jpg", "image.jpg"]);
+  await dropReceived(delivery, 0);
+  expect(await names(delivery)).toEqual(["image (2).jpg"]);
+});
+
 test("each file of a delivery has a name of its own, without folders", () => {
   expect(uniqueNames(["image.jpg", "image.jpg", "image (2).jpg", "image.jpg"])).toEqual([
     "image.jpg",

@@ -17,7 +17,7 @@ class Install {
 
   /** Lets the browser ask the user. An offer can be used once. */
   ask = (): void => {
-    void this.offer?.prompt();
+    this.offer?.prompt().catch(() => undefined);
     this.offer = undefined;
   };
 }

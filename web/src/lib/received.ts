@@ -14,6 +14,7 @@ interface Kept {
   key: Key;
   /** The time at which the delivery arrived, in ms. */
   at: number;
+  /** A name of its own in the delivery. */
   name: string;
   /** The time at which the file was changed, in ms. */
   modified: number;
@@ -97,9 +98,10 @@ export async function keepReceived(given: readonly File[], now = Date.now()): Pr
   if (some.length > bounds.files || bytes > bounds.bytes) return "problem=large";
   await sweepReceived(some.length, bytes, now);
   const delivery = crypto.randomUUID();
+  const names = uniqueNames(some.map(({ name }) => name));
   await transact("readwrite", (files) => {
-    const puts = some.map((file, n) => {
-      const kept: Kept = { key: [delivery, n], at: now, name: file.name, modified: file.lastModified, content: file };
+    const puts = some.map((content, n) => {
+      const kept: Kept = { key: [delivery, n], at: now, name: names[n]!, modified: content.lastModified, content };
       return files.put(kept);
     });
     return puts.at(-1)!;
@@ -107,24 +109,11 @@ export async function keepReceived(given: readonly File[], now = Date.now()): Pr
   return `delivery=${delivery}`;
 }
 
-/**
- * The kept files of a delivery in their order, or of all deliveries. Each has a name of its own in
- * its delivery.
- */
+/** The kept files of a delivery in their order, or of all deliveries. */
 export async function receivedFiles(delivery?: string): Promise<Received[]> {
-  const deliveries = new Map<string, Kept[]>();
-  for (const one of await read(delivery)) {
-    const those = deliveries.get(one.key[0]);
-    if (those) those.push(one);
-    else deliveries.set(one.key[0], [one]);
-  }
-  return [...deliveries.values()].flatMap((those) => {
-    const names = uniqueNames(those.map(({ name }) => name));
-    return those.map(({ key, modified, content }, at) => {
-      const relPath = names[at]!;
-      const file = new File([content], relPath, { type: content.type, lastModified: modified });
-      return { key, offered: { file, relPath } };
-    });
+  return (await read(delivery)).map(({ key, name, modified, content }) => {
+    const file = new File([content], name, { type: content.type, lastModified: modified });
+    return { key, offered: { file, relPath: name } };
   });
 }
 
