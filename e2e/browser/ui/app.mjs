@@ -1,7 +1,7 @@
 // The installed app: a start without a connection, files of other apps, the number on its icon, the
 // camera, and the service worker of another build. Only these scenarios run with the worker.
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages, bothPhones, every, once } from './forms.mjs'
+import { bothLanguages, bothPhones, everyWith, once } from './forms.mjs'
 import { becomes, equal, give, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { cramped } from './phone.mjs'
@@ -362,7 +362,7 @@ async function manifest(page) {
 
 export const scenarios = [
   { name: 'the app starts without a connection', forms: bothLanguages, run: offline, worker: true },
-  { name: 'files of another app are uploaded', forms: every, run: receives, worker: true },
+  { name: 'files of another app are uploaded', forms: everyWith('narrow', 'medium', 'wide'), run: receives, worker: true },
   { name: 'files of another app wait for the sign-in', forms: bothLanguages, run: waits, worker: true },
   { name: 'an upload of files of another app goes on', forms: bothLanguages, run: goesOn, worker: true },
   { name: 'the icon shows how many files wait', forms: bothLanguages, run: badge },
