@@ -4,8 +4,6 @@ import { session } from "./session.svelte";
 
 type Answer = { data?: Schemas["ApiFolderRevisionReply"]; error?: { code: string } };
 
-/** The first request, ms after the folder is shown. */
-const first = 500;
 /** The pause between two requests in ms: changes are to be seen within 5 s. */
 const interval = 3500;
 /** The pause as a multiple of the time of a request, in folders so large that it takes long. */
@@ -40,7 +38,8 @@ export function follow(
     }
     timer = setTimeout(ask, Math.min(longest, Math.max(interval, share * (Date.now() - begun))));
   }
-  let timer = setTimeout(ask, first);
+  // The first request is sent at once: changes between the listing and its answer are not noticed.
+  let timer = setTimeout(ask);
   return () => {
     stop.abort();
     clearTimeout(timer);
