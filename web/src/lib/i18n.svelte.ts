@@ -15,6 +15,7 @@ import type { received } from "../messages/zh-CN/received";
 import type { settings } from "../messages/zh-CN/settings";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
+import type { photos } from "../messages/zh-CN/photos";
 import type { places } from "../messages/zh-CN/places";
 import type { stores } from "../messages/zh-CN/stores";
 import type { trash } from "../messages/zh-CN/trash";
@@ -35,6 +36,7 @@ interface LaterMessages {
   notices: typeof notices;
   panels: typeof panels;
   past: typeof past;
+  photos: typeof photos;
   received: typeof received;
   settings: typeof settings;
   share: typeof share;
@@ -65,6 +67,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   notices: { "zh-CN": () => import("../messages/zh-CN/notices"), "en-US": () => import("../messages/en-US/notices") },
   panels: { "zh-CN": () => import("../messages/zh-CN/panels"), "en-US": () => import("../messages/en-US/panels") },
   past: { "zh-CN": () => import("../messages/zh-CN/past"), "en-US": () => import("../messages/en-US/past") },
+  photos: { "zh-CN": () => import("../messages/zh-CN/photos"), "en-US": () => import("../messages/en-US/photos") },
   received: {
     "zh-CN": () => import("../messages/zh-CN/received"),
     "en-US": () => import("../messages/en-US/received"),
@@ -195,6 +198,16 @@ export function timeOfDay(ms: number): string {
 /** A time in ms as a date, "" for null. */
 export function date(ms: number | null): string {
   return ms === null ? "" : times({ dateStyle: "medium" }).format(ms);
+}
+
+/** A time in ms as a date in UTC, which is that of the camera where a picture does not state a zone. */
+export function dateTaken(ms: number): string {
+  return times({ dateStyle: "medium", timeZone: "UTC" }).format(ms);
+}
+
+/** The name of a month such as 2025-07. */
+export function monthName(month: string): string {
+  return times({ year: "numeric", month: "long", timeZone: "UTC" }).format(Date.parse(month));
 }
 
 /** A duration in ms, in its largest whole unit: "3 min". */

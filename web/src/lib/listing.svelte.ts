@@ -7,6 +7,7 @@ import { Failure } from "./api";
 import type { Entry } from "./entry";
 import { each, type Ranges } from "./ranges";
 import type { Kind, Page, Reader, Source, Wanted } from "./source/source";
+import type { Month } from "./timeline";
 
 const inFlight = 3;
 /** Number of cached pages; pages farthest from the visible range are dropped first. */
@@ -15,6 +16,7 @@ const keptPages = 100;
 const heldPages = 12;
 /** A refresh finds held entries that have moved by up to so many places. */
 const moved = 50;
+const noMonths: readonly Month[] = [];
 
 export class Listing {
   readonly source: Source;
@@ -30,6 +32,8 @@ export class Listing {
   files = $state(0);
   folder = $state.raw<Entry | null>(null);
   mount = $state.raw<Page["mount"]>(null);
+  /** The months of a timeline, empty in other listings. */
+  months = $state.raw<readonly Month[]>(noMonths);
   readonly total = $derived(this.folders + this.files);
   /** The entries that a refresh keeps loaded although they are out of sight. */
   held: () => Ranges = () => [];
@@ -117,7 +121,8 @@ export class Listing {
       }));
   }
 
-  async #renew(): Promise<void> {
+  /** `again` is set when the entries changed while they were read. */
+  async #renew(again = false): Promise<void> {
     this.#generation++; // responses under way belong to the old state
     this.#reader = this.source.read(this.wanted);
     const fresh: Record<Kind, Map<number, readonly Entry[]>> = { folder: new Map(), file: new Map() };
@@ -133,6 +138,7 @@ export class Listing {
     const answers = await Promise.all(
       wanted.map(async ([kind, page]) => [kind, page, await this.#fetch(kind, page)] as const),
     );
+    if (!again && answers.some(([, , answer]) => answer.changed)) return this.#renew(true);
     this.#asked.clear();
     this.around(() => {
       this.#pages = fresh;
@@ -243,14 +249,20 @@ export class Listing {
       const answer = await this.#fetch(kind, page);
       if (generation !== this.#generation) return;
       this.problem = undefined;
+      if (answer.changed) return void this.refresh().catch((cause) => this.#complain(cause));
       this.#keep(kind, page, answer);
     } catch (cause) {
-      if (this.#stop.signal.aborted || generation !== this.#generation) return;
-      this.problem = cause instanceof Failure ? cause : new Failure("", String(cause));
-      this.#queue = [];
+      if (generation !== this.#generation) return;
+      this.#complain(cause);
     }
     this.#asked.delete(key);
     this.#pump();
+  }
+
+  #complain(cause: unknown): void {
+    if (this.#stop.signal.aborted) return;
+    this.problem = cause instanceof Failure ? cause : new Failure("", String(cause));
+    this.#queue = [];
   }
 
   #keep(kind: Kind, page: number, answer: Page): void {
@@ -264,6 +276,7 @@ export class Listing {
     else this.files = answer.total;
     this.folder = answer.folder;
     this.mount = answer.mount;
+    this.months = answer.months ?? noMonths;
     this.#version++;
   }
 

@@ -15,6 +15,9 @@ function pump(): void {
   }
 }
 
+/** The addresses of pictures that do not exist; they are not requested again. */
+export const missing = new Set<string>();
+
 /** Loads a picture into an element when its turn has come. Returns a function that aborts this. */
 export function queuePicture(image: HTMLImageElement, address: string): () => void {
   let loading = false;

@@ -16,6 +16,11 @@ export function sizeFor(width: number, ratio = devicePixelRatio): PictureSize {
   return sizes.find((size) => size >= wanted) ?? 2048;
 }
 
+/** The size of a thumbnail whose longest edge has a length in CSS pixels. */
+export function sizeOf(longest: number, ratio = devicePixelRatio): PictureSize {
+  return sizes.find((size) => size >= longest * ratio * nearEnough) ?? 2048;
+}
+
 /** Pictures that are longer than this many times their width, or wider than their height. */
 const longest = 2.2;
 

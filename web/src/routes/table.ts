@@ -6,6 +6,7 @@
 import type { Component } from "svelte";
 import clock from "lucide:clock";
 import folder from "lucide:folder";
+import images from "lucide:images";
 import keyRound from "lucide:key-round";
 import share from "lucide:share-2";
 import shield from "lucide:shield-check";
@@ -52,6 +53,12 @@ export const places: readonly Place[] = [
     link: { icon: folder, label: () => t.shell.myFiles, short: () => t.shell.files, phone: true, href: ownFiles },
   },
   {
+    name: "photos",
+    who: "account",
+    load: () => withTexts(import("./Photos.svelte"), "photos"),
+    link: { icon: images, label: () => t.shell.photos, phone: true },
+  },
+  {
     name: "recent",
     who: "account",
     load: () => withTexts(import("./Recent.svelte"), "places"),
@@ -61,7 +68,7 @@ export const places: readonly Place[] = [
     name: "favourites",
     who: "account",
     load: () => withTexts(import("./Favourites.svelte"), "places"),
-    link: { icon: star, label: () => t.shell.favourites, phone: true },
+    link: { icon: star, label: () => t.shell.favourites, phone: false },
   },
   {
     name: "shares",

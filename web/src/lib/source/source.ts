@@ -4,9 +4,12 @@
  */
 import type { Schemas } from "../api";
 import type { Entry } from "../entry";
+import type { Month } from "../timeline";
 
 export type Sort = "name" | "time" | "size" | "manual";
 export type Order = "asc" | "desc";
+/** The files of a timeline. */
+export type Media = "image" | "video";
 
 export interface Wanted {
   path: string;
@@ -15,6 +18,8 @@ export interface Wanted {
   order?: Order | undefined;
   /** Part of a name; "" for the entries directly in the folder. */
   search: string;
+  /** Of a timeline; without it, all. */
+  media?: Media | undefined;
 }
 
 /** Entries with pages of their own. */
@@ -30,6 +35,10 @@ export interface Page {
   /** The folder itself; null for one that exists only because a mount is below it. */
   folder: Entry | null;
   mount: Schemas["ApiMountReply"] | null;
+  /** The months of a timeline, the newest first. */
+  months?: readonly Month[];
+  /** The entries have changed since the reader began, so a new reader is needed. */
+  changed?: boolean;
 }
 
 /** Reads one state of a listing. A refresh begins with a new reader. */

@@ -5,6 +5,7 @@ export const shell: typeof zh = {
   nav: "Main",
   files: "Files",
   myFiles: "My files",
+  photos: "Photos",
   recent: "Recent",
   favourites: "Favourites",
   shares: "My shares",

@@ -3,6 +3,7 @@ export const shell = {
   nav: "主导航",
   files: "文件",
   myFiles: "我的文件",
+  photos: "照片",
   recent: "最近",
   favourites: "收藏",
   shares: "我的分享",

@@ -26,9 +26,9 @@ function read(): [string, [string, Place]][] {
   }
 }
 
-/** The address as far as it names a listing: the folder and the search. */
+/** The address as far as it names a listing: the folder, the search, and the kind of photos. */
 function listed(): string {
-  return JSON.stringify([route.path, route.query.get("search"), route.query.get("in")]);
+  return JSON.stringify([route.path, ...["search", "in", "kind"].map((name) => route.query.get(name))]);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The state of one folder on the screen: its listing, the selection, and the actions on it. */
-import { tick } from "svelte";
+import { tick, type Component, type Snippet } from "svelte";
 import { client, Failure, take } from "../../lib/api";
 import { moveAll } from "../../lib/bulk";
 import { explain, may, nameOf, pathOf, type Entry, type Permission } from "../../lib/entry";
@@ -12,16 +12,18 @@ import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
 import { session } from "../../lib/session.svelte";
 import { account } from "../../lib/source/account";
-import type { Order, Sort, Source } from "../../lib/source/source";
+import type { Media, Order, Sort, Source } from "../../lib/source/source";
+import type { Month, Timeline } from "../../lib/timeline";
 import { show } from "../../lib/activities.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
 import type { Place } from "./back";
 
-/** A search and its scope. */
+/** A search and its scope, or the part of a timeline. */
 export interface Search {
   text: string;
   everywhere: boolean;
+  media?: Media | undefined;
 }
 
 /** The panels above the listing. */
@@ -41,6 +43,26 @@ export interface Collection {
   /** The title and the text of a screen without entries. */
   empty: string;
   help: string;
+  /** The folder that uploads go to; without it, there are none. */
+  uploads?: string;
+  /** A choice of the entries, in the toolbar. */
+  choice?: Snippet;
+  gallery?: Gallery;
+}
+
+/** The parts of a screen of pictures, which are loaded with it. */
+export interface Gallery {
+  arrange: (months: readonly Month[], width: number, tile: View["tile"]) => Timeline;
+  Cell: Component<{ browser: Browser; index: number; width: number; height: number }>;
+  Heading: Component<{ browser: Browser; layout: Timeline; month: number }>;
+  Scrubber: Component<{
+    layout: Timeline;
+    /** Pixels of the full canvas above the window, and of the window above the entries. */
+    full: number;
+    above: number;
+    viewport: number;
+    go: (full: number) => void;
+  }>;
 }
 
 export class Browser {
@@ -83,8 +105,10 @@ export class Browser {
     this.view.sort ? (this.view.order ?? "asc") : (this.listing.mount?.sortOrder ?? "asc"),
   );
   /** A search is always a list, which shows the folder of each result. */
-  readonly shape = $derived.by(() => (this.searching ? "list" : this.view.shape));
+  readonly shape = $derived.by(() => (this.searching ? "list" : this.collection?.gallery ? "grid" : this.view.shape));
   readonly writable = $derived.by(() => this.listing.folder !== null && may(this.listing.folder, "write"));
+  /** The folder that uploads go to, "" where there are none. */
+  readonly uploads = $derived.by(() => (this.writable ? this.path : (this.collection?.uploads ?? "")));
   /** The order is manual, and the user may change it here. */
   readonly byHand = $derived.by(() => this.sort === "manual" && !this.searching);
   /** The selected entries that are loaded, 200 at most. */
@@ -115,7 +139,7 @@ export class Browser {
   #ask(search: Search): Listing {
     const { sort, order } = views.of(this.path);
     const path = search.everywhere && search.text !== "" ? "/" : this.path;
-    const listing = new Listing(this.source, { path, sort, order, search: search.text });
+    const listing = new Listing(this.source, { path, sort, order, search: search.text, media: search.media });
     const { selection } = this;
     listing.held = () =>
       selection.count <= fewEnough ? [...selection.chosen, [selection.active, selection.active + 1]] : [];
@@ -137,7 +161,8 @@ export class Browser {
 
   /** Applies a search if it is a different one, and leads to a place in its results. */
   follow(search: Search, place?: Place): void {
-    if (search.text === this.#wanted.text && search.everywhere === this.#wanted.everywhere) return;
+    const { text, everywhere, media } = this.#wanted;
+    if (search.text === text && search.everywhere === everywhere && search.media === media) return;
     this.#wanted = search;
     void this.reopen(place);
   }
@@ -226,7 +251,7 @@ export class Browser {
 
   /** Shows a change of a star. The page of the favourites shows it by its entries. */
   starred(id: string, favourite: boolean): void {
-    if (this.collection) return void this.refresh();
+    if (this.collection && !this.collection.gallery) return void this.refresh();
     const entry = this.listing.at(this.listing.indexOf(id));
     if (entry?.id === id) this.listing.replace({ ...entry, favourite });
   }

@@ -37,8 +37,8 @@ function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
   if (alone && event.key === "/") browser.focusSearch();
   else if (control && !event.altKey && event.key.toLowerCase() === "k") void browser.openPanel("commands");
   else if (alone && event.key === "?") void browser.openPanel("shortcuts");
-  else if (event.altKey && !control && event.code === "KeyU" && browser.writable)
-    pickUploads(browser.path, { folder: false });
+  else if (event.altKey && !control && event.code === "KeyU" && browser.uploads !== "")
+    pickUploads(browser.uploads, { folder: false });
   else if (event.altKey && !control && event.code === "KeyN" && browser.writable) browser.creating = true;
   else if (event.altKey && !control && event.code === "KeyI") browser.details = !browser.details;
   else if (control && event.key.toLowerCase() === "v" && cut.into(browser.path) > 0 && browser.writable) paste(browser);

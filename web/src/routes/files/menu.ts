@@ -44,21 +44,23 @@ const sorts: Sort[] = ["name", "time", "size", "manual"];
 /** The uploads beside that of files: of a folder, and on phones and tablets of a photo. */
 export function otherUploads(browser: Browser): MenuItem[] {
   const items: MenuItem[] = [
-    { label: t.files.uploadFolder, icon: folderUp, run: () => pickUploads(browser.path, { folder: true }) },
+    { label: t.files.uploadFolder, icon: folderUp, run: () => pickUploads(browser.uploads, { folder: true }) },
   ];
   if (matchMedia("(pointer: coarse)").matches)
-    items.push({ label: t.files.takePhoto, icon: camera, run: () => pickUploads(browser.path, { camera: true }) });
+    items.push({ label: t.files.takePhoto, icon: camera, run: () => pickUploads(browser.uploads, { camera: true }) });
   return items;
 }
 
 /** Actions that add entries to the folder. */
 export function makingItems(browser: Browser): MenuItem[] {
-  if (!browser.writable || browser.searching) return [];
+  const { uploads } = browser;
+  if (uploads === "" || browser.searching) return [];
   const items: MenuItem[] = [
-    { label: t.files.upload, icon: upload, shortcut: "Alt+U", run: () => pickUploads(browser.path, { folder: false }) },
+    { label: t.files.upload, icon: upload, shortcut: "Alt+U", run: () => pickUploads(uploads, { folder: false }) },
     ...otherUploads(browser),
-    { label: t.files.newFolder, icon: folderPlus, shortcut: "Alt+N", run: () => (browser.creating = true) },
   ];
+  if (!browser.writable) return items;
+  items.push({ label: t.files.newFolder, icon: folderPlus, shortcut: "Alt+N", run: () => (browser.creating = true) });
   const count = cut.into(browser.path);
   if (count > 0)
     items.push({
@@ -87,12 +89,15 @@ export function displayItems(browser: Browser): MenuItem[] {
     })),
     "-",
   ];
+  const gallery = browser.collection?.gallery !== undefined;
+  const { shape } = browser.view;
+  const list = { label: t.files.list, checked: shape === "list", run: () => browser.show({ shape: "list" }) };
   return [
     ...(canSort ? order : []),
-    { label: t.files.list, checked: browser.view.shape === "list", run: () => browser.show({ shape: "list" }) },
+    ...(gallery ? [] : [list]),
     ...(["s", "m", "l"] as const).map((tile) => ({
       label: t.files.tiles[tile],
-      checked: browser.view.shape === "grid" && browser.view.tile === tile,
+      checked: (gallery || shape === "grid") && browser.view.tile === tile,
       run: () => browser.show({ shape: "grid", tile }),
     })),
   ];
@@ -145,9 +150,12 @@ export function wholeItems(browser: Browser): MenuItem[] {
 
 /** Settings for all folders. */
 export function usualItems(browser: Browser): MenuItem[] {
-  return [
+  const folders: MenuItem[] = [
     { label: t.files.singleClick, checked: views.single, run: () => (views.single = !views.single) },
     { label: t.files.useEverywhere, run: () => views.useEverywhere(browser.path) },
+  ];
+  return [
+    ...(browser.collection?.gallery ? [] : folders),
     { label: t.files.commands.title, shortcut: "Ctrl+K", run: () => void browser.openPanel("commands") },
     { label: t.files.shortcuts, shortcut: "?", run: () => void browser.openPanel("shortcuts") },
   ];

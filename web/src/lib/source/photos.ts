@@ -1,0 +1,169 @@
+/**
+ * The account's own pictures and videos as a timeline, the newest first. A reader knows the months
+ * and the number of files in each, so it can begin to read in any month. Answers follow each other
+ * by cursors; a page is reached by the way with the fewest answers.
+ */
+import { client, take } from "../api";
+import type { Entry } from "../entry";
+import type { Month } from "../timeline";
+import { account } from "./account";
+import type { Media, Page, Reader, Source } from "./source";
+
+export const photos: Source = {
+  ...account,
+  can: { search: false, sort: false, paths: true, edit: true },
+  state: () => "",
+  read: ({ media }) => new Pages(media),
+};
+
+/** The most files of an answer. */
+const mostAnswered = 1000;
+/** A reader keeps so many files; those farthest from the last answer are dropped first. */
+const mostKept = 4000;
+/** The most months that are asked for at once. */
+const atOnce = 4;
+
+/** Where an answer begins: at the newest file, in a month, or after a cursor. */
+interface Start {
+  /** The index of its first file. */
+  at: number;
+  query: { month?: string; cursor?: string };
+  /** The index after the last file that follows. */
+  end: number;
+}
+
+interface Asked {
+  from: number;
+  to: number;
+  done: Promise<void>;
+}
+
+class Pages implements Reader {
+  readonly split = false;
+  readonly #kind: { kind?: Media };
+  #timeline: Promise<void> | undefined;
+  #months: readonly Month[] = [];
+  /** The index of the first file of each month, and the number of all files. */
+  #begins: number[] = [0];
+  /** Files by the index of the first of them. */
+  readonly #known = new Map<number, readonly Entry[]>();
+  /** Cursors by the index of the file after them; the first file needs none. */
+  readonly #cursors = new Map<number, string>([[0, ""]]);
+  readonly #asked = new Set<Asked>();
+  /** The timeline and an answer do not agree. */
+  #changed = false;
+
+  constructor(media: Media | undefined) {
+    this.#kind = media ? { kind: media } : {};
+  }
+
+  async page(_: unknown, nth: number, limit: number, signal: AbortSignal): Promise<Page> {
+    const from = nth * limit;
+    this.#timeline ??= this.#load(signal);
+    // the newest files need no timeline
+    if (from === 0 && !this.#known.has(0) && this.#asked.size === 0)
+      void this.#ask({ at: 0, query: {}, end: Infinity }, limit, signal).catch(() => undefined);
+    await this.#timeline;
+    const total = this.#total;
+    const to = Math.min(total, from + limit);
+    const items: Entry[] = [];
+    while (from + items.length < to && !this.#changed) {
+      const at = from + items.length;
+      const more = this.#at(at, to);
+      if (more.length > 0) items.push(...more);
+      else await this.#reach(at, to, signal);
+    }
+    return { items, total, folder: null, mount: null, months: this.#months, changed: this.#changed };
+  }
+
+  get #total(): number {
+    return this.#begins.at(-1)!;
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
+    const { months } = await take(client.GET("/api/files/timeline", { params: { query: this.#kind }, signal }));
+    this.#months = months;
+    this.#begins = [0];
+    for (const { count } of months) this.#begins.push(this.#total + count);
+  }
+
+  /** The known files from an index on, up to another one. */
+  #at(at: number, to: number): readonly Entry[] {
+    for (const [first, entries] of this.#known)
+      if (first <= at && at < first + entries.length) return entries.slice(at - first, to - first);
+    return [];
+  }
+
+  /** Reads towards a file, and on towards the end of its page. */
+  async #reach(at: number, to: number, signal: AbortSignal): Promise<void> {
+    for (const asked of this.#asked) if (asked.from <= at && at <= asked.to) return asked.done;
+    const month = this.#monthOf(at);
+    const last = this.#monthOf(to - 1);
+    const begin = this.#begins[month]!;
+    const near = Math.max(...[...this.#cursors.keys()].filter((index) => index <= at));
+    const along = Math.ceil((to - near) / mostAnswered); // answers, also of the other way:
+    const jump = Math.ceil((Math.min(this.#begins[month + 1]!, to) - begin) / mostAnswered) + last - month;
+    if (along <= jump) {
+      const cursor = this.#cursors.get(near)!;
+      return this.#towards({ at: near, query: cursor === "" ? {} : { cursor }, end: Infinity }, at, to, signal);
+    }
+    const months = Array.from({ length: Math.min(atOnce, last - month + 1) }, (_, nth) => month + nth);
+    await Promise.all(
+      months.map((one) => {
+        const [first, end] = [this.#begins[one]!, this.#begins[one + 1]!];
+        const start = { at: first, query: { month: this.#months[one]!.month }, end };
+        return this.#towards(start, Math.max(at, first), Math.min(to, end), signal);
+      }),
+    );
+  }
+
+  /** Reads from a start towards a file, and no further than to `to` if that is the first file. */
+  #towards(start: Start, at: number, to: number, signal: AbortSignal): Promise<void> {
+    return this.#ask(start, start.at === at ? Math.min(mostAnswered, to - at) : mostAnswered, signal);
+  }
+
+  #monthOf(index: number): number {
+    return Math.max(
+      0,
+      this.#begins.findLastIndex((begin) => begin <= index && begin < this.#total),
+    );
+  }
+
+  async #ask(start: Start, limit: number, signal: AbortSignal): Promise<void> {
+    const done = this.#read(start, limit, signal);
+    const asked = { from: start.at, to: Math.min(start.end, start.at + limit), done };
+    this.#asked.add(asked);
+    try {
+      await done;
+    } finally {
+      this.#asked.delete(asked);
+    }
+  }
+
+  async #read({ at, query, end }: Start, limit: number, signal: AbortSignal): Promise<void> {
+    const params = { query: { ...this.#kind, ...query, limit } };
+    const { items, cursor } = await take(client.GET("/api/files/timeline/entries", { params, signal }));
+    await this.#timeline;
+    const next = at + items.length;
+    const whole = cursor === null ? next === Math.min(end, this.#total) : items.length === limit && next < end;
+    if (!whole || !this.#fits(at, items[0]) || !this.#fits(next - 1, items.at(-1))) this.#changed = true;
+    if (items.length > 0) this.#known.set(at, items);
+    if (cursor !== null) this.#cursors.set(next, cursor);
+    this.#forget(at);
+  }
+
+  /** Reports whether a file is of the month that its index says. */
+  #fits(index: number, entry: Entry | undefined): boolean {
+    if (!entry) return true;
+    const month = new Date(entry.takenAt ?? entry.createdAt ?? 0).toISOString().slice(0, 7);
+    return index < this.#total && month === this.#months[this.#monthOf(index)]!.month;
+  }
+
+  #forget(near: number): void {
+    let kept = 0;
+    for (const [first, entries] of [...this.#known].sort(([a], [b]) => Math.abs(a - near) - Math.abs(b - near))) {
+      kept += entries.length;
+      if (kept > mostKept) this.#known.delete(first);
+    }
+  }
+}
