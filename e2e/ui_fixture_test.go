@@ -14,6 +14,7 @@ import (
 
 	"larder/internal/apptest"
 	"larder/internal/blob/s3/s3test"
+	"larder/internal/thumb/thumbtest"
 )
 
 // uiFixture executes the requests of UI scenarios that a page cannot execute.
@@ -59,6 +60,8 @@ func (s *uiFixture) do(t *testing.T, what string, with json.RawMessage) any {
 		s.createVault(t)
 	case "createAccount":
 		return s.createAccount(t, with)
+	case "photographs":
+		return photographs(t, with)
 	case "startMail": // the first service sends mail
 		s.mails = newMailServer(t)
 		s.site.admin(t).do(t, "PATCH", "/api/admin/settings", s.mails.settings(t)).want(t, 200)
@@ -160,6 +163,24 @@ func (s *uiFixture) createAccount(t *testing.T, with json.RawMessage) string {
 	s.site.admin(t).createUser(t, name, adminPassword, "user")
 	login(t, name, adminPassword, s.site.url).do(t, "PUT", "/api/users/me/settings", with).want(t, 200)
 	return name
+}
+
+// photographs returns pictures of a camera, of a size and a time each.
+func photographs(t *testing.T, with json.RawMessage) []object {
+	t.Helper()
+	var wanted []struct {
+		Name          string
+		Width, Height int
+		Taken         string // in the form of EXIF
+	}
+	if err := json.Unmarshal(with, &wanted); err != nil {
+		t.Fatal(err)
+	}
+	made := []object{}
+	for _, p := range wanted {
+		made = append(made, object{"name": p.Name, "bytes": thumbtest.Photograph(p.Width, p.Height, 1, p.Taken, "")})
+	}
+	return made
 }
 
 // nextMail waits for the next mail to an address.

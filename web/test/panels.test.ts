@@ -6,6 +6,7 @@ import type * as Markdown from "../src/lib/markdown";
 import type * as Preview from "../src/lib/preview";
 import type { Entry } from "../src/lib/entry";
 import type * as Account from "../src/lib/source/account";
+import { parts } from "../src/lib/parts";
 import { decode } from "../src/lib/text";
 import { fit, fitted, within, zoomTo } from "../src/lib/zoom";
 
@@ -152,9 +153,9 @@ test("names break out of no format of a link", () => {
 
 test("what is asked for in batches comes in parts of a hundred", () => {
   const all = Array.from({ length: 250 }, (_, n) => n);
-  expect(bulk.parts(all).map((part) => part.length)).toEqual([100, 100, 50]);
-  expect(bulk.parts(all).flat()).toEqual(all);
-  expect(bulk.parts([])).toEqual([]);
+  expect(parts(all).map((part) => part.length)).toEqual([100, 100, 50]);
+  expect(parts(all).flat()).toEqual(all);
+  expect(parts([])).toEqual([]);
 });
 
 test("a copy in the same folder is named as the server names it", () => {

@@ -54,6 +54,7 @@ import * as ownfiles from './ownfiles.mjs'
 import * as panels from './panels.mjs'
 import * as past from './past.mjs'
 import * as phone from './phone.mjs'
+import * as photos from './photos.mjs'
 import * as places from './places.mjs'
 import * as register from './register.mjs'
 import * as settings from './settings.mjs'
@@ -89,6 +90,7 @@ const suites = {
     errorpages,
     files,
     commands,
+    photos,
     places,
     ownfiles,
     arrivals,

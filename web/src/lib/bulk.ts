@@ -3,6 +3,7 @@ import { client, Failure, take } from "./api";
 import { explain, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
 import { follow } from "./job";
+import { parts } from "./parts";
 
 /** The result of a bulk action. */
 export interface Outcome {
@@ -20,15 +21,7 @@ export interface Trouble {
 /** Receives the number of entries done; an entry that is being copied counts as a fraction. */
 export type Progress = (done: number) => void;
 
-const batch = 100;
 const atOnce = 3;
-
-/** Splits a list into parts of at most `most` items. */
-export function parts<Item>(list: readonly Item[], most = batch): Item[][] {
-  const out: Item[][] = [];
-  for (let at = 0; at < list.length; at += most) out.push(list.slice(at, at + most));
-  return out;
-}
 
 /** Deletes entries for good. */
 export function deleteAll(entries: readonly Entry[], progress: Progress, signal: AbortSignal): Promise<Outcome> {

@@ -3,9 +3,9 @@
  * all commands that copy links use them.
  */
 import { client, Failure, take, type Schemas } from "./api";
-import { parts } from "./bulk";
 import { explain, may, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
+import { parts } from "./parts";
 import { session } from "./session.svelte";
 
 export const formats = ["direct", "html", "markdown", "bbcode"] as const;

@@ -1,12 +1,10 @@
 /** The state of one folder on the screen: its listing, the selection, and the actions on it. */
 import { tick, type Component, type Snippet } from "svelte";
 import { client, Failure, take } from "../../lib/api";
-import { moveAll } from "../../lib/bulk";
-import { explain, may, nameOf, pathOf, type Entry, type Permission } from "../../lib/entry";
+import { explain, may, pathOf, type Entry, type Permission } from "../../lib/entry";
 import { t, withTexts } from "../../lib/i18n.svelte";
 import { copyLinks } from "../../lib/copying.svelte";
 import { Listing } from "../../lib/listing.svelte";
-import { reposition } from "../../lib/order";
 import { each, of } from "../../lib/ranges";
 import { address, go, goQuery } from "../../lib/router.svelte";
 import { Selection } from "../../lib/selection.svelte";
@@ -14,7 +12,6 @@ import { session } from "../../lib/session.svelte";
 import { account } from "../../lib/source/account";
 import type { Media, Order, Sort, Source } from "../../lib/source/source";
 import type { Month, Timeline } from "../../lib/timeline";
-import { show } from "../../lib/activities.svelte";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
 import type { Place } from "./back";
@@ -314,22 +311,8 @@ export class Browser {
   /** Moves entries, by default the selected ones, to a folder. */
   async moveInto(folder: string, entries?: readonly Entry[]): Promise<void> {
     const moved = entries ?? (await this.chosen());
-    const to = nameOf(folder) || t.files.home;
-    const card = show(t.files.moving(to), moved.length);
-    const { done, failed } = await moveAll(moved, folder, card.progress);
-    card.end();
-    await this.refresh();
-    await this.refocus();
-    if (done.length > 0) toast("ok", t.files.moved(done.length, to));
-    if (failed.length > 0)
-      toast("error", t.files.notMoved(failed.length, failed[0]!.reason), {
-        label: t.common.retry,
-        run: () =>
-          void this.moveInto(
-            folder,
-            failed.map(({ entry }) => entry),
-          ),
-      });
+    const { moveTo } = await import("./moving");
+    await moveTo(this, folder, moved);
   }
 
   /** Copies the links of the selected entries. */
@@ -345,27 +328,8 @@ export class Browser {
 
   /** Moves an entry within the manual order; `to` is counted without it. */
   async reorder(index: number, to: number): Promise<void> {
-    const { listing } = this;
-    const [first, end] = index < listing.folders ? [0, listing.folders] : [listing.folders, listing.total];
-    const wanted = Math.min(end - 1, Math.max(first, to));
-    if (wanted === index) return;
-    try {
-      // Positions change only up to the farther of the two indices.
-      const row = await listing.collect([[first, Math.min(end, Math.max(index, wanted) + 2)]]);
-      const numbers = row.map((entry) => entry.manualPosition ?? null);
-      const descending = this.order === "desc";
-      const signed = descending ? numbers.map((number) => (number === null ? null : -number)) : numbers;
-      for (const [nth, position] of reposition(signed, index - first, wanted - first)) {
-        const id = row[nth]!.id;
-        const body = { manualPosition: descending ? -position : position };
-        await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body }));
-      }
-      await this.refresh(row[index - first]!.id);
-      await tick();
-      this.focus(this.selection.active);
-    } catch (cause) {
-      this.complain(cause, () => void this.reorder(index, to));
-    }
+    const { moveWithin } = await import("./reordering");
+    await moveWithin(this, index, to);
   }
 
   #nudged = Promise.resolve();

@@ -1,0 +1,30 @@
+/** Moves an entry within the manual order of its folder. */
+import { tick } from "svelte";
+import { client, take } from "../../lib/api";
+import { reposition } from "../../lib/order";
+import type { Browser } from "./browser.svelte";
+
+/** `to` is counted without the entry. */
+export async function moveWithin(browser: Browser, index: number, to: number): Promise<void> {
+  const { listing } = browser;
+  const [first, end] = index < listing.folders ? [0, listing.folders] : [listing.folders, listing.total];
+  const wanted = Math.min(end - 1, Math.max(first, to));
+  if (wanted === index) return;
+  try {
+    // Positions change only up to the farther of the two indices.
+    const row = await listing.collect([[first, Math.min(end, Math.max(index, wanted) + 2)]]);
+    const numbers = row.map((entry) => entry.manualPosition ?? null);
+    const descending = browser.order === "desc";
+    const signed = descending ? numbers.map((number) => (number === null ? null : -number)) : numbers;
+    for (const [nth, position] of reposition(signed, index - first, wanted - first)) {
+      const id = row[nth]!.id;
+      const body = { manualPosition: descending ? -position : position };
+      await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body }));
+    }
+    await browser.refresh(row[index - first]!.id);
+    await tick();
+    browser.focus(browser.selection.active);
+  } catch (cause) {
+    browser.complain(cause, () => void browser.reorder(index, to));
+  }
+}
