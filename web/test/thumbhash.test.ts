@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { pixelsOf, side } from "../src/lib/thumbhash";
 
 /** The colour of a pixel. */
-const at = (pixels: Uint8ClampedArray, x: number, y: number) => [
-  ...pixels.slice((y * side + x) * 4, (y * side + x) * 4 + 4),
-];
+const at = (pixels: Uint8ClampedArray, x: number, y: number) =>
+  Array.from(pixels.slice((y * side + x) * 4, (y * side + x) * 4 + 4));
 const decode = (...bytes: number[]) => pixelsOf(Uint8Array.from(bytes))!;
 
 test("without waves a picture has one colour", () => {

@@ -230,6 +230,7 @@ async function byKeys(page, config) {
   await becomes('the picture after the viewer', focused, nameOf('july', 0))
 
   // a month, by its heading
+  await page.keyboard.press('Escape')
   const box = page.getByRole('checkbox', { name: words.choose(words.july) })
   await box.focus()
   await page.keyboard.press('Space')
