@@ -90,11 +90,12 @@ async function fill(page, config, pictures = photographs()) {
   return own
 }
 
-const timeline = (page) =>
-  page.evaluate(async () => (await (await fetch('/api/files/timeline')).json()).data.months)
+const timeline = (page) => page.evaluate(async () => (await (await fetch('/api/files/timeline')).json()).data.months)
 
 const examined = (page) =>
-  until('the proportions of all pictures', async () => (await timeline(page)).every(({ ratios }) => !ratios.includes(0)))
+  until('the proportions of all pictures', async () =>
+    (await timeline(page)).every(({ ratios }) => !ratios.includes(0)),
+  )
 
 async function open(page, say) {
   await page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: say.photos }).click()
@@ -126,13 +127,29 @@ async function isFound(page, config) {
   await fill(page, config)
   await open(page, words)
   await cell(page, nameOf('march', 0)).waitFor()
-  equal('the number of pictures', await page.getByRole('main').getByRole('status').first().innerText(), words.items(total))
+  equal(
+    'the number of pictures',
+    await page.getByRole('main').getByRole('status').first().innerText(),
+    words.items(total),
+  )
   await page.getByRole('rowheader', { name: words.july }).waitFor({ state: 'attached' })
-  equal('the heading of a month', await page.getByRole('heading', { level: 2, name: words.july }).innerText(), words.july)
-  equal('the count of a month', await page.getByRole('rowheader', { name: words.july }).innerText(), `${words.july}\n· 12`)
+  equal(
+    'the heading of a month',
+    await page.getByRole('heading', { level: 2, name: words.july }).innerText(),
+    words.july,
+  )
+  equal(
+    'the count of a month',
+    await page.getByRole('rowheader', { name: words.july }).innerText(),
+    `${words.july}\n· 12`,
+  )
 
   const shown = await cells(page)
-  equal('the order', shown.slice(0, 14).map(({ name }) => name), Array.from({ length: 14 }, (_, n) => nameOf('march', n)))
+  equal(
+    'the order',
+    shown.slice(0, 14).map(({ name }) => name),
+    Array.from({ length: 14 }, (_, n) => nameOf('march', n)),
+  )
   for (const { name, width, height } of shown) {
     const [w, h] = shapes[(Number(/\d+/.exec(name)[0]) - 1) % shapes.length]
     const wanted = (height * w) / h
@@ -147,7 +164,11 @@ async function isFound(page, config) {
   await config.shot('photos')
 
   // by the mouse, in steps, until the handle names the month
-  equal('the month at the top', await monthOf(page, words), await page.getByRole('heading', { level: 2 }).first().innerText())
+  equal(
+    'the month at the top',
+    await monthOf(page, words),
+    await page.getByRole('heading', { level: 2 }).first().innerText(),
+  )
   const track = await slider(page, words).locator('..').boundingBox()
   const handle = await slider(page, words).boundingBox()
   const x = handle.x + handle.width / 2
@@ -188,13 +209,25 @@ async function byKeys(page, config) {
   }
   await press('ArrowDown', words.july)
   await page.getByRole('heading', { level: 2, name: words.july }).waitFor()
-  equal('whether the heading is in the window', await seen(page.getByRole('heading', { level: 2, name: words.july })), true)
+  equal(
+    'whether the heading is in the window',
+    await seen(page.getByRole('heading', { level: 2, name: words.july })),
+    true,
+  )
   await press('ArrowDown', words.june)
   await press('ArrowDown', words.may)
   await press('ArrowUp', words.june)
   await press('End', words.last)
-  await press('PageUp', await page.evaluate(([locale]) =>
-    new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'long', timeZone: 'UTC' }).format(Date.parse('2024-08')), [config.language]))
+  await press(
+    'PageUp',
+    await page.evaluate(
+      ([locale]) =>
+        new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'long', timeZone: 'UTC' }).format(
+          Date.parse('2024-08'),
+        ),
+      [config.language],
+    ),
+  )
   await press('PageUp', words.july)
   equal('faults of the scrubber', await inspect(page), [])
   await config.shot('photos-keys')
@@ -202,7 +235,9 @@ async function byKeys(page, config) {
   // pictures
   await cell(page, nameOf('july', 0)).focus()
   await page.keyboard.press('Home')
-  await until('the first picture', () => page.evaluate((name) => document.activeElement.querySelector('a')?.title === name, nameOf('march', 0)))
+  await until('the first picture', () =>
+    page.evaluate((name) => document.activeElement.querySelector('a')?.title === name, nameOf('march', 0)),
+  )
   const focused = () => page.evaluate(() => document.activeElement.querySelector('a')?.title)
   for (let n = 0; n < 14; n++) await page.keyboard.press('ArrowRight')
   await becomes('the picture after the last of a month', focused, nameOf('july', 0))
@@ -237,8 +272,13 @@ async function byKeys(page, config) {
   equal('the selected month', await box.getAttribute('aria-checked'), 'true')
   const bar = page.getByRole('toolbar', { name: words.forChosen })
   await bar.getByText(words.chosen(12), { exact: true }).waitFor()
-  equal('the selected pictures', await page.locator('[role=gridcell][aria-selected=true]').evaluateAll(
-    (all) => all.every((one) => one.querySelector('a').title.startsWith('july'))), true)
+  equal(
+    'the selected pictures',
+    await page
+      .locator('[role=gridcell][aria-selected=true]')
+      .evaluateAll((all) => all.every((one) => one.querySelector('a').title.startsWith('july'))),
+    true,
+  )
   equal('faults of the selection', await inspect(page), [])
   await config.shot('photos-selected')
   await cell(page, nameOf('july', 2)).focus()
@@ -261,9 +301,20 @@ async function changes(page, config) {
   await config.shot('photos-empty')
 
   // uploads appear by themselves, and then in their proportions
-  const pictures = await config.ask('photographs', photographs().filter(({ name }) => /^(july|june)/.test(name)))
-  const files = pictures.map(({ name, bytes }) => ({ name, mimeType: 'image/jpeg', buffer: Buffer.from(bytes, 'base64') }))
-  await give(page, () => page.getByRole('main').getByRole('button', { name: words.upload, exact: true }).first().click(), files)
+  const pictures = await config.ask(
+    'photographs',
+    photographs().filter(({ name }) => /^(july|june)/.test(name)),
+  )
+  const files = pictures.map(({ name, bytes }) => ({
+    name,
+    mimeType: 'image/jpeg',
+    buffer: Buffer.from(bytes, 'base64'),
+  }))
+  await give(
+    page,
+    () => page.getByRole('main').getByRole('button', { name: words.upload, exact: true }).first().click(),
+    files,
+  )
   await page.getByRole('heading', { level: 2, name: words.july }).waitFor()
   await page.getByRole('heading', { level: 2, name: words.june }).waitFor()
   const narrow = cell(page, nameOf('july', 1)) // 320 × 480
@@ -300,7 +351,11 @@ async function changes(page, config) {
   equal('the address', new URL(page.url()).searchParams.get('kind'), 'video')
   equal('faults of the page without videos', await inspect(page), [])
   const video = { name: 'wave.mp4', mimeType: 'video/mp4', buffer: Buffer.from('no real video') }
-  await give(page, () => page.getByRole('main').getByRole('button', { name: words.upload, exact: true }).first().click(), [video])
+  await give(
+    page,
+    () => page.getByRole('main').getByRole('button', { name: words.upload, exact: true }).first().click(),
+    [video],
+  )
   await cell(page, 'wave.mp4').getByText('wave.mp4').waitFor()
   equal('the videos', await page.getByRole('gridcell').count(), 1)
   await page.reload()
@@ -368,10 +423,27 @@ async function pretend(page, months) {
     const [width, height] = shapes[at % 4]
     const name = `picture ${String(index).padStart(6, '0')}.jpg`
     const takenAt = Date.parse(`${months[nth].month}-28`) - at * 1000
-    const entry = { id: `p${index}`, name, path: '/home', type: 'file', size: 1000, mimeType: 'image/jpeg', width, height }
+    const entry = {
+      id: `p${index}`,
+      name,
+      path: '/home',
+      type: 'file',
+      size: 1000,
+      mimeType: 'image/jpeg',
+      width,
+      height,
+    }
     const more = { hasPassword: false, customTitle: null, customColor: null, coverUrl: null, iconEmoji: null }
     const rest = { manualPosition: null, public: false, permissions: ['read', 'download'], orientation: 1 }
-    return { ...entry, ...more, ...rest, createdAt: takenAt, updatedAt: takenAt, takenAt, thumbhash: '1QcSHQRnh493V4dIh4eXh1h4kJUI' }
+    return {
+      ...entry,
+      ...more,
+      ...rest,
+      createdAt: takenAt,
+      updatedAt: takenAt,
+      takenAt,
+      thumbhash: '1QcSHQRnh493V4dIh4eXh1h4kJUI',
+    }
   }
   await page.route(/\/api\/files\/timeline\/entries\?/, (route) => {
     const query = new URL(route.request().url()).searchParams
@@ -381,7 +453,9 @@ async function pretend(page, months) {
     const end = nth < 0 ? begins.at(-1) : begins[nth + 1]
     const to = Math.min(end, from + Number(query.get('limit')))
     const items = Array.from({ length: to - from }, (_, n) => entry(from + n))
-    return route.fulfill({ json: { success: true, data: { items, cursor: to < end ? String(to) : null }, timestamp: 0 } })
+    return route.fulfill({
+      json: { success: true, data: { items, cursor: to < end ? String(to) : null }, timestamp: 0 },
+    })
   })
   return asked
 }

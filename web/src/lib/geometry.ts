@@ -29,7 +29,7 @@ export interface Row {
   height: number;
   /** The places of its entries, where their widths differ. */
   boxes?: readonly Box[];
-  /** The number of the month whose heading is above the row, and the top of the heading in pixels. */
+  /** The heading of a month above the row: the number of the month, and its top in pixels. */
   heading?: { month: number; top: number };
 }
 

@@ -200,7 +200,7 @@ export function date(ms: number | null): string {
   return ms === null ? "" : times({ dateStyle: "medium" }).format(ms);
 }
 
-/** A time in ms as a date in UTC, which is that of the camera where a picture does not state a zone. */
+/** A time in ms as a date in UTC: that of the camera where a picture does not state a zone. */
 export function dateTaken(ms: number): string {
   return times({ dateStyle: "medium", timeZone: "UTC" }).format(ms);
 }

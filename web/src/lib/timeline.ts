@@ -63,7 +63,7 @@ export class Timeline extends Layout {
   readonly fullHeight: number;
   readonly #ratios: readonly (readonly number[])[];
   readonly #measures: Measures;
-  // of each row: the first picture, pixels from the top, pixels, the month, whether it fills the width
+  // of each row: its first picture, top and height in pixels, month, and whether it fills the width
   readonly #firsts: number[] = [];
   readonly #tops: number[] = [];
   readonly #heights: number[] = [];
