@@ -41,7 +41,7 @@ const texts = {
     may: '2025年5月',
     last: '2023年12月',
     choose: (month) => `选择${month}的全部照片`,
-    chosen: (n) => `已选择 ${n} 项`,
+    chosen: (n) => `已选 ${n} 项`,
     trash: (name) => `“${name}”已移到回收站。`,
     undo: '撤销',
     favourite: '收藏',
