@@ -225,6 +225,9 @@ func (a *API) dispatch(c *call) {
 	case escaped == "/" || escaped == "":
 		a.run(c, &homeRoute)
 	case a.ui.index != "" && first == "app":
+		if escaped == shareTargetPath && c.r.Method == http.MethodPost {
+			c.w.Header().Set("Connection", "close") // otherwise net/http reads some of the body before it answers
+		}
 		a.run(c, uiRoute(escaped))
 	case a.ui.index != "" && first == "share":
 		c.htmlErrors = true

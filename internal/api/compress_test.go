@@ -12,6 +12,8 @@ import (
 
 	"larder/internal/api"
 	"larder/internal/apptest"
+	"larder/internal/db"
+	"larder/internal/thumb/thumbtest"
 )
 
 // compressedRoutes are the routes that may compress their answers: those that list, describe or are
@@ -87,6 +89,15 @@ func TestCompressedAnswers(t *testing.T) {
 	}
 	for i := range 3 {
 		l.User(t, fmt.Sprint("user", i))
+	}
+	for i := range 30 { // a month of the timeline each
+		id := admin.Upload("/public/folder 0", fmt.Sprint(i, ".png"), thumbtest.PNG(thumbtest.HalfTransparent(3, 2)))
+		if err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Exec("UPDATE entries SET created_at = $1 WHERE id = $2", i*31*86_400_000, id)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	admin.Post("/api/admin/announcements", M{"title": "t", "content": strings.Repeat("long ", 300)}).OK(201)
 	l.FlushLog()

@@ -27,12 +27,12 @@ type entryReply struct {
 	Permissions    []string `json:"permissions" required:"true"`
 	CreatedAt      int64    `json:"createdAt" required:"true"`
 	UpdatedAt      int64    `json:"updatedAt" required:"true"`
-	Width          int      `json:"width,omitempty" description:"Pixels, as a viewer shows the picture. Only of a picture that was examined, in listings, searches, details, favourites and recent files, for callers who may download it."`
+	Width          int      `json:"width,omitempty" description:"Pixels, as a viewer shows the picture. Only of a picture that was examined, in listings, searches, timelines, details, favourites and recent files, for callers who may download it."`
 	Height         int      `json:"height,omitempty" description:"Pixels; as width."`
 	Orientation    int      `json:"orientation,omitempty" minimum:"1" maximum:"8" description:"EXIF orientation, which width and height already take into account; with width."`
 	TakenAt        int64    `json:"takenAt,omitempty" description:"ms; EXIF DateTimeOriginal or DateTimeDigitized, in UTC if the picture states no offset; else createdAt; with width."`
 	Thumbhash      string   `json:"thumbhash,omitempty" description:"ThumbHash in base64: a blurred preview; with width, if there is one."`
-	Favourite      bool     `json:"favourite,omitempty" description:"Whether it is a favourite of the account. Only in listings, searches, details, favourites and recent files, and only for sessions."`
+	Favourite      bool     `json:"favourite,omitempty" description:"Whether it is a favourite of the account. Only in listings, searches, timelines, details, favourites and recent files, and only for sessions."`
 }
 
 func viewEntry(e files.Entry) entryReply {

@@ -38,7 +38,7 @@ func paginate(total, page, limit int64) pagination {
 
 type listFilesInput struct {
 	Path     *string `query:"path" json:"-" default:"/"`
-	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search excludes. Not in the future, and not before completeSince."`
+	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search and filters exclude. Not in the future, and not before completeSince."`
 	FolderID *string `query:"folderId" json:"-" description:"With at, instead of path: the id of the folder, which may be in the trash now."`
 	Page     *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit    *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
@@ -48,11 +48,11 @@ type listFilesInput struct {
 	Search   *string `query:"search" json:"-" maxLength:"255" description:"Part of a name, at any depth below path, case-insensitive."`
 }
 
-// listOwnInput is listFilesInput with the filters that only accounts have.
-type listOwnInput struct {
+// filteredListInput is listFilesInput with filters, which visitors do not have.
+type filteredListInput struct {
 	listFilesInput
 	Kind    *string `query:"kind" json:"-" enum:"image,video,audio,document,archive" description:"Only files of this kind, at any depth below path, as with the further filters."`
-	From    *int64  `query:"from" json:"-" description:"ms; only files from this time on: takenAt of a picture that states it, else updatedAt."`
+	From    *int64  `query:"from" json:"-" description:"ms; only files from this time on that the caller may download: takenAt of a picture that states it, else updatedAt."`
 	To      *int64  `query:"to" json:"-" description:"ms; only files before this time."`
 	MinSize *int64  `query:"minSize" json:"-" minimum:"0" description:"Bytes."`
 	MaxSize *int64  `query:"maxSize" json:"-" minimum:"0" description:"Bytes."`
@@ -60,8 +60,8 @@ type listOwnInput struct {
 }
 
 // filter translates the filters.
-func (in *listOwnInput) filter() files.SearchFilter {
-	return files.SearchFilter{Kind: files.FileKind(valueOr(in.Kind, "")), From: in.From, To: in.To,
+func (in *filteredListInput) filter() files.SearchFilter {
+	return files.SearchFilter{Types: files.TypeGroup(valueOr(in.Kind, "")), From: in.From, To: in.To,
 		MinSize: in.MinSize, MaxSize: in.MaxSize, OwnerID: valueOr(in.OwnerID, "")}
 }
 
@@ -80,7 +80,7 @@ type listedReply struct {
 }
 
 // listFiles handles GET /api/files: it lists or searches a folder, present or at an earlier time.
-func (a *API) listFiles(c *call, in listOwnInput) (listFilesReply, error) {
+func (a *API) listFiles(c *call, in filteredListInput) (listFilesReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return listFilesReply{}, err
 	}

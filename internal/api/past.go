@@ -12,8 +12,8 @@ import (
 
 // listPast lists a folder as it was at the time in.At, for listFiles. path is the folder's path
 // unless in.FolderID names it. Each entry has the state that it has now compared with that time.
-// Faults: Invalid for a search, and those of files.Tree.ListPast.
-func (a *API) listPast(c *call, in listOwnInput, path vpath.Path) (listFilesReply, error) {
+// Faults: Invalid for a search or a filter, and those of files.Tree.ListPast.
+func (a *API) listPast(c *call, in filteredListInput, path vpath.Path) (listFilesReply, error) {
 	if in.Search != nil && *in.Search != "" {
 		return listFilesReply{}, fault.InvalidField("search", "An earlier time cannot be searched.")
 	}

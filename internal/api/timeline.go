@@ -8,12 +8,12 @@ import (
 // timelineInput selects the pictures and videos of a timeline.
 type timelineInput struct {
 	Kind *string `query:"kind" json:"-" enum:"image,video" description:"Without it both."`
-	Path *string `query:"path" json:"-" description:"All that the caller may see at any depth below this folder, which costs as much as a search; without it the caller's own files, wherever they are."`
+	Path *string `query:"path" json:"-" description:"All that the caller may see at any depth below this folder, which costs as much as a search that finds all of them; without it the caller's own files, wherever they are."`
 }
 
 // query translates the parameters.
 func (in timelineInput) query() (files.TimelineQuery, error) {
-	q := files.TimelineQuery{Kind: files.FileKind(valueOr(in.Kind, ""))}
+	q := files.TimelineQuery{Types: files.TypeGroup(valueOr(in.Kind, ""))}
 	if in.Path == nil {
 		return q, nil
 	}

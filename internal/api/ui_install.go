@@ -78,9 +78,9 @@ func (c *call) appManifest() error {
 }
 
 // sendInstallFile answers with a file that browsers must ask for again at each use.
-func (c *call) sendInstallFile(media string, text []byte) {
+func (c *call) sendInstallFile(contentType string, text []byte) {
 	h := c.w.Header()
-	h.Set("Content-Type", media)
+	h.Set("Content-Type", contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -88,16 +88,15 @@ func (c *call) sendInstallFile(media string, text []byte) {
 }
 
 // shareTarget serves the page that asks for the folder of files that another app has shared with
-// the installed one. The service worker of the web UI takes the files, which come by POST, and the
-// server never sees them. The server gets such a POST from a browser that has lost the worker. It
-// reads no byte of the body, stores nothing, and leads to the files (abuse case C134).
+// the installed one. The service worker of the web UI takes the files, which come by POST. The
+// server gets such a POST only from a browser without the worker. It reads no byte of the body,
+// stores nothing, and leads to the files (abuse case C134).
 func (c *call) shareTarget() error {
 	switch c.r.Method {
 	case http.MethodGet, http.MethodHead:
 		return c.shell()
 	case http.MethodPost:
 		h := c.w.Header()
-		h.Set("Connection", "close") // otherwise the server reads some of the body before it answers
 		h.Set("Cache-Control", "no-store")
 		h.Set("Location", "/app/files")
 		c.w.WriteHeader(http.StatusSeeOther)

@@ -16,10 +16,7 @@ const Media = "kind = 1 AND substr(mime_type, 1, 6) IN ('image/', 'video/')"
 // TimelineTime is the SQL expression for the time (ms) of a picture or a video in a timeline.
 const TimelineTime = "COALESCE(taken_at, created_at)"
 
-const (
-	stepUnexamined = "index the pictures without known properties"
-	stepTimeline   = "index the pictures and videos of each owner"
-)
+const stepUnexamined = "index the pictures without known properties"
 
 // pictureSteps build two indexes: over the pictures that files.Tree.Unexamined lists, the newest
 // first, with few rows except after an upgrade; and over the pictures and videos of each owner, the
@@ -28,10 +25,10 @@ const (
 var pictureSteps = []Step{
 	{Name: stepUnexamined, After: 28, Index: Index{Name: "entries_to_examine",
 		On: "entries (created_at, id) WHERE " + strings.ReplaceAll(Unexamined, "e.", "")}},
-	{Name: stepTimeline, After: 28, Index: Index{Name: "entries_timeline",
+	{Name: "index the pictures and videos of each owner", After: 28, Index: Index{Name: "entries_timeline",
 		On: "entries (owner_id, (" + TimelineTime + "), id, parent_id, ratio, kind, mime_type, taken_at, created_at) " +
 			"WHERE " + Media}},
-	// Replicas of schema 27 list the pictures by the former index.
+	// Replicas of schema 27, which is in no release, list the pictures by the former index.
 	{Name: "drop the former index of pictures without known properties", After: 28,
 		Drop: Drop{Index: "entries_unexamined", While: "SELECT EXISTS (SELECT 1 FROM replicas WHERE schema < 28)"}},
 }
@@ -39,9 +36,4 @@ var pictureSteps = []Step{
 // HasUnexamined reports whether the index over unexamined pictures is complete.
 func (d *DB) HasUnexamined(ctx context.Context) (bool, error) {
 	return d.Completed(ctx, stepUnexamined)
-}
-
-// HasTimeline reports whether the index over the pictures and videos of each owner is complete.
-func (d *DB) HasTimeline(ctx context.Context) (bool, error) {
-	return d.Completed(ctx, stepTimeline)
 }

@@ -118,14 +118,7 @@ func (t *Tree) ListRecent(ctx context.Context, a access.Actor, limit int) ([]Ent
 func (t *Tree) visibleEntries(ctx context.Context, a access.Actor, ids []string, limit int) ([]Entry, error) {
 	var seen []Entry
 	for some := range slices.Chunk(ids, db.ChunkSize) {
-		var found map[string]node
-		v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
-			found, version, err = v.findIDs(t.DB.Read(ctx), some)
-			if version == 0 { // none of them exists
-				version = v.version
-			}
-			return version, err
-		})
+		found, v, err := t.lookUpAll(ctx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -145,4 +138,17 @@ func (t *Tree) visibleEntries(ctx context.Context, a access.Actor, ids []string,
 		}
 	}
 	return seen, t.addPictures(ctx, seen)
+}
+
+// lookUpAll looks up entries by their ids, at most db.ChunkSize, with the rules of that moment. It
+// leaves out entries to which no path leads.
+func (t *Tree) lookUpAll(ctx context.Context, ids []string) (found map[string]node, rules *ruleset, err error) {
+	rules, err = t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
+		found, version, err = v.findIDs(t.DB.Read(ctx), ids)
+		if version == 0 { // none of them exists
+			version = v.version
+		}
+		return version, err
+	})
+	return found, rules, err
 }

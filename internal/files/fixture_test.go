@@ -193,8 +193,16 @@ func (f *fixture) wantIndex(index, query string, oneOf ...string) {
 	f.t.Helper()
 	var plan string
 	if f.db.Dialect().SingleWriter() {
-		var a, b, c any
-		f.must(f.db.Read(f.t.Context()).QueryRow("EXPLAIN QUERY PLAN "+query).Scan(&a, &b, &c, &plan))
+		rows, err := f.db.Read(f.t.Context()).Query("EXPLAIN QUERY PLAN " + query)
+		f.must(err)
+		defer rows.Close()
+		for rows.Next() {
+			var a, b, c any
+			var step string
+			f.must(rows.Scan(&a, &b, &c, &step))
+			plan += step + "\n"
+		}
+		f.must(rows.Err())
 	} else {
 		f.write(func(tx *db.Tx) error {
 			for _, way := range []string{"seqscan", "sort", "bitmapscan"} {

@@ -74,7 +74,7 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 		l.kind = fileKind
 	}
 	var parts []listPortion
-	if q.Searches() {
+	if q.searches() {
 		parts, err = l.search(f, n, q.Search, q.Filter)
 	} else {
 		parts, err = l.children(f)
@@ -125,7 +125,8 @@ func (t *Tree) openFolder(ctx context.Context, a access.Actor, path vpath.Path, 
 	return &l, &n, f, l.readRoots()
 }
 
-// check validates page, limit, sort, order, type and search text of a query. Fault: Invalid.
+// check validates page, limit, sort, order, type, search text and filter of a query. Fault:
+// Invalid.
 func (q *ListQuery) check() error {
 	switch {
 	case q.Page < 1 || q.Limit < 1:
@@ -140,7 +141,7 @@ func (q *ListQuery) check() error {
 		return fault.New(fault.Invalid, "A search is valid UTF-8 without NUL.")
 	case q.Type == "folder" && !q.Filter.empty():
 		return fault.InvalidField("type", "A filter selects files only.")
-	case q.Searches() && q.sharedFolderID != "":
+	case q.searches() && q.sharedFolderID != "":
 		return fault.New(fault.Invalid, "A share cannot be searched.")
 	case utf8.RuneCountInString(q.Search) > vpath.MaxNameRunes:
 		return fault.New(fault.Invalid, "A search has at most 255 characters.")
@@ -148,8 +149,8 @@ func (q *ListQuery) check() error {
 	return q.Filter.check()
 }
 
-// Searches reports whether the query searches below its folder instead of listing it.
-func (q *ListQuery) Searches() bool { return q.Search != "" || !q.Filter.empty() }
+// searches reports whether the query searches below its folder instead of listing it.
+func (q *ListQuery) searches() bool { return q.Search != "" || !q.Filter.empty() }
 
 // Details returns one entry and the mount that it is in. Faults: NotFound; Forbidden and
 // PasswordRequired when the actor may not read it.

@@ -266,6 +266,10 @@ func (rt *randomTree) visible(a access.Actor, e entryAtPath, home vpath.Path, ha
 	return may(access.Read) || e.folder && (may(access.Write) || rt.policy.ShowsFolder(a, e.path, home, hasHome))
 }
 
+func (rt *randomTree) mayDownload(a access.Actor, e entryAtPath) bool {
+	return rt.policy.Decide(a, e.target, access.Download).Outcome == access.Allowed
+}
+
 // compareBy orders by the field, equal fields naturally by name, then by name, and equal names in
 // different folders by those folders.
 func compareBy(sort string, desc bool) func(a, b entryAtPath) int {
@@ -416,7 +420,9 @@ func (rt *randomTree) checkListings(t *testing.T, seed uint64) {
 			if q.Search == "" && q.Filter == (files.SearchFilter{}) {
 				below = below && e.path.Parent() == p
 			}
-			if below && selects(q.Filter, e) && (q.Type == "" || e.folder == (q.Type == "folder")) &&
+			timed := q.Filter.From != nil || q.Filter.To != nil
+			if below && selects(q.Filter, e) && (!timed || rt.mayDownload(a, e)) &&
+				(q.Type == "" || e.folder == (q.Type == "folder")) &&
 				strings.Contains(vpath.Fold(string(e.path.Base())), vpath.Fold(q.Search)) &&
 				rt.visible(a, e, home, hasHome) {
 				want = append(want, e)

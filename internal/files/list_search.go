@@ -85,7 +85,9 @@ func (s *searcher) filterExceptions() error {
 		ids[i] = files[i].row.id
 	}
 	selected, err := s.filter.idsOf(s.q, ids)
-	s.exceptionEntries[fileKind] = slices.DeleteFunc(files, func(e visibleEntry) bool { return !selected[e.row.id] })
+	s.exceptionEntries[fileKind] = slices.DeleteFunc(files, func(e visibleEntry) bool {
+		return !selected[e.row.id] || s.filter.timed() && !s.showsContent(e.target)
+	})
 	return err
 }
 
@@ -229,7 +231,7 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 	if len(p.startFolders) == 0 {
 		return nil, 0, nil
 	}
-	if p.checkEach {
+	if p.checkEach || p.filter.timed() {
 		err = p.each(func(e visibleEntry) {
 			if total >= offset && total-offset < limit {
 				found = append(found, e)
@@ -257,7 +259,8 @@ func (p *searchPortion) query() (searchQuery, folderCache) {
 		folderCache{searcher: p.searcher, byKey: map[folderKey]listedFolder{}}
 }
 
-// each calls found for all matches that the actor sees, in order. It decides about each of them.
+// each calls found for all matches that the actor sees, in order. It decides about each of them. If
+// the filter is by time, it leaves out those that the actor may not download.
 func (p *searchPortion) each(found func(visibleEntry)) error {
 	if len(p.startFolders) == 0 {
 		return nil
@@ -265,6 +268,9 @@ func (p *searchPortion) each(found func(visibleEntry)) error {
 	query, cache := p.query()
 	return query.window(p.q, 0, noLimit, false, func(m match) {
 		target := childTarget(cache.targetOf(&m).target, p.Actor, &m.row)
+		if p.filter.timed() && !p.showsContent(target) {
+			return
+		}
 		if !p.covered(&p.startFolders[m.start].node, target.Path) && p.Shows(target, m.row.folder) {
 			found(visibleEntry{row: m.row, target: target})
 		}

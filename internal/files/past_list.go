@@ -12,7 +12,7 @@ import (
 
 // PastQuery selects one page of a folder as it was at an earlier time.
 type PastQuery struct {
-	ListQuery        // without Search; Path is a present one
+	ListQuery        // without Search and Filter; Path is a present one
 	FolderID  string // instead of Path: a folder that may be in the trash now; "" for Path
 	At        int64  // ms
 }

@@ -2,40 +2,46 @@ package files
 
 import "larder/internal/fault"
 
-// FileKind is a group of MIME types by which a search selects files.
-type FileKind string
+// TypeGroup is a group of MIME types by which a search selects files.
+type TypeGroup string
 
 const (
-	ImageFiles    FileKind = "image"
-	VideoFiles    FileKind = "video"
-	AudioFiles    FileKind = "audio"
-	DocumentFiles FileKind = "document" // texts, tables, presentations
-	ArchiveFiles  FileKind = "archive"
+	ImageTypes    TypeGroup = "image"
+	VideoTypes    TypeGroup = "video"
+	AudioTypes    TypeGroup = "audio"
+	DocumentTypes TypeGroup = "document" // texts, tables, presentations
+	ArchiveTypes  TypeGroup = "archive"
 
-	mediaFiles FileKind = "media" // pictures and videos
+	mediaTypes TypeGroup = "media" // of pictures and videos
 )
 
 // SearchFilter selects files in a search; the zero value selects all entries. A search with another
 // filter finds no folders.
 type SearchFilter struct {
-	Kind    FileKind // "" for all
-	From    *int64   // ms; the time when a picture was taken, as far as it is known, else UpdatedAt
-	To      *int64   // ms, not included
-	MinSize *int64   // bytes
-	MaxSize *int64   // bytes
-	OwnerID string   // "" for all
+	Types   TypeGroup // "" for all
+	From    *int64    // ms; the time when a picture was taken, as far as it is known, else UpdatedAt
+	To      *int64    // ms, not included
+	MinSize *int64    // bytes
+	MaxSize *int64    // bytes
+	OwnerID string    // "" for all
 }
+
+// timed reports whether the filter selects files by their times. Such a search finds only files
+// that the actor may download: when a picture was taken is a part of its content.
+func (f *SearchFilter) timed() bool { return f.From != nil || f.To != nil }
 
 // empty reports whether the filter selects all entries.
 func (f *SearchFilter) empty() bool { return *f == SearchFilter{} }
 
-// check validates the bounds of a filter. Fault: Invalid.
+// check validates a filter. Fault: Invalid.
 func (f *SearchFilter) check() error {
 	switch {
+	case f.Types != "" && typeConditions[f.Types] == "":
+		return fault.InvalidField("kind", "This kind of files does not exist.")
 	case f.From != nil && f.To != nil && *f.From >= *f.To:
-		return fault.InvalidField("to", "The end is after the beginning.")
+		return fault.InvalidField("to", "`to` must be later than `from`.")
 	case f.MinSize != nil && f.MaxSize != nil && *f.MinSize > *f.MaxSize:
-		return fault.InvalidField("maxSize", "The largest size is not below the smallest one.")
+		return fault.InvalidField("maxSize", "`maxSize` must be at least `minSize`.")
 	}
 	return nil
 }

@@ -35,12 +35,12 @@ func TestSearchFilter(t *testing.T) {
 			filter       files.SearchFilter
 			want         string
 		}{
-			{"pictures", "", files.SearchFilter{Kind: files.ImageFiles}, "lake.jpg"},
-			{"videos", "", files.SearchFilter{Kind: files.VideoFiles}, "film.mp4"},
-			{"audio", "", files.SearchFilter{Kind: files.AudioFiles}, "song.flac"},
-			{"documents", "", files.SearchFilter{Kind: files.DocumentFiles}, "notes.txt paper.pdf table.xlsx text.odt"},
-			{"archives", "", files.SearchFilter{Kind: files.ArchiveFiles}, "all.zip"},
-			{"with a text", "t.o", files.SearchFilter{Kind: files.DocumentFiles}, "text.odt"},
+			{"pictures", "", files.SearchFilter{Types: files.ImageTypes}, "lake.jpg"},
+			{"videos", "", files.SearchFilter{Types: files.VideoTypes}, "film.mp4"},
+			{"audio", "", files.SearchFilter{Types: files.AudioTypes}, "song.flac"},
+			{"documents", "", files.SearchFilter{Types: files.DocumentTypes}, "notes.txt paper.pdf table.xlsx text.odt"},
+			{"archives", "", files.SearchFilter{Types: files.ArchiveTypes}, "all.zip"},
+			{"with a text", "t.o", files.SearchFilter{Types: files.DocumentTypes}, "text.odt"},
 			{"from the time at which it was taken", "lake", files.SearchFilter{From: &july}, "lake.jpg"},
 			{"from later", "lake", files.SearchFilter{From: &afterJuly}, ""},
 			{"before the time at which it was taken", "", files.SearchFilter{To: &july}, ""},
@@ -58,13 +58,53 @@ func TestSearchFilter(t *testing.T) {
 			}
 		}
 		for name, q := range map[string]files.ListQuery{
-			"folders":           {Type: "folder", Filter: files.SearchFilter{Kind: files.ImageFiles}},
+			"folders":           {Type: "folder", Filter: files.SearchFilter{Types: files.ImageTypes}},
+			"unknown types":     {Filter: files.SearchFilter{Types: "folder"}},
 			"an empty time":     {Filter: files.SearchFilter{From: &july, To: &july}},
 			"no possible sizes": {Filter: files.SearchFilter{MinSize: &eight, MaxSize: &four}},
 		} {
 			q.Path, q.Page, q.Limit = mustParsePath("/home"), 1, 1
 			_, err := h.tree.List(t.Context(), h.ann, q)
 			h.wantFault(name, err, fault.Invalid)
+		}
+	})
+}
+
+// A filter by time finds no file that the account may not download, because the time at which a
+// picture was taken is a part of its content.
+func TestTimeOfAFileThatCannotBeDownloaded(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		july := time.Date(2025, 7, 4, 0, 0, 0, 0, time.UTC)
+		sea := h.takenPicture(h.admin, "/public/sea.jpg", "sea", july, 3, 2)
+		from := july.UnixMilli()
+		names := func(a access.Actor) string {
+			return strings.Join(h.listNames(a, files.ListQuery{Path: mustParsePath("/public"),
+				Filter: files.SearchFilter{From: &from}}), " ")
+		}
+		below := mustParsePath("/public")
+		counts := func(a access.Actor) (n int) {
+			months, err := h.tree.Timeline(t.Context(), a, files.TimelineQuery{Below: &below})
+			h.must(err)
+			for _, m := range months {
+				n += len(m.Ratios)
+			}
+			return n
+		}
+		if got := names(h.bob); got != "sea.jpg" || counts(h.bob) != 1 {
+			t.Errorf("with the right: %q, %d in the timeline", got, counts(h.bob))
+		}
+		h.setPassword(sea.ID, "a password")
+		if got := names(h.bob); got != "" || counts(h.bob) != 0 {
+			t.Errorf("with a password: %q, %d in the timeline", got, counts(h.bob))
+		}
+		h.exec("UPDATE entries SET password_hash = NULL, password_id = NULL WHERE id = $1", sea.ID)
+		// The rule that names the file makes it one with a decision of its own.
+		for _, pattern := range []string{"/public/**", "/public/sea.jpg"} {
+			h.addRule(access.Rule{Pattern: pattern, Effect: access.Deny, Role: access.User, Priority: 9,
+				Permissions: access.Set(access.Download)})
+			if got := names(h.bob); got != "" || counts(h.bob) != 0 {
+				t.Errorf("without the right by %s: %q, %d in the timeline", pattern, got, counts(h.bob))
+			}
 		}
 	})
 }

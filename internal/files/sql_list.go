@@ -196,6 +196,25 @@ func protectedIn(q db.Querier, folder string, limit int) ([]vpath.Name, error) {
 	return names, nil
 }
 
+// foldersWithPasswords returns which of some folders directly contain entries with a password of
+// their own.
+func foldersWithPasswords(q db.Querier, folders []string) (guarded map[string]bool, err error) {
+	guarded = map[string]bool{}
+	err = db.EachChunk(folders, func(args []any) error {
+		found, err := scanStrings(q.Query(
+			"SELECT DISTINCT parent_id FROM entries WHERE password_hash IS NOT NULL AND parent_id "+db.InChunk,
+			args...))
+		for _, id := range found {
+			guarded[id] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for passwords in folders: %w", err)
+	}
+	return guarded, nil
+}
+
 // childrenNamed reads the entries directly in a folder that have these names, by name. Missing ones
 // are left out.
 func childrenNamed(q db.Querier, folder string, names []vpath.Name) (map[vpath.Name]row, error) {

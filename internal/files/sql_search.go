@@ -9,7 +9,7 @@ import (
 )
 
 // searchQuery is the visible files or folders below the start folders of a search whose name
-// contains its text.
+// contains its text and which its filter selects.
 type searchQuery struct {
 	*searcher
 	kind int

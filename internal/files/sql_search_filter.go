@@ -7,18 +7,18 @@ import (
 	"larder/internal/db"
 )
 
-// kindConditions are the conditions for the MIME types of a kind, of entries as e.
-var kindConditions = map[FileKind]string{
-	ImageFiles: "substr(e.mime_type, 1, 6) = 'image/'",
-	VideoFiles: "substr(e.mime_type, 1, 6) = 'video/'",
-	mediaFiles: "substr(e.mime_type, 1, 6) IN ('image/', 'video/')",
-	AudioFiles: "substr(e.mime_type, 1, 6) = 'audio/'",
-	DocumentFiles: "(substr(e.mime_type, 1, 5) = 'text/' OR " +
+// typeConditions are the conditions for the MIME types of a group, of entries as e.
+var typeConditions = map[TypeGroup]string{
+	ImageTypes: "substr(e.mime_type, 1, 6) = 'image/'",
+	VideoTypes: "substr(e.mime_type, 1, 6) = 'video/'",
+	mediaTypes: "substr(e.mime_type, 1, 6) IN ('image/', 'video/')",
+	AudioTypes: "substr(e.mime_type, 1, 6) = 'audio/'",
+	DocumentTypes: "(substr(e.mime_type, 1, 5) = 'text/' OR " +
 		"substr(e.mime_type, 1, 46) = 'application/vnd.openxmlformats-officedocument.' OR " +
 		"substr(e.mime_type, 1, 35) = 'application/vnd.oasis.opendocument.' OR " +
 		"e.mime_type IN ('application/pdf', 'application/rtf', 'application/msword', 'application/epub+zip', " +
 		"'application/vnd.ms-excel', 'application/vnd.ms-powerpoint'))",
-	ArchiveFiles: "e.mime_type IN ('application/zip', 'application/gzip', 'application/x-gzip', " +
+	ArchiveTypes: "e.mime_type IN ('application/zip', 'application/gzip', 'application/x-gzip', " +
 		"'application/x-tar', 'application/x-7z-compressed', 'application/vnd.rar', 'application/x-rar-compressed', " +
 		"'application/x-bzip2', 'application/x-xz', 'application/zstd', 'application/java-archive')",
 }
@@ -26,16 +26,10 @@ var kindConditions = map[FileKind]string{
 // idsOf returns which of some entries the filter selects.
 func (f *SearchFilter) idsOf(q db.Querier, ids []string) (selected map[string]bool, err error) {
 	selected = map[string]bool{}
-	for some := range slices.Chunk(ids, db.ChunkSize) {
+	for some := range slices.Chunk(ids, 64) {
 		var s statement
 		s.WriteString("SELECT e.id FROM entries e WHERE e.id IN (")
-		for i, id := range some {
-			if i > 0 {
-				s.WriteString(", ")
-			}
-			s.WriteString(s.arg(id))
-		}
-		s.WriteString(")")
+		writeInList(&s, some)
 		f.write(&s)
 		found, err := scanStrings(q.Query(s.String(), s.args...))
 		if err != nil {
@@ -55,8 +49,8 @@ func (f *SearchFilter) write(s *statement) {
 		return
 	}
 	s.WriteString(" AND e.kind = 1")
-	if f.Kind != "" {
-		s.WriteString(" AND " + kindConditions[f.Kind])
+	if f.Types != "" {
+		s.WriteString(" AND " + typeConditions[f.Types])
 	}
 	for _, bound := range []struct {
 		condition string

@@ -9,24 +9,18 @@ import (
 // timelineColumns are the columns of a medium, of the table entries.
 const timelineColumns = db.TimelineTime + ", id, parent_id, COALESCE(ratio, 0)"
 
-// mediaTypes are the conditions that select one kind of media, of the table entries.
-var mediaTypes = map[FileKind]string{
-	ImageFiles: " AND substr(mime_type, 1, 6) = 'image/'",
-	VideoFiles: " AND substr(mime_type, 1, 6) = 'video/'",
-}
-
-// mediaOf lists pictures and videos of an account from newer to older ones: those before a position
-// that are not older than oldest (ms); at most limit. It includes those in the trash, and deleted
-// ones that the collector has not reached.
-func mediaOf(q db.Querier, userID string, kind FileKind, before timelinePosition, oldest int64, limit int) (
+// mediaOf lists media of an account from newer to older ones: those of some types that come after a
+// position and are not older than oldest (ms); at most limit. It includes those in the trash, and
+// deleted ones that the collector has not reached.
+func mediaOf(q db.Querier, userID string, types TypeGroup, after timelinePosition, oldest int64, limit int) (
 	found []medium, err error) {
 	rows, err := q.Query(`
 		SELECT `+timelineColumns+`
-		FROM entries
-		WHERE owner_id = $1 AND `+db.Media+mediaTypes[kind]+`
+		FROM entries e
+		WHERE owner_id = $1 AND `+db.Media+` AND `+typeConditions[types]+`
 			AND `+db.TimelineTime+` >= $2 AND `+db.TimelineTime+` <= $3 AND (`+db.TimelineTime+` < $3 OR id < $4)
 		ORDER BY `+db.TimelineTime+` DESC, id DESC
-		LIMIT $5`, userID, oldest, before.time, before.id, limit)
+		LIMIT $5`, userID, oldest, after.time, after.id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list the media of an account: %w", err)
 	}

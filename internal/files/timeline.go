@@ -12,10 +12,11 @@ import (
 	"larder/internal/vpath"
 )
 
-// TimelineQuery selects the media of a timeline: the actor's own ones, or with Below all that the
-// actor sees at any depth below a folder.
+// TimelineQuery selects the media of a timeline: the actor's own ones, or with Below all media at
+// any depth below a folder; of these, those that the actor sees and may download. Their times and
+// proportions are a part of their contents.
 type TimelineQuery struct {
-	Kind  FileKind // ImageFiles, VideoFiles, or "" for both
+	Types TypeGroup // ImageTypes, VideoTypes, or "" for both
 	Below *vpath.Path
 }
 
@@ -77,26 +78,26 @@ func (t *Tree) Timeline(ctx context.Context, a access.Actor, q TimelineQuery) (m
 // List for the folder Below.
 func (t *Tree) TimelineEntries(ctx context.Context, a access.Actor, q TimelineQuery, p TimelinePosition) (
 	page TimelinePage, err error) {
-	before, oldest := newest, int64(math.MinInt64)
+	after, oldest := newest, int64(math.MinInt64)
 	if p.Month != "" {
 		begin, err := time.Parse(monthLayout, p.Month)
 		if err != nil {
 			return TimelinePage{}, fault.InvalidField("month", "A month is given as 2025-07.")
 		}
-		before, oldest = timelinePosition{time: begin.AddDate(0, 1, 0).UnixMilli()}, begin.UnixMilli()
+		after, oldest = timelinePosition{time: begin.AddDate(0, 1, 0).UnixMilli()}, begin.UnixMilli()
 	}
 	if p.Cursor != "" {
-		var after timelinePosition
-		if after.time, after.id, err = parseTimeCursor(p.Cursor); err != nil {
+		var last timelinePosition
+		if last.time, last.id, err = parseTimeCursor(p.Cursor); err != nil {
 			return TimelinePage{}, err
 		}
-		if after.before(before) {
-			before = after
+		if last.after(after) {
+			after = last
 		}
 	}
 	var ids []string
 	var last medium
-	err = t.eachVisibleMedium(ctx, a, q, before, oldest, p.Limit+1, func(m medium) bool {
+	err = t.eachVisibleMedium(ctx, a, q, after, oldest, p.Limit+1, func(m medium) bool {
 		if len(ids) == p.Limit {
 			page.Next = timeCursor(last.time, last.id)
 			return false
@@ -111,9 +112,9 @@ func (t *Tree) TimelineEntries(ctx context.Context, a access.Actor, q TimelineQu
 	return page, err
 }
 
-// before reports whether a position is after another one in the timeline, whose order is from newer
-// to older times.
-func (p timelinePosition) before(other timelinePosition) bool {
+// after reports whether a position comes after another one in the timeline, whose order is from
+// newer to older times.
+func (p timelinePosition) after(other timelinePosition) bool {
 	return p.time < other.time || p.time == other.time && p.id < other.id
 }
 
@@ -122,30 +123,30 @@ const monthLayout = "2006-01"
 // monthOf returns the month of a time (ms) in UTC.
 func monthOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(monthLayout) }
 
-// eachVisibleMedium calls visit for the media of a timeline that the actor sees, from newer to
-// older ones, until it returns false: those before a position that are not older than oldest (ms).
-// first is the number of media that it reads at first.
-func (t *Tree) eachVisibleMedium(ctx context.Context, a access.Actor, q TimelineQuery, before timelinePosition,
+// eachVisibleMedium calls visit for the media of a timeline, from newer to older ones, until it
+// returns false: for those that come after a position and are not older than oldest (ms). first is
+// the number of media that it reads at first.
+func (t *Tree) eachVisibleMedium(ctx context.Context, a access.Actor, q TimelineQuery, after timelinePosition,
 	oldest int64, first int, visit func(medium) bool) error {
 	if q.Below != nil {
-		found, err := t.mediaBelow(ctx, a, *q.Below, q.Kind)
+		found, err := t.mediaBelow(ctx, a, *q.Below, q.Types)
 		if err != nil {
 			return err
 		}
 		for _, m := range found {
-			if at := (timelinePosition{m.time, m.id}); at.before(before) && m.time >= oldest && !visit(m) {
+			if at := (timelinePosition{m.time, m.id}); at.after(after) && m.time >= oldest && !visit(m) {
 				return nil
 			}
 		}
 		return nil
 	}
-	judge := mediaJudge{tree: t, actor: a}
+	viewer := timelineViewer{tree: t, actor: a}
 	for limit := first; ; limit = mediaChunk {
-		found, err := mediaOf(t.DB.Read(ctx), a.UserID, q.Kind, before, oldest, limit)
+		found, err := mediaOf(t.DB.Read(ctx), a.UserID, cmp.Or(q.Types, mediaTypes), after, oldest, limit)
 		if err != nil {
 			return err
 		}
-		seen, err := judge.visible(ctx, found)
+		seen, err := viewer.visible(ctx, found)
 		if err != nil {
 			return err
 		}
@@ -157,13 +158,14 @@ func (t *Tree) eachVisibleMedium(ctx context.Context, a access.Actor, q Timeline
 		if len(found) < limit {
 			return nil
 		}
-		before = timelinePosition{found[limit-1].time, found[limit-1].id}
+		after = timelinePosition{found[limit-1].time, found[limit-1].id}
 	}
 }
 
-// mediaBelow lists the media that the actor sees at any depth below a folder, from newer to older
-// ones. It costs as much as a search. Faults: NotFound, Forbidden, PasswordRequired.
-func (t *Tree) mediaBelow(ctx context.Context, a access.Actor, path vpath.Path, kind FileKind) ([]medium, error) {
+// mediaBelow lists the media at any depth below a folder that the actor sees and may download, from
+// newer to older ones. It costs as much as a search that finds all of them. Faults: NotFound,
+// Forbidden, PasswordRequired.
+func (t *Tree) mediaBelow(ctx context.Context, a access.Actor, path vpath.Path, types TypeGroup) ([]medium, error) {
 	l, n, f, err := t.openFolder(ctx, a, path, "")
 	if err != nil {
 		return nil, err
@@ -172,16 +174,21 @@ func (t *Tree) mediaBelow(ctx context.Context, a access.Actor, path vpath.Path, 
 	if l.order.names, err = t.nameOrderNow(ctx); err != nil {
 		return nil, err
 	}
-	s := searcher{lister: l, filter: SearchFilter{Kind: cmp.Or(kind, mediaFiles)}}
+	s := searcher{lister: l, filter: SearchFilter{Types: cmp.Or(types, mediaTypes)}}
 	if err := s.addFolders(f, n); err != nil {
 		return nil, err
 	}
 	var ids []string
+	add := func(e visibleEntry) {
+		if s.showsContent(e.target) {
+			ids = append(ids, e.row.id)
+		}
+	}
 	for _, e := range s.exceptionEntries[fileKind] {
-		ids = append(ids, e.row.id)
+		add(e)
 	}
 	portion := searchPortion{searcher: &s, kind: fileKind}
-	if err := portion.each(func(e visibleEntry) { ids = append(ids, e.row.id) }); err != nil {
+	if err := portion.each(add); err != nil {
 		return nil, err
 	}
 	slices.Sort(ids)

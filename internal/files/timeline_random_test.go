@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -62,8 +61,9 @@ func (rt *randomTree) media() map[string]mediumAt {
 	return found
 }
 
-// A timeline contains exactly those media that a check of each entry allows: the actor's own ones,
-// or all below a folder. Its months count them, and its pages contain each of them once.
+// A timeline contains exactly those media that a check of each entry allows to see and to download:
+// the actor's own ones, or all below a folder. Its months count them, and its pages contain each of
+// them once.
 func TestTimelineMatchesPerEntryChecks(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for seed := range seedCount {
@@ -81,7 +81,7 @@ func TestTimelineMatchesPerEntryChecks(t *testing.T) {
 
 func (rt *randomTree) checkTimeline(t *testing.T, seed uint64, media map[string]mediumAt) {
 	who := rt.randomActor()
-	q := files.TimelineQuery{Kind: files.FileKind(rt.pick("", "image", "video"))}
+	q := files.TimelineQuery{Types: files.TypeGroup(rt.pick("", "image", "video"))}
 	in := vpath.Root
 	below := rt.rand.IntN(2) == 0
 	if below {
@@ -91,24 +91,35 @@ func (rt *randomTree) checkTimeline(t *testing.T, seed uint64, media map[string]
 	var want []mediumAt
 	for _, e := range who.visible {
 		m, is := media[e.id]
-		if q.Kind != "" && !strings.HasPrefix(m.mimeType, string(q.Kind)) {
+		if q.Types != "" && !strings.HasPrefix(m.mimeType, string(q.Types)) {
 			is = false
 		}
 		if is && e.path.Within(in) && (below || who.UserID != "" && e.owner == who.UserID) &&
-			rt.visible(who.Actor, e, who.home, who.hasHome) {
+			rt.visible(who.Actor, e, who.home, who.hasHome) && rt.mayDownload(who.Actor, e) {
 			want = append(want, m)
 		}
 	}
 	slices.SortFunc(want, func(a, b mediumAt) int { return cmp.Or(cmp.Compare(b.ms, a.ms), cmp.Compare(b.id, a.id)) })
-	rt.wantMonths(t, seed, who.Actor, q, want)
+	_, refused := rt.tree.List(t.Context(), who.Actor, files.ListQuery{Path: in, Page: 1, Limit: 1})
+	if !below {
+		refused = nil
+	}
+	months, err := rt.tree.Timeline(t.Context(), who.Actor, q)
+	if !sameRefusal(err, refused) {
+		t.Errorf("seed %d: the months below %s: %v; the listing: %v", seed, in, err, refused)
+	}
+	if refused == nil {
+		rt.wantMonths(t, seed, months, want)
+	}
 	var got []string
 	page := files.TimelinePage{}
 	for first := true; first || page.Next != ""; first = false {
-		var err error
 		page, err = rt.tree.TimelineEntries(t.Context(), who.Actor, q,
 			files.TimelinePosition{Cursor: page.Next, Limit: 1 + rt.rand.IntN(3)})
+		if !sameRefusal(err, refused) {
+			t.Errorf("seed %d: the pages below %s: %v; the listing: %v", seed, in, err, refused)
+		}
 		if err != nil {
-			rt.wantRefused(t, who, in, err)
 			return
 		}
 		for _, e := range page.Items {
@@ -124,13 +135,19 @@ func (rt *randomTree) checkTimeline(t *testing.T, seed uint64, media map[string]
 	}
 }
 
-// wantMonths compares the months of a timeline.
-func (rt *randomTree) wantMonths(t *testing.T, seed uint64, a access.Actor, q files.TimelineQuery, want []mediumAt) {
-	t.Helper()
-	months, err := rt.tree.Timeline(t.Context(), a, q)
-	if err != nil {
-		return // the pages are refused as well
+// sameRefusal reports whether an error and that of the listing are of the same kind.
+func sameRefusal(err, listed error) bool {
+	for _, kind := range []fault.Kind{fault.NotFound, fault.Forbidden, fault.PasswordRequired} {
+		if fault.Is(err, kind) && fault.Is(listed, kind) {
+			return true
+		}
 	}
+	return err == nil && listed == nil
+}
+
+// wantMonths compares the months of a timeline.
+func (rt *randomTree) wantMonths(t *testing.T, seed uint64, months []files.TimelineMonth, want []mediumAt) {
+	t.Helper()
 	var got, wanted []string
 	for _, m := range months {
 		for _, ratio := range m.Ratios {
@@ -143,18 +160,6 @@ func (rt *randomTree) wantMonths(t *testing.T, seed uint64, a access.Actor, q fi
 		wanted = append(wanted, fmt.Sprintf("%s %d", names[m.ms], m.ratio))
 	}
 	if !slices.Equal(got, wanted) {
-		t.Errorf("seed %d: %+v as %+v: months %q, want %q", seed, q, a, got, wanted)
+		t.Errorf("seed %d: months %q, want %q", seed, got, wanted)
 	}
-}
-
-// wantRefused checks that a timeline below a path was refused as the listing of that path is.
-func (rt *randomTree) wantRefused(t *testing.T, who viewer, in vpath.Path, err error) {
-	t.Helper()
-	_, listed := rt.tree.List(t.Context(), who.Actor, files.ListQuery{Path: in, Page: 1, Limit: 1})
-	for _, kind := range []fault.Kind{fault.NotFound, fault.Forbidden, fault.PasswordRequired} {
-		if fault.Is(err, kind) && fault.Is(listed, kind) {
-			return
-		}
-	}
-	t.Errorf("the timeline below %s: %v; its listing: %v", in, err, listed)
 }

@@ -136,8 +136,20 @@ func TestTimelineAfterChanges(t *testing.T) {
 		if !slices.Equal(names, []string{"copy.jpg", "lake.jpg"}) {
 			t.Errorf("with a copy: %q", names)
 		}
-		h.takenPicture(h.ann, "/home/ann/trip/lake.jpg", "another lake", july.AddDate(0, 1, 0), 2, 3)
-		h.wantTimeline("replaced", h.ann, inJuly, "copy.jpg")
+		h.picture(h.ann, "/home/ann/trip/lake.jpg", "another lake")
+		h.wantTimeline("replaced and not examined", h.ann, inJuly, "copy.jpg")
+		h.examine(&files.Picture{Width: 2, Height: 3, Orientation: 1, TakenAt: july.UnixMilli()})
+		if names = h.timelineNames(h.ann, ownMedia, inJuly); len(names) != 2 {
+			t.Errorf("examined again: %q", names)
+		}
+		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/trip"), "lake.jpg",
+			files.Replace)
+		h.must(err)
+		film := h.storeContentIn(place.ProviderID, "film")
+		film.MimeType = "video/mp4"
+		_, err = h.putEntry(h.ann, place, film)
+		h.must(err)
+		h.wantTimeline("replaced by a video", h.ann, inJuly, "copy.jpg")
 	})
 }
 
@@ -153,6 +165,27 @@ func TestPictureExaminedByAnOlderReplica(t *testing.T) {
 		if n := h.examine(nil); n != 0 {
 			t.Errorf("%d pictures are to be examined again, want 0", n)
 		}
+	})
+}
+
+// A picture with a password of its own, or in a folder with one, is in the timeline of its owner
+// once the owner has given the password.
+func TestTimelineBehindPasswords(t *testing.T) {
+	eachFixture(t, func(t *testing.T, h *fixture) {
+		h.createFolder(h.ann, "/home/ann/in")
+		h.picture(h.ann, "/home/ann/a.jpg", "a")
+		h.advance(time.Millisecond)
+		b := h.picture(h.ann, "/home/ann/b.jpg", "b")
+		h.advance(time.Millisecond)
+		h.picture(h.ann, "/home/ann/in/c.jpg", "c")
+		all, folder := files.TimelinePosition{Limit: 9}, h.idAtPath("/home/ann/in")
+		h.protectEntry(b.ID)
+		h.wantTimeline("with a protected picture", h.ann, all, "c.jpg a.jpg")
+		h.protectEntry(folder)
+		h.wantTimeline("with a protected folder", h.ann, all, "a.jpg")
+		unlocked := h.ann
+		unlocked.Unlocked = []string{b.ID, folder}
+		h.wantTimeline("with the passwords", unlocked, all, "c.jpg b.jpg a.jpg")
 	})
 }
 
@@ -179,7 +212,7 @@ func TestTimelineByRules(t *testing.T) {
 		want("a key", key, "d.jpg")
 		deny := func(pattern string) {
 			h.addRule(access.Rule{Pattern: pattern, Effect: access.Deny, Role: access.User, Priority: 9,
-				Permissions: access.Set(access.Read)})
+				Permissions: access.Set(access.Read | access.Download)})
 		}
 		deny("/home/ann/out/**")
 		want("a folder", h.ann, "d.jpg c.png b.jpg a.jpg")

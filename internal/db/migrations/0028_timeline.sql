@@ -1,5 +1,6 @@
--- oldest: 0013: columns that may be null are added. A replica that does not know them examines
--- pictures without setting them: db.Unexamined lists those pictures again.
+-- oldest: 0013: columns that may be null are added. A replica of schema 27, which is in no release,
+-- examines pictures without setting them. db.Unexamined lists new pictures again then. A replica of
+-- any former schema that replaces a content leaves them: the next examination sets them.
 -- The timeline of the pictures and videos of an account (files.Tree.Timeline).
 
 ALTER TABLE entries ADD COLUMN taken_at BIGINT;  -- ms, of an examined picture that states it
