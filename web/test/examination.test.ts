@@ -37,6 +37,16 @@ test("the page asks once a minute at last, for all pictures together", async () 
   expect(asked.slice(6)).toEqual([154_500, 214_500, 274_500]);
 });
 
+test("the page asks ten times after a change, and no more", async () => {
+  const examination = new Examination(ask);
+  examination.wait();
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect(asked).toHaveLength(10);
+  examination.changed();
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect(asked).toHaveLength(20);
+});
+
 test("a change makes the page ask soon again", async () => {
   const examination = new Examination(ask);
   examination.wait();

@@ -6,6 +6,8 @@ interface File {
   id: string;
   time: number;
   kind: string;
+  /** The time that the entry has, where the timeline does not know it yet. */
+  stated?: number;
 }
 // The pictures of the server, the newest first.
 let files: File[] = [];
@@ -20,14 +22,14 @@ function filesOf(month: string, count: number, kind = "image"): File[] {
 }
 const monthOf = ({ time }: File) => new Date(time).toISOString().slice(0, 7);
 
-const entry = ({ id, time, kind }: File) => ({
+const entry = ({ id, time, kind, stated }: File) => ({
   id,
   name: `${id}.jpg`,
   path: "/home/mia",
   type: "file",
   mimeType: `${kind}/x`,
   createdAt: 0,
-  takenAt: time,
+  takenAt: stated ?? time,
 });
 
 function timeline(all: File[]) {
@@ -205,6 +207,24 @@ test.each([
   const shown = Array.from({ length: listing.total - 3000 }, (_, nth) => listing.at(3000 + nth)?.id);
   expect(shown).toEqual(wanted(3000, listing.total));
   expect(queries().filter((query) => query === "timeline")).toHaveLength(1);
+  listing.close();
+});
+
+test("pictures that do not fit the timeline are shown nevertheless", async () => {
+  files[0]!.stated = Date.parse("2020-01-01");
+  const listing = new Listing(photos, { path: "photos", search: "" });
+  await listing.ready;
+  expect(listing.at(0)?.id).toBe("2025-07 0");
+  expect(listing.at(199)?.id).toBe("2025-07 199");
+  expect(queries().filter((query) => query === "timeline")).toHaveLength(2);
+  listing.close();
+});
+
+test("an action on pictures of a changed timeline fails instead of taking others", async () => {
+  const listing = new Listing(photos, { path: "photos", search: "" });
+  await listing.ready;
+  files.splice(3100, 1);
+  await expect(listing.collect([[3000, 3500]])).rejects.toMatchObject({ code: "OPERATION_FAILED" });
   listing.close();
 });
 

@@ -173,7 +173,7 @@ async function tries(page, config, { mia, tom }) {
   const other = await second(page, tom)
   await toRoot(other)
   await other.getByRole('link', { name: 'public', exact: true }).waitFor()
-  await becomes('folders named photos', () => other.getByRole('link', { name: 'photos' }).count(), 0)
+  await becomes('folders named photos', () => other.getByRole('link', { name: 'photos', exact: true }).count(), 0)
   await other.goto(address)
   await other.getByRole('heading', { name: rules.forbidden }).waitFor()
   await look(other, config, 'whole-3-denied')

@@ -38,7 +38,8 @@ export function follow(
     }
     timer = setTimeout(ask, Math.min(longest, Math.max(interval, share * (Date.now() - begun))));
   }
-  // The first request is sent at once: changes between the listing and its answer are not noticed.
+  // The first request is sent at once. Until its answer, the page notices a change only by the
+  // number of entries.
   let timer = setTimeout(ask);
   return () => {
     stop.abort();

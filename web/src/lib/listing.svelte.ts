@@ -168,7 +168,11 @@ export class Listing {
       if (!blocks.has(key))
         blocks.set(
           key,
-          this.#fetch(kind, block, size).then(({ items }) => items),
+          this.#fetch(kind, block, size).then(({ items, changed }) => {
+            // its indices are not those of the selection any more
+            if (changed) throw new Failure("OPERATION_FAILED", "");
+            return items;
+          }),
         );
       const entry = (await blocks.get(key)!)[nth % size];
       if (entry) found.push(entry);

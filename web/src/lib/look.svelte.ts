@@ -44,7 +44,7 @@ function show(): void {
   root.dataset.blur = look.blur ? "on" : "off";
   const variables = { light: accent(look.accent, "light"), dark: accent(look.accent, "dark") };
   for (const [name, value] of Object.entries(variables[scheme])) root.style.setProperty(name, value);
-  // the bars of the window of the installed app
+  // The browser colours the bars of the installed app's window by these tags.
   const canvas = getComputedStyle(root).getPropertyValue("--canvas");
   for (const bar of document.querySelectorAll('meta[name="theme-color"]')) bar.setAttribute("content", canvas);
   const keep: Kept = {

@@ -1,8 +1,8 @@
 /**
  * Received files: those that the user has sent to the installed app from another app of the device.
  * The service worker keeps them in IndexedDB, and the page uploads them when the user has chosen a
- * folder. They are removed when they are uploaded, when the user cancels, and after a day. The
- * files of one delivery arrive together.
+ * folder. They are removed when they are uploaded, when the user cancels the question about the
+ * folder, and at the next start of the page after a day. The files of one delivery arrive together.
  */
 import type { Offered } from "./upload/item";
 

@@ -65,7 +65,9 @@ function surface(mean: number, channel: readonly Wave[]): Float32Array {
   return values;
 }
 
-/** Draws the picture of a ThumbHash in base64 on a canvas. A damaged hash leaves it empty. */
+/**
+ * Draws the picture of a ThumbHash in base64 on a canvas. A hash that is too short leaves it empty.
+ */
 export function drawHash(canvas: HTMLCanvasElement, base64: string): void {
   const pixels = pixelsOf(Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)));
   if (!pixels) return;

@@ -173,11 +173,6 @@ export class Timeline extends Layout {
     return next?.row === number + 1 && next.top <= y ? number + 1 : number;
   }
 
-  /** The number of the month at a distance in pixels from the top. */
-  monthAt(y: number): number {
-    return lastUpTo(this.months.length, (nth) => this.months[nth]!.top, y);
-  }
-
   override get lines(): number {
     return this.rowCount + this.months.length;
   }

@@ -80,7 +80,8 @@ async function page(event: FetchEvent): Promise<Response> {
 /** An asset from the cache, and otherwise from the network. */
 async function asset(event: FetchEvent): Promise<Response> {
   const { pathname } = new URL(event.request.url);
-  const kept = await caches.match(pathname, { cacheName, ignoreVary: true });
+  // where the cache cannot be read, the asset comes from the network
+  const kept = await caches.match(pathname, { cacheName, ignoreVary: true }).catch(() => undefined);
   if (kept) return kept;
   const answer = await fetch(event.request);
   if (isAsset(answer)) {

@@ -67,10 +67,11 @@ class Pages implements Reader {
     const total = this.#total;
     const to = Math.min(total, from + limit);
     const items: Entry[] = [];
-    while (from + items.length < to && !this.#changed) {
+    while (from + items.length < to) {
       const at = from + items.length;
       const more = this.#at(at, to);
       if (more.length > 0) items.push(...more);
+      else if (this.#changed) break;
       else await this.#reach(at, to, signal);
     }
     return { items, total, folder: null, mount: null, months: this.#months, changed: this.#changed };
@@ -101,7 +102,8 @@ class Pages implements Reader {
     const last = this.#monthOf(to - 1);
     const begin = this.#begins[month]!;
     const near = Math.max(...[...this.#cursors.keys()].filter((index) => index <= at));
-    const along = Math.ceil((to - near) / mostAnswered); // answers, also of the other way:
+    // the number of answers from the nearest cursor, and from the beginnings of the months
+    const along = Math.ceil((to - near) / mostAnswered);
     const jump = Math.ceil((Math.min(this.#begins[month + 1]!, to) - begin) / mostAnswered) + last - month;
     if (along <= jump) {
       const cursor = this.#cursors.get(near)!;

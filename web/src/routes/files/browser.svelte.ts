@@ -54,8 +54,9 @@ export interface Gallery {
   Heading: Component<{ browser: Browser; layout: Timeline; month: number }>;
   Scrubber: Component<{
     layout: Timeline;
-    /** Pixels of the full canvas above the window, and of the window above the entries. */
+    /** Pixels of the full canvas that are above the window. */
     full: number;
+    /** The height of the toolbar in pixels. */
     above: number;
     viewport: number;
     go: (full: number) => void;
@@ -144,13 +145,21 @@ export class Browser {
     return listing;
   }
 
-  /** Makes the selection stay with its entries while the listing changes. */
+  /**
+   * Makes the selection stay with its entries while the listing changes. It stays as it is, with
+   * entries that are not loaded, while the length of the listing and the ends of each range are the
+   * same.
+   */
   #keepChosen(change: () => void): void {
     const { listing, selection } = this;
+    const { total } = listing;
+    const ends = () => selection.chosen.flatMap(([from, to]) => [listing.at(from)?.id, listing.at(to - 1)?.id]);
+    const before = ends();
     const chosen =
       selection.count <= fewEnough ? [...each(selection.chosen)].map((index) => listing.at(index)?.id) : [];
     const active = listing.at(selection.active)?.id;
     change();
+    if (before.length > 0 && listing.total === total && before.every((id, nth) => id && id === ends()[nth])) return;
     const found = chosen.map((id) => (id ? listing.indexOf(id) : -1)).filter((index) => index >= 0);
     const at = active ? listing.indexOf(active) : -1;
     selection.set(of(found), at >= 0 ? at : Math.max(0, Math.min(selection.active, listing.total - 1)));
@@ -284,7 +293,7 @@ export class Browser {
   }
 
   /** Refreshes the listing when an action fails because its entry is gone. */
-  readonly #missed = (cause: unknown): never => {
+  readonly missed = (cause: unknown): never => {
     if (cause instanceof Failure && cause.code === "NOT_FOUND") void this.refresh();
     throw cause;
   };
@@ -292,20 +301,8 @@ export class Browser {
   /** Renames an entry. Throws Failure. */
   async rename(entry: Entry, name: string): Promise<void> {
     const params = { path: { id: entry.id } };
-    const { file } = await take(client.PUT("/api/files/{id}", { params, body: { name } })).catch(this.#missed);
+    const { file } = await take(client.PUT("/api/files/{id}", { params, body: { name } })).catch(this.missed);
     this.listing.replace({ ...entry, ...file });
-  }
-
-  /** Creates a folder here, and selects it. Throws Failure. */
-  async createFolder(name: string): Promise<void> {
-    const { file } = await take(client.POST("/api/files/folder", { body: { path: this.path, name } })).catch(
-      this.#missed,
-    );
-    await this.refresh(file.id);
-    const index = this.listing.indexOf(file.id);
-    if (index >= 0) this.selection.only(index);
-    await tick();
-    this.focus(this.selection.active);
   }
 
   /** Moves entries, by default the selected ones, to a folder. */
@@ -343,17 +340,8 @@ export class Browser {
   async download(): Promise<void> {
     const entries = await this.chosen();
     const [one] = entries;
-    if (!one) return;
-    if (entries.length === 1 && one.type === "file") {
-      await this.downloadOne(one);
-    } else {
-      const locked = entries.filter(({ hasPassword }) => hasPassword).length;
-      if (locked > 0) toast("ok", t.files.lockedInZip(locked));
-      for (let from = 0; from < entries.length; from += 100) {
-        const ids = entries.slice(from, from + 100).map(({ id }) => id);
-        save(`/api/files/zip?ids=${ids.join(",")}`);
-      }
-    }
+    if (entries.length === 1 && one?.type === "file") return this.downloadOne(one);
+    if (one) (await import("./zipping")).zip(entries);
   }
 
   async downloadOne(entry: Entry): Promise<void> {
