@@ -100,7 +100,7 @@ func TestSearchFilters(t *testing.T) {
 			"minSize=5&kind=document": "notes.txt",
 			"minSize=6&kind=document": "",
 			"ownerId=" + callerID(alice) + "&kind=document": "notes.txt",
-			"ownerId=nobody": "",
+			"ownerId=unknown": "",
 		} {
 			if got := namesIn(alice.Get("/api/files?path=/home/alice&" + query)); got != want {
 				t.Errorf("%s: %s, want %s", query, got, want)

@@ -60,8 +60,8 @@ func (c *call) serviceWorker() error {
 	return nil
 }
 
-// appManifest serves the web app manifest: the one of the build, with the title of the site as the
-// name of the app.
+// appManifest serves the web app manifest of the build. It sets the title of the site as the name
+// of the app.
 func (c *call) appManifest() error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return c.refuseMethod()

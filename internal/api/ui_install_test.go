@@ -40,7 +40,7 @@ func TestServiceWorker(t *testing.T) {
 	}
 }
 
-// Other spellings of the address of the worker are the page, which browsers do not run as a worker.
+// Other spellings of the worker's address return the page, which browsers do not run as a worker.
 func TestServiceWorkerHasOneAddress(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -51,7 +51,7 @@ func TestServiceWorkerHasOneAddress(t *testing.T) {
 	l.Client(t).Get("/share/sw.js").OK(404)
 }
 
-// The manifest is that of the build. The app has the title of the site as its name.
+// The server sends the manifest of the build, with the title of the site as the name of the app.
 func TestAppManifest(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
@@ -89,8 +89,8 @@ func TestOnlyTheShellAllowsTheWorker(t *testing.T) {
 	}
 }
 
-// Files that another app shares go to the service worker. A server that gets them leads to the
-// files, and reads nothing of what may be 20 GiB: abuse case C134.
+// A POST to the share target is answered with a redirect to the files. The server reads no byte of
+// the body, which may be 20 GiB long (abuse case C134).
 func TestShareTargetReadsNoBody(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
