@@ -10,7 +10,7 @@ import (
 const Unexamined = "e.kind = 1 AND substr(e.mime_type, 1, 6) = 'image/' AND " +
 	"(e.ratio IS NULL OR e.examined_object <> e.object_id)"
 
-// Media is the SQL condition for pictures and videos, of the table entries.
+// Media is the SQL condition for media, of the table entries.
 const Media = "kind = 1 AND substr(mime_type, 1, 6) IN ('image/', 'video/')"
 
 // TimelineTime is the SQL expression for the time (ms) of a picture or a video in a timeline.

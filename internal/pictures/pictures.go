@@ -123,7 +123,7 @@ func (e *Examiner) Examine(ctx context.Context) (wait time.Duration, err error) 
 	}
 }
 
-// pass is what one call of Examine has met.
+// pass is the state of one call of Examine.
 type pass struct {
 	failed   map[string]bool // providers
 	recorded int             // pictures

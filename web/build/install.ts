@@ -1,6 +1,6 @@
 /**
- * What makes the page an app that browsers install: the manifest with its icons, and the service
- * worker (docs/adr/0024-service-worker.md).
+ * The parts of the build by which browsers can install the page as an app: the manifest with its
+ * icons, and the service worker (docs/adr/0024-service-worker.md).
  */
 import { createHash } from "node:crypto";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { closure, languages, namedBy } from "./assets.ts";
 
 const hash = (content: string | Buffer) => createHash("sha256").update(content).digest("hex").slice(0, 8);
 
-/** The icons, which e2e/browser/icons.mjs makes of src/icon.svg. Each has a name of its content. */
+/** The icons, which e2e/browser/icons.mjs makes from src/icon.svg. Their names contain a hash. */
 const icons = [
   { file: "app-192.png", sizes: "192x192", type: "image/png", purpose: "any" },
   { file: "app-512.png", sizes: "512x512", type: "image/png", purpose: "any" },

@@ -1,4 +1,4 @@
-/** The timeline as a source: which requests it sends, and what it does when the pictures change. */
+/** The timeline as a source: its requests, and its behaviour when the pictures change. */
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Reader } from "../src/lib/source/source";
 

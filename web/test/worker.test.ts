@@ -1,4 +1,4 @@
-/** Which requests the service worker answers, and which answers it keeps. */
+/** The requests that the service worker answers, and the answers that it caches. */
 import { expect, test } from "vitest";
 import { decide, isAsset, isShell, type Decision } from "../src/worker/decide";
 

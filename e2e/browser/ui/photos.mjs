@@ -69,7 +69,7 @@ const total = album.reduce((sum, { count }) => sum + count, 0)
 const nameOf = (name, nth) => `${name} ${String(nth + 1).padStart(2, '0')}.jpg`
 const two = (n) => String(n).padStart(2, '0')
 
-// photographs: the first of each month is the newest one.
+// photographs returns the pictures of the album. The first one of each month is the newest.
 function photographs() {
   return album.flatMap(({ month, name, count }) =>
     Array.from({ length: count }, (_, nth) => {
@@ -92,7 +92,7 @@ async function fill(page, config, pictures = photographs()) {
 
 const timeline = (page) => page.evaluate(async () => (await (await fetch('/api/files/timeline')).json()).data.months)
 
-// examined waits for the examination of all pictures, which gives way to everything else.
+// examined waits until the server has examined all pictures, which it does at the lowest priority.
 const examined = (page) =>
   until(
     'the proportions of all pictures',
@@ -110,14 +110,14 @@ const cell = (page, name) => page.getByRole('gridcell', { name: new RegExp(`^${n
 const status = (page) => page.getByRole('main').getByRole('status').first()
 const slider = (page, words) => page.getByRole('slider', { name: words.date })
 const monthOf = (page, words) => slider(page, words).getAttribute('aria-valuetext')
-// seen: the element is in the window, below the toolbar.
+// seen reports whether an element is in the window, below the toolbar.
 const seen = (locator) =>
   locator.evaluate((element) => {
     const { top, bottom } = element.getBoundingClientRect()
     return top >= document.querySelector('header').getBoundingClientRect().bottom - 1 && bottom <= innerHeight
   })
 
-// The cells that are rendered: their names and boxes, row by row.
+// cells returns the names and the boxes of the rendered cells, row by row.
 const cells = (page) =>
   page.getByRole('gridcell').evaluateAll((all) =>
     all.map((one) => {
@@ -183,7 +183,7 @@ async function isFound(page, config) {
   await first.locator('img').waitFor()
   equal('whether a picture of July is in the window', await seen(cell(page, nameOf('july', 3))), true)
 
-  // a click leads further, and the page leads the handle
+  // a click scrolls the page, and the handle follows the page
   await page.mouse.click(x, track.y + track.height - 2)
   await becomes('the last month', () => monthOf(page, words), words.last)
   equal('whether the last picture is in the window', await seen(cell(page, nameOf('last', 4))), true)
@@ -421,7 +421,7 @@ async function looks(page, config) {
   equal('whether a picture of July is in the window', await seen(cell(page, nameOf('july', 2))), true)
 }
 
-// pretend answers for the server: with months of pictures in four shapes.
+// pretend answers in place of the server, with months of pictures in four shapes.
 async function pretend(page, months) {
   const ratios = shapes.map(([width, height]) => Math.round((width / height) * 100) / 100)
   const asked = []

@@ -1,7 +1,7 @@
 /**
- * The positions of the pictures of a timeline: rows in their true proportions, which fill the width
- * together, below the headings of their months. All rows are computed at once, from the ratios
- * alone: 100,000 pictures take a few milliseconds.
+ * The positions of the pictures of a timeline. Rows of pictures in their true proportions fill the
+ * width, below the headings of their months. All rows are computed at once from the ratios:
+ * 100,000 pictures take a few milliseconds.
  */
 import { Layout, type Box, type Row } from "./geometry";
 import type { Range } from "./ranges";
