@@ -232,7 +232,7 @@ func (p *searchPortion) page(offset, limit int64) (found []visibleEntry, total i
 		return nil, 0, nil
 	}
 	if p.checkEach || p.filter.timed() {
-		err = p.each(func(e visibleEntry) {
+		err = p.each(func(e visibleEntry, _ *match) {
 			if total >= offset && total-offset < limit {
 				found = append(found, e)
 			}
@@ -261,7 +261,7 @@ func (p *searchPortion) query() (searchQuery, folderCache) {
 
 // each calls found for all matches that the actor sees, in order. It decides about each of them. If
 // the filter is by time, it leaves out those that the actor may not download.
-func (p *searchPortion) each(found func(visibleEntry)) error {
+func (p *searchPortion) each(found func(visibleEntry, *match)) error {
 	if len(p.startFolders) == 0 {
 		return nil
 	}
@@ -272,7 +272,7 @@ func (p *searchPortion) each(found func(visibleEntry)) error {
 			return
 		}
 		if !p.covered(&p.startFolders[m.start].node, target.Path) && p.Shows(target, m.row.folder) {
-			found(visibleEntry{row: m.row, target: target})
+			found(visibleEntry{row: m.row, target: target}, &m)
 		}
 	})
 }
@@ -282,6 +282,8 @@ type match struct {
 	row
 	start       int
 	path, trail string
+	time        int64 // as that of a medium
+	ratio       int   // as that of a medium
 }
 
 // folderCache caches the targets of folders in which something was found.

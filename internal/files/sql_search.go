@@ -118,7 +118,8 @@ func (sq *searchQuery) window(q db.Querier, offset, limit int64, reverse bool, f
 	if limit != noLimit {
 		s.WriteString(" ORDER BY " + sq.orderBy(reverse) + " LIMIT " + s.arg(limit) + " OFFSET " + s.arg(offset))
 	}
-	s.WriteString(")\nSELECT s.seed, s.path, s.trail, " + listColumns +
+	s.WriteString(")\nSELECT s.seed, s.path, s.trail, COALESCE(e.taken_at, e.created_at), COALESCE(e.ratio, 0), " +
+		listColumns +
 		" FROM page p JOIN sub s ON s.seed = p.seed AND s.id = p.folder" +
 		" JOIN entries e ON e.parent_id = p.folder AND e.name = p.name ORDER BY " + sq.orderBy(false))
 	return eachMatch(q, &s, found)
@@ -144,7 +145,7 @@ func eachMatch(q db.Querier, s *statement, found func(match)) error {
 	for rows.Next() {
 		var scan rowScan
 		var m match
-		columns := append([]any{&m.start, &m.path, &m.trail}, scan.columns()...)
+		columns := append([]any{&m.start, &m.path, &m.trail, &m.time, &m.ratio}, scan.columns()...)
 		if err := rows.Scan(append(columns, &scan.sortKey)...); err != nil {
 			return fmt.Errorf("search: %w", err)
 		}

@@ -178,23 +178,25 @@ func (t *Tree) mediaBelow(ctx context.Context, a access.Actor, path vpath.Path, 
 	if err := s.addFolders(f, n); err != nil {
 		return nil, err
 	}
-	var ids []string
-	add := func(e visibleEntry) {
+	var exceptions []string
+	for _, e := range s.exceptionEntries[fileKind] {
 		if s.showsContent(e.target) {
-			ids = append(ids, e.row.id)
+			exceptions = append(exceptions, e.row.id)
 		}
 	}
-	for _, e := range s.exceptionEntries[fileKind] {
-		add(e)
-	}
-	portion := searchPortion{searcher: &s, kind: fileKind}
-	if err := portion.each(add); err != nil {
+	found, err := mediaAmong(t.DB.Read(ctx), exceptions)
+	if err != nil {
 		return nil, err
 	}
-	slices.Sort(ids)
-	found, err := mediaAmong(t.DB.Read(ctx), slices.Compact(ids)) // a folder may be mounted twice
+	portion := searchPortion{searcher: &s, kind: fileKind}
+	err = portion.each(func(e visibleEntry, m *match) {
+		if s.showsContent(e.target) {
+			found = append(found, medium{time: m.time, id: m.row.id, parent: m.row.parent, ratio: m.ratio})
+		}
+	})
 	slices.SortFunc(found, func(a, b medium) int {
 		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(b.id, a.id))
 	})
-	return found, err
+	same := func(a, b medium) bool { return a.id == b.id } // a folder may be mounted twice
+	return slices.CompactFunc(found, same), err
 }

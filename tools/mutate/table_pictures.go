@@ -75,8 +75,8 @@ var pictureGuards = []mutation{
 		"^TestTimeOfAFileThatCannotBeDownloaded$/^sqlite$"},
 	{"search-filter", "a filter applies to entries with a decision of their own", files + "/list_search.go",
 		`if s.filter.empty() {`, `if true {`, files, "^TestSearchFilter$/^sqlite$"},
-	{"timeline-below", "a timeline below a path has only what the caller may see", files + "/list_search.go",
+	{"search-decided", "a search that decides about each entry finds only those that the caller sees", files + "/list_search.go",
 		`p.covered(&p.startFolders[m.start].node, target.Path) && p.Shows(target, m.row.folder) {`,
 		`p.covered(&p.startFolders[m.start].node, target.Path) {`, files,
-		"^TestTimelineMatchesPerEntryChecks$/^sqlite$"},
+		"^TestListMatchesPerEntryChecks$/^sqlite$"},
 }
