@@ -29,7 +29,8 @@ func elsewhere(t *testing.T) (pageFor func(image string) string) {
 	return func(image string) string { return "http://other.test" + port + "/?src=" + url.QueryEscape(image) }
 }
 
-// oneBrowser prevents the tests from running several browsers in parallel, besides that of TestUI.
+// oneBrowser prevents the tests from running several browsers in parallel, besides those of the
+// tests of the UI.
 var oneBrowser = make(chan struct{}, 1)
 
 // runScript runs a script that controls a browser, and decodes the JSON that it prints into result.

@@ -17,11 +17,22 @@ import (
 // uiPatience is the time limit of all scenarios together.
 const uiPatience = 45 * time.Minute
 
-// The web UI in a browser: the file manager. The parts run one after another, so they take
-// one slot of the parallel tests.
+// The web UI in a browser: the file manager.
 func TestUI(t *testing.T) {
 	t.Parallel()
-	t.Run("Scenarios", func(t *testing.T) { testUIScenarios(t, "files") })
+	testUIScenarios(t, "files")
+}
+
+// The web UI in a browser: Photos, favourites, links, own folders, and the installed app.
+func TestUICollections(t *testing.T) {
+	t.Parallel()
+	testUIScenarios(t, "collections")
+}
+
+// The web UI in a browser: its parts without an account, one after another, so that they take one
+// slot of the parallel tests.
+func TestUIParts(t *testing.T) {
+	t.Parallel()
 	t.Run("Kit", testUIKit)
 	t.Run("FirstVisit", testFirstVisit)
 	t.Run("FirstRun", testFirstRun)

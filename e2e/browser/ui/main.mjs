@@ -85,27 +85,21 @@ const browser = await launch('--host-resolver-rules=MAP *.test 127.0.0.1')
 const suites = {
   files: [
     journey, // first, since it expects an account without files
-    favourites,
     signin,
     errorpages,
     files,
     commands,
-    photos,
-    places,
-    ownfiles,
-    arrivals,
-    app,
     interruptions,
     shown,
     thumbs,
     keyboard,
     panels,
-    copying,
     phone,
     layout,
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
+  collections: [favourites, photos, places, ownfiles, copying, arrivals, app],
   accounts: [
     register,
     accounts,
