@@ -31,12 +31,20 @@ export const pictures = shapes.map(([width, height], n) => ({
 export const song = { name: 'song.wav', bytes: wave(2).toString('base64') }
 export const notes = { name: 'notes.txt', bytes: btoa('a few words for a friend') }
 
-// api sends a request in the session of the owner's page and returns the data of the answer.
+// api sends a request in the session of the owner's page and returns the data of the answer. Like
+// the page, it waits while the rate limit of the account refuses requests.
 export const api = (page, method, path, body) =>
   page.evaluate(
     async ({ method, path, body }) => {
-      const { data } = await (await fetch('/api/auth/csrf-token')).json()
-      const answer = await fetch(path, {
+      const send = async (...request) => {
+        for (;;) {
+          const answer = await fetch(...request)
+          if (answer.status !== 429) return answer
+          await new Promise((resolve) => setTimeout(resolve, 1000 * Number(answer.headers.get('Retry-After'))))
+        }
+      }
+      const { data } = await (await send('/api/auth/csrf-token')).json()
+      const answer = await send(path, {
         method,
         headers: { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
