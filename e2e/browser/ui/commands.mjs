@@ -66,10 +66,11 @@ async function commands(page, config) {
   equal('faults of the list', await inspect(page), [])
   await config.shot('commands')
   await page.keyboard.type('no such thing')
-  await dialog.getByText(say.noAction).waitFor()
+  await dialog.getByText(say.noneFound).first().waitFor()
   equal('faults without an answer', await inspect(page), [])
+  const first = async () => (await dialog.getByRole('option').first().innerText()).trim().split('\n')[0]
   await field.fill(say.newFolder)
-  await becomes('what is offered', () => dialog.getByRole('option').count(), 1)
+  await becomes('the best option', first, say.newFolder)
   await page.keyboard.press('Enter')
   await page.getByRole('textbox', { name: say.folderName }).waitFor()
   await page.keyboard.press('Escape')
@@ -95,13 +96,6 @@ async function commands(page, config) {
   const sheet = page.getByRole('dialog', { name: say.shortcuts })
   await sheet.getByText(say.commands).waitFor()
   await page.keyboard.press('Escape')
-  await page.goto('/app/keys')
-  const left = await page.evaluate(() =>
-    document.body.dispatchEvent(
-      new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true, cancelable: true }),
-    ),
-  )
-  equal('whether Ctrl+K is left to the browser elsewhere', left, true)
 }
 
 // Audio goes on when the viewer is closed and on other screens, and moves back to the viewer.

@@ -274,13 +274,13 @@ const scripts = {
   },
   async search(k) {
     await k.press('Home', '/')
-    await k.at(say.search)
+    await k.at(say.find)
     await k.type('lake 3')
+    await k.shows('Search this folder for “lake 3”')
+    await k.press('ArrowDown', 'Enter')
     await k.shows('1 item found')
-    await k.press('ArrowDown')
     await k.at('lake 3.png')
-    await k.press('/')
-    await k.at(say.search)
+    await k.to(say.search, 'Shift+Tab')
     await k.press('Escape')
     await k.page.getByRole('link', { name: /^lake 1/ }).waitFor()
     await k.press('Home')

@@ -38,6 +38,7 @@ import * as copying from './copying.mjs'
 import * as errorpages from './errorpages.mjs'
 import * as favourites from './favourites.mjs'
 import * as files from './files.mjs'
+import * as filters from './filters.mjs'
 import * as firstrun from './firstrun.mjs'
 import * as free from './free.mjs'
 import * as guests from './guests.mjs'
@@ -99,7 +100,7 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  collections: [favourites, photos, places, ownfiles, copying, arrivals, app],
+  collections: [favourites, filters, photos, places, ownfiles, copying, arrivals, app],
   accounts: [
     register,
     accounts,

@@ -13,6 +13,7 @@ import type { panels } from "../messages/zh-CN/panels";
 import type { past } from "../messages/zh-CN/past";
 import type { received } from "../messages/zh-CN/received";
 import type { settings } from "../messages/zh-CN/settings";
+import type { searching } from "../messages/zh-CN/searching";
 import type { share } from "../messages/zh-CN/share";
 import type { shares } from "../messages/zh-CN/shares";
 import type { photos } from "../messages/zh-CN/photos";
@@ -20,6 +21,7 @@ import type { places } from "../messages/zh-CN/places";
 import type { stores } from "../messages/zh-CN/stores";
 import type { trash } from "../messages/zh-CN/trash";
 import type { ui } from "../messages/zh-CN/ui";
+import type { upload } from "../messages/zh-CN/upload";
 import type { versions } from "../messages/zh-CN/versions";
 import type { viewer } from "../messages/zh-CN/viewer";
 import type { welcome } from "../messages/zh-CN/welcome";
@@ -38,6 +40,7 @@ interface LaterMessages {
   past: typeof past;
   photos: typeof photos;
   received: typeof received;
+  searching: typeof searching;
   settings: typeof settings;
   share: typeof share;
   shares: typeof shares;
@@ -45,6 +48,7 @@ interface LaterMessages {
   stores: typeof stores;
   trash: typeof trash;
   ui: typeof ui;
+  upload: typeof upload;
   versions: typeof versions;
   viewer: typeof viewer;
   welcome: typeof welcome;
@@ -72,6 +76,10 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
     "zh-CN": () => import("../messages/zh-CN/received"),
     "en-US": () => import("../messages/en-US/received"),
   },
+  searching: {
+    "zh-CN": () => import("../messages/zh-CN/searching"),
+    "en-US": () => import("../messages/en-US/searching"),
+  },
   settings: {
     "zh-CN": () => import("../messages/zh-CN/settings"),
     "en-US": () => import("../messages/en-US/settings"),
@@ -82,6 +90,10 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   stores: { "zh-CN": () => import("../messages/zh-CN/stores"), "en-US": () => import("../messages/en-US/stores") },
   trash: { "zh-CN": () => import("../messages/zh-CN/trash"), "en-US": () => import("../messages/en-US/trash") },
   ui: { "zh-CN": () => import("../messages/zh-CN/ui"), "en-US": () => import("../messages/en-US/ui") },
+  upload: {
+    "zh-CN": () => import("../messages/zh-CN/upload"),
+    "en-US": () => import("../messages/en-US/upload"),
+  },
   versions: {
     "zh-CN": () => import("../messages/zh-CN/versions"),
     "en-US": () => import("../messages/en-US/versions"),

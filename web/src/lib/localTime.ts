@@ -11,3 +11,14 @@ export function timeOf(text: string): number | undefined {
   const ms = new Date(text).getTime();
   return text === "" || Number.isNaN(ms) ? undefined : ms;
 }
+
+/**
+ * The beginning in ms of the day YYYY-MM-DD, or of the day that is some days later, in the reader's
+ * time zone or, with "Z", in UTC; undefined for no day.
+ */
+export function beginOf(day: string, later = 0, zone: "" | "Z" = ""): number | undefined {
+  const begin = timeOf(`${day}T00:00${zone}`);
+  if (begin === undefined) return undefined;
+  const date = new Date(begin);
+  return zone === "Z" ? date.setUTCDate(date.getUTCDate() + later) : date.setDate(date.getDate() + later);
+}

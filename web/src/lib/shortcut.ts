@@ -1,9 +1,14 @@
+/** Reports whether a dialog or a menu is open. */
+export function covered(): boolean {
+  return document.querySelector("dialog[open], :popover-open") !== null;
+}
+
 /**
  * Reports whether shortcuts without a modifier are inactive, because a dialog or a menu is open, or
  * the target of the key is a field.
  */
 export function resting(target: Element): boolean {
-  if (document.querySelector("dialog[open], :popover-open")) return true;
+  if (covered()) return true;
   if (target.matches("input[type=checkbox]")) return false;
   return target.matches("input, textarea, select, [contenteditable]");
 }

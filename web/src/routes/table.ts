@@ -41,6 +41,8 @@ export interface Place {
   who: "visitor" | "account" | "admin";
   load: () => Promise<{ default: Component }>;
   link?: Link;
+  /** The labels of settings on the screen, by which the command list finds it. */
+  settings?: () => readonly string[];
   /** The places that the screen contains. */
   below?: () => Promise<{ places: readonly Place[] }>;
 }

@@ -6,14 +6,22 @@ import { onFolderChange } from "../upload/changes";
 import type { Kind, PictureSize, Reader, Source, Wanted } from "./source";
 
 /** The query of a page of a tree. src/boot.js requests the first pages by the same address. */
-function query({ path, sort, order, search }: Wanted, nth: number, limit: number, type: Kind | undefined) {
-  return { path, page: nth + 1, limit, ...(type && { type }), ...(sort && { sort, order }), ...(search && { search }) };
+function query({ path, sort, order, search, filter }: Wanted, nth: number, limit: number, type: Kind | undefined) {
+  return {
+    path,
+    page: nth + 1,
+    limit,
+    ...(type && { type }),
+    ...(sort && { sort, order }),
+    ...(search && { search }),
+    ...(Object.fromEntries(new URLSearchParams(filter)) as object),
+  };
 }
 
 export const account: Source = {
-  can: { search: true, sort: true, paths: true, edit: true },
+  can: { search: true, filter: true, sort: true, paths: true, edit: true },
   most: 1000,
-  read: (wanted) => tree(wanted, "/api/files", true),
+  read: (wanted) => tree(wanted, "/api/files", !wanted.filter), // a filter finds no folders
   thumbnail,
   content: (entry) => address("", pathOf(entry)),
   download: async ({ id }) => (await take(client.GET("/api/files/{id}/download", { params: { path: { id } } }))).url,
@@ -24,7 +32,7 @@ export const account: Source = {
 /** The part of the tree that visitors without an account may see. */
 export const guests: Source = {
   ...account,
-  can: { search: true, sort: true, paths: true, edit: false },
+  can: { search: true, filter: false, sort: true, paths: true, edit: false },
   read: (wanted) => tree(wanted, "/api/public/files", false),
   download: async (entry) => address("", pathOf(entry)),
   state: (path) => `/api/public/files/revision?path=${encodeURIComponent(path)}`,

@@ -7,7 +7,7 @@ import type { Reader, Source } from "./source";
 const permissions: Permission[] = ["read", "write", "delete", "download"];
 
 export const bucket: Source = {
-  can: { search: false, sort: false, paths: false, edit: false },
+  can: { search: false, filter: false, sort: false, paths: false, edit: false },
   most: 1000,
   read: ({ path }) => walk(path),
   thumbnail: () => "",

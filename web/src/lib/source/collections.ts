@@ -19,7 +19,7 @@ function whole(load: (signal: AbortSignal) => Promise<readonly Entry[]>): Reader
   };
 }
 
-const can = { search: false, sort: false, paths: true, edit: true };
+const can = { search: false, filter: false, sort: false, paths: true, edit: true };
 
 /** The newest star first. */
 export const favourites: Source = {

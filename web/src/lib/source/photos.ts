@@ -11,7 +11,7 @@ import type { Media, Page, Reader, Source } from "./source";
 
 export const photos: Source = {
   ...account,
-  can: { search: false, sort: false, paths: true, edit: true },
+  can: { search: false, filter: false, sort: false, paths: true, edit: true },
   state: () => "",
   read: ({ media }) => new Pages(media),
 };

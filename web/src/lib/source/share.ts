@@ -28,7 +28,7 @@ export function shared(visit: Visit): Source {
   const query = ({ id, updatedAt }: Entry) =>
     `file=${encodeURIComponent(id)}${updatedAt === null ? "" : `&changed=${updatedAt}`}`;
   return {
-    can: { search: false, sort: true, paths: false, edit: false },
+    can: { search: false, filter: false, sort: true, paths: false, edit: false },
     most: 1000,
     read: ({ path, sort, order }) => ({
       split: false,

@@ -18,6 +18,8 @@ export interface Wanted {
   order?: Order | undefined;
   /** Part of a name; "" for the entries directly in the folder. */
   search: string;
+  /** The filters of a search, as a query of the interface; "" or undefined for none. */
+  filter?: string | undefined;
   /** Of a timeline; without it, all. */
   media?: Media | undefined;
 }
@@ -52,6 +54,8 @@ export interface Reader {
 /** The operations that a source offers; the permissions of an entry are in the entry. */
 export interface Abilities {
   readonly search: boolean;
+  /** A search can have a filter. */
+  readonly filter: boolean;
   /** The user can choose the order. */
   readonly sort: boolean;
   /** Each file has an address of its own, by its path. */

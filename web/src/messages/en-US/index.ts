@@ -4,6 +4,5 @@ import { files } from "./files";
 import { links } from "./links";
 import { login } from "./login";
 import { gone, shell } from "./shell";
-import { upload } from "./upload";
 
-export const messages: FirstMessages = { common, failures, files, gone, links, login, shell, upload };
+export const messages: FirstMessages = { common, failures, files, gone, links, login, shell };

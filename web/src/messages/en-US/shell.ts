@@ -15,6 +15,7 @@ export const shell: typeof zh = {
   setUp: "something is still worth doing",
   account: "Account",
   settings: "Settings",
+  commands: "Search and commands",
   install: "Install the app",
   others: "Menu",
   bell: "Notifications",

@@ -88,10 +88,4 @@ export const upload: typeof zh = {
     STORE: "The store refused the file.",
     UNKNOWN: "Something went wrong in the browser. Try again.",
   },
-  drop: {
-    title: (folder) => `Drop to upload to “${folder}”`,
-    forbidden: "You can't upload to this folder",
-    hint: "Files and whole folders",
-  },
-  pasted: "Picture uploaded.",
 };

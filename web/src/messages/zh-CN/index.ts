@@ -3,8 +3,7 @@ import { files } from "./files";
 import { links } from "./links";
 import { login } from "./login";
 import { gone, shell } from "./shell";
-import { upload } from "./upload";
 
 /** The texts of the frame around every screen and of the screen of files. */
-export const messages = { common, failures, files, gone, links, login, shell, upload };
+export const messages = { common, failures, files, gone, links, login, shell };
 export type FirstMessages = typeof messages;

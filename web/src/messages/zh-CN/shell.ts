@@ -13,6 +13,7 @@ export const shell = {
   setUp: "还有待办事项",
   account: "账户",
   settings: "设置",
+  commands: "搜索和命令",
   install: "安装应用",
   others: "菜单",
   bell: "通知",

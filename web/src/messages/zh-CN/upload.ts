@@ -83,10 +83,4 @@ export const upload = {
     STORE: "存储服务器拒绝了此文件。",
     UNKNOWN: "浏览器出错，请重试。",
   } as Record<string, string>,
-  drop: {
-    title: (folder: string) => `松开即可上传到“${folder}”`,
-    forbidden: "您没有上传到此文件夹的权限",
-    hint: "文件和文件夹都可以",
-  },
-  pasted: "图片已上传。",
 };

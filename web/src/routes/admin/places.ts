@@ -4,11 +4,16 @@ import { t, withTexts } from "../../lib/i18n.svelte";
 import type { admin } from "../../messages/zh-CN/admin";
 import type { Place } from "../table";
 
-const of = (name: keyof (typeof admin)["common"]["sections"], load: () => Promise<{ default: Component }>): Place => ({
+const of = (
+  name: keyof (typeof admin)["common"]["sections"],
+  load: () => Promise<{ default: Component }>,
+  settings: () => string[] = () => [],
+): Place => ({
   name,
   title: () => t.admin.common.sections[name],
   who: "admin",
   load,
+  settings,
 });
 
 export const places: readonly Place[] = [
@@ -22,5 +27,9 @@ export const places: readonly Place[] = [
   of("announcements", () => withTexts(import("./Announcements.svelte"), "admin", "ui")),
   of("logs", () => withTexts(import("./Logs.svelte"), "admin", "ui")),
   of("system", () => withTexts(import("./System.svelte"), "admin", "ui")),
-  of("site", () => withTexts(import("./Site.svelte"), "admin", "ui")),
+  of(
+    "site",
+    () => withTexts(import("./Site.svelte"), "admin", "ui"),
+    () => Object.values(t.admin.site.labels),
+  ),
 ];

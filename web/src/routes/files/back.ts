@@ -3,6 +3,7 @@
  * Forward and a reload lead to the same place.
  */
 import { onLeave, route } from "../../lib/router.svelte";
+import { searchOf } from "../../lib/search";
 
 export interface Place {
   scroll: number;
@@ -28,7 +29,7 @@ function read(): [string, [string, Place]][] {
 
 /** The address as far as it names a listing: the folder, the search, and the kind of photos. */
 function listed(): string {
-  return JSON.stringify([route.path, ...["search", "in", "kind"].map((name) => route.query.get(name))]);
+  return JSON.stringify([route.path, searchOf(route.query)]);
 }
 
 /**

@@ -4,9 +4,11 @@ import { client, Failure, take } from "../../lib/api";
 import { explain, may, pathOf, type Entry, type Permission } from "../../lib/entry";
 import { t, withTexts } from "../../lib/i18n.svelte";
 import { copyLinks } from "../../lib/copying.svelte";
+import { later } from "../../lib/later.svelte";
 import { Listing } from "../../lib/listing.svelte";
 import { each, of } from "../../lib/ranges";
-import { address, go, goQuery } from "../../lib/router.svelte";
+import { address, go, goQuery, route } from "../../lib/router.svelte";
+import { changeSearch, hasSearch, searchOf } from "../../lib/search";
 import { Selection } from "../../lib/selection.svelte";
 import { session } from "../../lib/session.svelte";
 import { account } from "../../lib/source/account";
@@ -19,13 +21,16 @@ import type { Place } from "./back";
 /** A search and its scope, or the part of a timeline. */
 export interface Search {
   text: string;
+  /** Its filters, see Wanted. */
+  filter: string;
+  /** The view of its results. */
+  shape?: View["shape"] | undefined;
   everywhere: boolean;
   media?: Media | undefined;
 }
 
 /** The panels above the listing. */
-export type Panel =
-  "move" | "copy" | "delete" | "appearance" | "password" | "links" | "share" | "shortcuts" | "commands";
+export type Panel = "move" | "copy" | "delete" | "appearance" | "password" | "links" | "share" | "shortcuts";
 
 /** The largest selection whose entries are handled one by one. */
 const fewEnough = 2000;
@@ -63,6 +68,8 @@ export interface Gallery {
   }>;
 }
 
+const searches = ({ text, filter }: Search) => text + filter !== "";
+
 export class Browser {
   /** The path of the folder; of a collection, its name, which is the path of no folder. */
   readonly path: string;
@@ -70,7 +77,7 @@ export class Browser {
   readonly source: Source;
   readonly selection = new Selection();
   listing = $state.raw() as Listing;
-  /** The search whose results the listing holds; without a text, the folder itself. */
+  /** The search whose results the listing holds; without text and filter, the folder itself. */
   search = $state.raw() as Search;
   #next: Listing | undefined;
   #wanted: Search;
@@ -92,18 +99,19 @@ export class Browser {
   });
   /** Focuses an entry, and scrolls it into view unless told otherwise; set by the grid. */
   focus: (index: number, how?: { reveal?: boolean }) => void = () => undefined;
-  /** Focuses the search field; set by the toolbar. */
+  /** Shows and focuses the search field with its filters; set by the toolbar. */
   focusSearch: () => void = () => undefined;
 
   readonly view: View = $derived.by(() => views.of(this.path));
-  readonly searching = $derived.by(() => this.search.text !== "");
+  readonly searching = $derived.by(() => searches(this.search));
   /** The order of the listing: the user's choice, or else that of the mount. */
   readonly sort = $derived((this.view.sort ?? this.listing.mount?.sortBy ?? "name") as Sort);
   readonly order: Order = $derived(
     this.view.sort ? (this.view.order ?? "asc") : (this.listing.mount?.sortOrder ?? "asc"),
   );
-  /** A search is always a list, which shows the folder of each result. */
-  readonly shape = $derived.by(() => (this.searching ? "list" : this.collection?.gallery ? "grid" : this.view.shape));
+  readonly shape = $derived.by(() =>
+    this.searching ? this.search.shape! : this.collection?.gallery ? "grid" : this.view.shape,
+  );
   readonly writable = $derived.by(() => this.listing.folder !== null && may(this.listing.folder, "write"));
   /** The folder that uploads go to, "" where there are none. */
   readonly uploads = $derived.by(() => (this.writable ? this.path : (this.collection?.uploads ?? "")));
@@ -136,8 +144,9 @@ export class Browser {
 
   #ask(search: Search): Listing {
     const { sort, order } = views.of(this.path);
-    const path = search.everywhere && search.text !== "" ? "/" : this.path;
-    const listing = new Listing(this.source, { path, sort, order, search: search.text, media: search.media });
+    const path = search.everywhere && searches(search) ? "/" : this.path;
+    const { text, filter, media } = search;
+    const listing = new Listing(this.source, { path, sort, order, search: text, filter, media });
     const { selection } = this;
     listing.held = () =>
       selection.count <= fewEnough ? [...selection.chosen, [selection.active, selection.active + 1]] : [];
@@ -167,10 +176,11 @@ export class Browser {
 
   /** Applies a search if it is a different one, and leads to a place in its results. */
   follow(search: Search, place?: Place): void {
-    const { text, everywhere, media } = this.#wanted;
-    if (search.text === text && search.everywhere === everywhere && search.media === media) return;
+    const { text, filter, everywhere, media } = this.#wanted;
     this.#wanted = search;
-    void this.reopen(place);
+    if (search.text !== text || search.filter !== filter || search.everywhere !== everywhere || search.media !== media)
+      void this.reopen(place);
+    else if (!this.#next) this.search = search; // another view of the same results
   }
 
   /**
@@ -178,15 +188,14 @@ export class Browser {
    * new one has loaded.
    */
   async reopen(place?: Place): Promise<void> {
-    const search = this.#wanted;
     this.#next?.close();
-    const next = this.#ask(search);
+    const next = this.#ask(this.#wanted);
     this.#next = next;
     await next.ready;
     if (this.#next !== next) return;
     this.#next = undefined;
     this.listing.close();
-    this.search = search;
+    this.search = this.#wanted;
     this.selection.set([], place?.active ?? 0);
     this.listing = next;
     await tick();
@@ -204,9 +213,23 @@ export class Browser {
     else document.getElementById("content")?.focus();
   }
 
-  /** Changes the view of the folder, and loads it again if the order changes. */
+  /** Keeps the search of the address for the command list, if it has found something. */
+  async keepSearch(): Promise<void> {
+    const { me } = session;
+    if (!me || !this.searching || this.listing.total === 0 || !hasSearch(route.query)) return;
+    const search = { path: this.path, query: searchOf(route.query) };
+    const { rememberSearch } = await later(() => import("../../lib/lastSearches"));
+    rememberSearch(me.profile.id, search);
+  }
+
+  /**
+   * Changes the view of the folder, and loads it again if the order changes. Whether results are a
+   * grid or a list is a part of the address of their search.
+   */
   show(changes: Partial<View>): void {
-    views.set(this.path, changes);
+    const { shape, ...others } = changes;
+    if (shape && this.searching) changeSearch({ shape });
+    views.set(this.path, this.searching ? others : changes);
     if (changes.sort || changes.order) void this.reopen();
   }
 
@@ -280,7 +303,7 @@ export class Browser {
 
   /** Opens a panel, for the selected entries unless others are given. */
   async openPanel(name: Panel, of?: Entry[]): Promise<void> {
-    const bare = name === "shortcuts" || name === "commands";
+    const bare = name === "shortcuts";
     const entries = bare ? [] : (of ?? (await this.chosen()));
     if (bare || entries.length > 0) this.panel = { name, entries };
   }

@@ -8,6 +8,7 @@ import { address, go } from "../../lib/router.svelte";
 import { resting } from "../../lib/shortcut";
 import { toast } from "../../lib/toasts.svelte";
 import { views } from "../../lib/views.svelte";
+import { commandList, opensCommands } from "../commandList.svelte";
 import type { Browser } from "./browser.svelte";
 import { cut } from "./cut.svelte";
 import { pickUploads } from "./uploading";
@@ -34,8 +35,7 @@ export function press(event: KeyboardEvent, on: Keyed): void {
 function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
   const control = event.ctrlKey || event.metaKey;
   const alone = !control && !event.altKey && views.keys;
-  if (alone && event.key === "/") browser.focusSearch();
-  else if (control && !event.altKey && event.key.toLowerCase() === "k") void browser.openPanel("commands");
+  if (opensCommands(event)) commandList.open = true;
   else if (alone && event.key === "?") void browser.openPanel("shortcuts");
   else if (event.altKey && !control && event.code === "KeyU" && browser.uploads !== "")
     pickUploads(browser.uploads, { folder: false });

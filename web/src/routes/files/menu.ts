@@ -90,7 +90,7 @@ export function displayItems(browser: Browser): MenuItem[] {
     "-",
   ];
   const gallery = browser.collection?.gallery !== undefined;
-  const { shape } = browser.view;
+  const { shape } = browser;
   const list = { label: t.files.list, checked: shape === "list", run: () => browser.show({ shape: "list" }) };
   return [
     ...(canSort ? order : []),
@@ -156,7 +156,6 @@ export function usualItems(browser: Browser): MenuItem[] {
   ];
   return [
     ...(browser.collection?.gallery ? [] : folders),
-    { label: t.files.commands.title, shortcut: "Ctrl+K", run: () => void browser.openPanel("commands") },
     { label: t.files.shortcuts, shortcut: "?", run: () => void browser.openPanel("shortcuts") },
   ];
 }

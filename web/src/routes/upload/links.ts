@@ -22,10 +22,10 @@ export async function copyLinks(entries: Entry[]): Promise<void> {
 export async function share(entry: Entry): Promise<void> {
   if (remembered().kind) {
     try {
-      return await copyAll([entry], { intro: t.upload.pasted + t.links.joint });
+      return await copyAll([entry], { intro: t.files.pasted + t.links.joint });
     } catch {
       // the picture is there; its link can be asked for again
     }
   }
-  toast("ok", t.upload.pasted, { label: t.upload.copyLink, run: () => void copyLinks([entry]) });
+  toast("ok", t.files.pasted, { label: t.files.copyLink, run: () => void copyLinks([entry]) });
 }

@@ -1,0 +1,20 @@
+/** The command list, which opens on every screen of an account by Ctrl+K or `/`. */
+import { covered, resting } from "../lib/shortcut";
+import { views } from "../lib/views.svelte";
+import type { Browser } from "./files/browser.svelte";
+
+class CommandList {
+  open = $state(false);
+  /** The entries on the screen, whose actions the list has. */
+  here = $state.raw<Browser>();
+}
+
+export const commandList = new CommandList();
+
+/** Reports whether a key opens the list: Ctrl+K also while a field has the focus. */
+export function opensCommands(event: KeyboardEvent): boolean {
+  const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+  if (event.isComposing || altKey) return false;
+  if (ctrlKey || metaKey) return !shiftKey && key.toLowerCase() === "k" && !covered();
+  return key === "/" && views.keys && !resting(event.target as Element);
+}
