@@ -67,6 +67,7 @@ import * as shares from './shares.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
+import * as tasks from './tasks.mjs'
 import * as thumbs from './thumbs.mjs'
 import * as trash from './trash.mjs'
 import * as uploadfaults from './uploadfaults.mjs'
@@ -133,6 +134,7 @@ const suites = {
   firstrun: [firstrun],
   whole: [whole],
   history: [history],
+  tasks: [tasks],
 }
 const scenarios = suites[config.suite].flatMap((part) => part.scenarios)
 for (const { name, forms, run, lan, worker } of scenarios) {

@@ -9,7 +9,7 @@ import { makeLinks, obstacle, remember, remembered, type Choice, type Kind, type
 import type { Toast } from "./toasts.svelte";
 import { toast } from "./toasts.svelte";
 
-export type Answer = Pick<Choice, "kind" | "lifetime">;
+export type Answer = Pick<Choice, "kind" | "lifetime" | "format">;
 
 interface Question {
   entries: readonly Entry[];
@@ -33,11 +33,11 @@ export function usualKind(entries: readonly Entry[]): Kind {
 }
 
 function ask(entries: readonly Entry[]): Promise<Answer | undefined> {
-  const { kind, lifetime } = remembered();
+  const { kind, lifetime, format } = remembered();
   return new Promise((resolve) => {
     copying.question = {
       entries,
-      initial: { kind: kind ?? usualKind(entries), lifetime },
+      initial: { kind: kind ?? usualKind(entries), lifetime, format },
       answer(given) {
         copying.question = undefined;
         if (given) remember(given);

@@ -13,6 +13,8 @@ export const links: typeof zh = {
   },
   lifetime: "Valid for",
   lifetimes: { 3600: "1 hour", 86400: "1 day", 604800: "7 days" },
+  format: "Format of the link",
+  formats: { direct: "Direct", html: "HTML", markdown: "Markdown", bbcode: "BBCode" },
   impossible: (why) => `Not possible: ${why}.`,
   remembered: "This browser remembers the answer. “Change” in the message after copying asks again.",
   copy: "Copy",

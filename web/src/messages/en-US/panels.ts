@@ -90,8 +90,6 @@ export const panels: typeof zh = {
   links: {
     title: "Link",
     titleMany: (n) => plural(n, "link", "links"),
-    format: "Format of the link",
-    formats: { direct: "Direct", html: "HTML", markdown: "Markdown", bbcode: "BBCode" },
     which: "Kind of link",
     public: "Public",
     signIn: "Needs sign-in",

@@ -10,6 +10,8 @@ export const links = {
   },
   lifetime: "有效期",
   lifetimes: { 3600: "1 小时", 86400: "1 天", 604800: "7 天" } as Record<number, string>,
+  format: "链接格式",
+  formats: { direct: "直链", html: "HTML", markdown: "Markdown", bbcode: "BBCode" },
   impossible: (why: string) => `无法使用：${why}。`,
   remembered: "此浏览器会记住您的选择。复制后点击提示中的“更改”可重新选择。",
   copy: "复制",

@@ -87,8 +87,6 @@ export const panels = {
   links: {
     title: "链接",
     titleMany: (n: number) => `${digits(n)} 个链接`,
-    format: "链接格式",
-    formats: { direct: "直链", html: "HTML", markdown: "Markdown", bbcode: "BBCode" },
     which: "链接类型",
     public: "公开",
     signIn: "需要登录",
