@@ -1,7 +1,16 @@
 /** The files of other apps, which the service worker keeps for the page. */
-import { IDBFactory, IDBKeyRange } from "fake-indexeddb";
+import { IDBFactory, IDBKeyRange, IDBObjectStore } from "fake-indexeddb";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { bounds, dropReceived, keepReceived, receivedFiles, sweepReceived, uniqueNames } from "../src/lib/received";
+import {
+  bounds,
+  dropDelivery,
+  dropReceived,
+  keepReceived,
+  receivedFile,
+  receivedFiles,
+  sweepReceived,
+  uniqueNames,
+} from "../src/lib/received";
 import { photoName } from "../src/lib/upload/walk";
 
 const now = Date.UTC(2026, 10, 27, 12);
@@ -11,7 +20,10 @@ beforeEach(() => {
   vi.stubGlobal("indexedDB", new IDBFactory());
   vi.stubGlobal("IDBKeyRange", IDBKeyRange);
 });
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
 
 const file = (name: string, content = name) => new File([content], name, { type: "image/png", lastModified: 1000 });
 
@@ -22,21 +34,27 @@ async function deliver(files: File[], at = now): Promise<string> {
   return query.get("delivery")!;
 }
 
-const names = async (delivery?: string) => (await receivedFiles(delivery)).map(({ offered }) => offered.relPath).sort();
+const names = async (...deliveries: string[]) =>
+  (await Promise.all(deliveries.map(receivedFiles)))
+    .flat()
+    .map(({ relPath }) => relPath)
+    .sort();
 
 test("files come back in their order, with name, type, time and bytes", async () => {
   const delivery = await deliver([file("b.png", "first"), file("a.png", "second")]);
   const files = await receivedFiles(delivery);
-  expect(files.map(({ key }) => key)).toEqual([
+  expect(files.map(({ received }) => received)).toEqual([
     [delivery, 0],
     [delivery, 1],
   ]);
-  expect(files.map(({ offered }) => [offered.relPath, offered.file.name, offered.file.type])).toEqual([
+  expect(files.map(({ relPath, file }) => [relPath, file.name, file.type])).toEqual([
     ["b.png", "b.png", "image/png"],
     ["a.png", "a.png", "image/png"],
   ]);
-  expect(files.map(({ offered }) => offered.file.lastModified)).toEqual([1000, 1000]);
-  expect(await Promise.all(files.map(({ offered }) => offered.file.text()))).toEqual(["first", "second"]);
+  expect(files.map(({ file }) => file.lastModified)).toEqual([1000, 1000]);
+  expect(await Promise.all(files.map(({ file }) => file.text()))).toEqual(["first", "second"]);
+  expect((await receivedFile([delivery, 1]))!.relPath).toBe("a.png");
+  expect(await receivedFile([delivery, 2])).toBeUndefined();
 });
 
 test("a delivery without a file is refused", async () => {
@@ -46,12 +64,13 @@ test("a delivery without a file is refused", async () => {
 });
 
 test("a delivery is bounded in files and bytes, and then nothing of it is kept", async () => {
+  const put = vi.spyOn(IDBObjectStore.prototype, "put");
   const files = Array.from({ length: bounds.files + 1 }, (_, n) => file(`${n}.png`));
   expect(await keepReceived(files)).toBe("problem=large");
   const large = file("large.mp4");
   Object.defineProperty(large, "size", { value: bounds.bytes });
   expect(await keepReceived([large, file("a.png")])).toBe("problem=large");
-  expect(await names()).toEqual([]);
+  expect(put).not.toHaveBeenCalled();
   expect(bounds.bytes).toBe(4_294_967_296);
   expect(bounds.files).toBe(500);
 });
@@ -78,20 +97,23 @@ test("files are removed after a day", async () => {
   expect(await names(delivery)).toEqual([]);
 });
 
-test("one file, or one delivery, is removed", async () => {
-  const one = await deliver([file("a.png"), file("b.png")]);
-  const two = await deliver([file("c.png")]);
-  await dropReceived(one, 0);
-  expect(await names()).toEqual(["b.png", "c.png"]);
-  await dropReceived(one);
-  expect(await names()).toEqual(["c.png"]);
-  expect(await names(two)).toEqual(["c.png"]);
+test("some files, or one delivery, are removed", async () => {
+  const one = await deliver([file("a.png"), file("b.png"), file("c.png")]);
+  const two = await deliver([file("d.png"), file("e.png")]);
+  await dropReceived([
+    [one, 0],
+    [two, 1],
+  ]);
+  await dropReceived([]);
+  expect(await names(one, two)).toEqual(["b.png", "c.png", "d.png"]);
+  await dropDelivery(one);
+  expect(await names(one, two)).toEqual(["d.png"]);
 });
 
 test("a file keeps its name when another of the same name is removed", async () => {
   const delivery = await deliver([file("image.jpg", "first"), file("image.jpg", "second")]);
   expect(await names(delivery)).toEqual(["image (2).jpg", "image.jpg"]);
-  await dropReceived(delivery, 0);
+  await dropReceived([[delivery, 0]]);
   expect(await names(delivery)).toEqual(["image (2).jpg"]);
 });
 

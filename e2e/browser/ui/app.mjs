@@ -21,6 +21,8 @@ const texts = {
     toFiles: 'Go to files',
     photo: 'Take a photo',
     uploads: 'Uploads',
+    pauseFile: (name) => `Pause ${name}`,
+    resumeFile: (name) => `Resume ${name}`,
     install: 'Install the app',
     settings: 'Settings',
   },
@@ -37,6 +39,8 @@ const texts = {
     toFiles: '前往文件',
     photo: '拍照',
     uploads: '上传',
+    pauseFile: (name) => `暂停 ${name}`,
+    resumeFile: (name) => `继续 ${name}`,
     install: '安装应用',
     settings: '设置',
   },
@@ -219,25 +223,36 @@ async function waits(page, config) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// An upload of received files that the end of the page interrupts goes on at the next start.
+// Uploads of received files that the end of the page interrupts go on at the next start; a paused
+// one waits for the user.
 async function goesOn(page, config) {
   const say = words(config)
   page.on('dialog', (dialog) => void dialog.accept()) // the page asks before it is left
   await starts(page, config)
   const folder = await createFolder(page, config, `Interrupted ${config.language}`, [])
   const bytes = png(64, 48, 0.4).toString('base64')
-  await sends(page, [{ name: 'kept.png', bytes }])
-  await page.getByRole('heading', { level: 1, name: say.one }).waitFor()
+  await sends(page, [
+    { name: 'kept.png', bytes },
+    { name: 'paused.png', bytes },
+  ])
+  await page.getByRole('heading', { level: 1, name: say.title }).waitFor()
   await picks(page, say, folder)
   await page.context().setOffline(true)
   await page.getByRole('button', { name: say.here }).click()
-  await page.getByRole('region', { name: say.uploads }).waitFor()
-  await becomes('the stored uploads', () => count(page, 'larder-uploads', 'items', 'id'), 1)
+  const uploads = page.getByRole('region', { name: say.uploads })
+  await uploads.getByRole('button', { name: say.pauseFile('paused.png') }).click()
+  const resume = uploads.getByRole('button', { name: say.resumeFile('paused.png') })
+  await resume.waitFor()
+  await becomes('the stored uploads', () => count(page, 'larder-uploads', 'items', 'id'), 2)
   await page.reload()
   await page.getByText(say.unreachable).waitFor()
   await page.context().setOffline(false)
   await cell(page, 'kept.png').waitFor()
   equal('the file', await bytesOf(page, `${folder}/kept.png`), bytes)
+  await becomes('how many are kept', () => kept(page), 1)
+  await resume.click()
+  await cell(page, 'paused.png').waitFor()
+  await becomes('how many are kept at the end', () => kept(page), 0)
 }
 
 async function badge(page, config) {

@@ -1,17 +1,18 @@
 /**
  * Received files: those that the user has sent to the installed app from another app of the device.
  * The service worker keeps them in IndexedDB, and the page uploads them when the user has chosen a
- * folder. They are removed when they are uploaded, when the user cancels the question about the
- * folder, and at the next start of the page after a day. The files of one delivery arrive together.
+ * folder. They are removed when they are uploaded, when the user cancels the upload or the question
+ * about the folder, when a new delivery needs the room, and at the next start of the page after a
+ * day. The files of one delivery arrive together.
  */
 import type { Offered } from "./upload/item";
 
-type Key = [delivery: string, n: number];
+/** Identifies a received file: the id of its delivery and its position in that. */
+export type ReceivedKey = [delivery: string, n: number];
 
 /** A file in the database. */
 interface Kept {
-  /** The id of the delivery and the position of the file in it. */
-  key: Key;
+  key: ReceivedKey;
   /** The time at which the delivery arrived, in ms. */
   at: number;
   /** A name of its own in the delivery. */
@@ -21,11 +22,8 @@ interface Kept {
   content: Blob;
 }
 
-/** A received file with its key. */
-export interface Received {
-  key: Key;
-  offered: Offered;
-}
+/** A received file that can be uploaded. */
+export type Received = Offered & { received: ReceivedKey };
 
 /** The bounds of all kept files together: their number, their bytes, and their age in ms. */
 export const bounds = { files: 500, bytes: 4 * 1024 ** 3, age: 24 * 3600_000 };
@@ -62,12 +60,14 @@ async function transact<Result>(
 /** The keys of a delivery. */
 const keysOf = (delivery: string) => IDBKeyRange.bound([delivery], [delivery, Infinity]);
 
-const read = (delivery?: string) =>
-  transact<Kept[]>("readonly", (files) => files.getAll(delivery === undefined ? null : keysOf(delivery)));
+/** Removes some files. */
+export async function dropReceived(keys: readonly ReceivedKey[]): Promise<void> {
+  if (keys.length > 0) await transact("readwrite", (files) => keys.map((key) => files.delete(key)).at(-1)!);
+}
 
-/** Removes one file, or a whole delivery. */
-export async function dropReceived(delivery: string, n?: number): Promise<void> {
-  await transact("readwrite", (files) => files.delete(n === undefined ? keysOf(delivery) : [delivery, n]));
+/** Removes all files of a delivery. */
+export async function dropDelivery(delivery: string): Promise<void> {
+  await transact("readwrite", (files) => files.delete(keysOf(delivery)));
 }
 
 /**
@@ -76,14 +76,14 @@ export async function dropReceived(delivery: string, n?: number): Promise<void> 
  */
 export async function sweepReceived(files = 0, bytes = 0, now = Date.now()): Promise<void> {
   const deliveries = new Map<string, { at: number; files: number; bytes: number }>();
-  for (const { key, at, content } of await read()) {
+  for (const { key, at, content } of await transact<Kept[]>("readonly", (files) => files.getAll())) {
     const sum = deliveries.get(key[0]) ?? { at, files: 0, bytes: 0 };
     deliveries.set(key[0], { at, files: sum.files + 1, bytes: sum.bytes + content.size });
   }
   let left = { files: bounds.files - files, bytes: bounds.bytes - bytes };
   for (const [delivery, sum] of [...deliveries].sort(([, a], [, b]) => b.at - a.at)) {
     left = { files: left.files - sum.files, bytes: left.bytes - sum.bytes };
-    if (left.files < 0 || left.bytes < 0 || now - sum.at > bounds.age) await dropReceived(delivery);
+    if (left.files < 0 || left.bytes < 0 || now - sum.at > bounds.age) await dropDelivery(delivery);
   }
 }
 
@@ -109,12 +109,20 @@ export async function keepReceived(given: readonly File[], now = Date.now()): Pr
   return `delivery=${delivery}`;
 }
 
-/** The kept files of a delivery in their order, or of all deliveries. */
-export async function receivedFiles(delivery?: string): Promise<Received[]> {
-  return (await read(delivery)).map(({ key, name, modified, content }) => {
-    const file = new File([content], name, { type: content.type, lastModified: modified });
-    return { key, offered: { file, relPath: name } };
-  });
+function asReceived({ key, name, modified, content }: Kept): Received {
+  const file = new File([content], name, { type: content.type, lastModified: modified });
+  return { file, relPath: name, received: key };
+}
+
+/** The kept files of a delivery in their order. */
+export async function receivedFiles(delivery: string): Promise<Received[]> {
+  return (await transact<Kept[]>("readonly", (files) => files.getAll(keysOf(delivery)))).map(asReceived);
+}
+
+/** A kept file; undefined if it is removed. */
+export async function receivedFile(key: ReceivedKey): Promise<Received | undefined> {
+  const kept = await transact<Kept | undefined>("readonly", (files) => files.get(key));
+  return kept && asReceived(kept);
 }
 
 /**

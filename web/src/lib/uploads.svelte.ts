@@ -131,16 +131,6 @@ class Uploads {
     return this.engine.rebind((await choose(folder)).files);
   }
 
-  /**
-   * Assigns received files to the items that a reload has detached from them: no user can choose
-   * them again.
-   */
-  async findReceived(): Promise<void> {
-    if (!this.engine.items.some((item) => item.state === "needs-file")) return;
-    const { receivedFiles } = await import("./received");
-    this.engine.rebind((await receivedFiles()).map(({ offered }) => offered));
-  }
-
   pause = (item: Item) => this.engine.pause(item);
   resume = (item: Item) => this.engine.resume(item);
   cancel = (item: Item) => this.engine.cancel([item]);

@@ -7,6 +7,7 @@
  * others, unless the storage is full: then the whole queue stops.
  */
 import { Failure } from "../api";
+import { dropReceived } from "../received";
 import { Folders } from "./folders";
 import {
   active,
@@ -22,6 +23,7 @@ import {
   type Item,
   type Offered,
 } from "./item";
+import { reopen } from "./reopen";
 import { Slots } from "./retry";
 import { Store, type StoredItem } from "./store";
 import { Tabs } from "./tabs";
@@ -127,7 +129,7 @@ export class Engine {
 
   private enqueue(
     batch: Batch,
-    { file, relPath, handle }: Offered,
+    { file, relPath, handle, received }: Offered,
     { size, mtime }: Stats,
     done?: (entry: Entry) => void,
   ): void {
@@ -146,6 +148,7 @@ export class Engine {
       state: "queued",
       file,
       handle,
+      received,
       conflict: "fail",
       begun: false,
       sent: 0,
@@ -189,8 +192,15 @@ export class Engine {
     return strange;
   }
 
-  private bind(item: Item, { file, handle }: Offered): void {
-    if (active(item) || item.state === "queued" || item.state === "conflict") return;
+  private bind(item: Item, { file, handle, received }: Offered): void {
+    const needless = active(item) || item.state === "queued" || item.state === "conflict";
+    if (received && received.join() !== item.received?.join()) {
+      // the user has sent the file again; one of both suffices
+      const other = needless ? received : item.received;
+      if (other) void dropReceived([other]).catch(() => undefined);
+      if (!needless) item.received = received;
+    }
+    if (needless) return;
     item.file = file;
     item.handle = handle ?? item.handle;
     this.persist([item]);
@@ -201,28 +211,18 @@ export class Engine {
    * Requests access to the files whose handles the browser has kept. The browser may ask the user,
    * so call it from a click.
    */
-  async unlock(): Promise<void> {
-    for (const item of this.items) if (item.state === "needs-file") await this.open(item, true);
-    this.pump();
+  unlock(): Promise<void> {
+    return this.reopen(this.items, true);
   }
 
-  /** Reads the file behind a handle, if it is unchanged. */
-  private async open(item: Item, ask: boolean): Promise<void> {
-    const handle = item.handle as
-      | (FileSystemFileHandle &
-          Record<"queryPermission" | "requestPermission", (how: { mode: "read" }) => Promise<string>>)
-      | undefined;
-    if (!handle) return;
-    try {
-      let state = await handle.queryPermission({ mode: "read" });
-      if (state === "prompt" && ask) state = await handle.requestPermission({ mode: "read" });
-      if (state !== "granted") return;
-      const file = await handle.getFile();
-      const { size, mtime } = statsOf(file);
-      if (size !== item.size || mtime !== item.mtime) return;
-      this.bind(item, { file, relPath: item.relPath });
-    } catch {
-      // the file is gone or access was denied: the user must choose it again
+  /** Opens the files of items that have none, as far as that needs no choice by the user. */
+  private async reopen(items: readonly Item[], ask: boolean): Promise<void> {
+    for (const item of items) {
+      if (item.state !== "needs-file") continue;
+      const offered = await reopen(item, ask);
+      if (!offered || !item.batch.items.includes(item)) continue; // it may be cancelled meanwhile
+      this.bind(item, offered);
+      this.pump();
     }
   }
 
@@ -232,30 +232,38 @@ export class Engine {
 
   /** Retries a failed item, or resumes a paused one. */
   resume(item: Item): void {
-    if (item.state !== "paused" && item.state !== "error") return;
-    if (item.file) this.queue(item);
-    else item.state = "needs-file";
-    this.persist([item]);
+    this.resumeThese([item]);
+  }
+
+  private resumeThese(items: readonly Item[]): void {
+    const resumed = items.filter((item) => item.state === "paused" || item.state === "error");
+    for (const item of resumed) {
+      if (item.file) this.queue(item);
+      else item.state = "needs-file";
+    }
+    this.persist(resumed);
+    this.watcher.changed();
     this.pump();
+    void this.reopen(resumed, true);
   }
 
   pauseAll(): void {
     this.paused = true;
     for (const item of this.items.filter(active).reverse()) this.halt(item, "queued");
+    this.persist(this.items.filter(reopens));
   }
 
   resumeAll(): void {
     this.paused = false;
     this.stopped = undefined;
-    for (const item of this.items) if (item.state === "paused") this.resume(item);
-    this.pump();
+    this.persist(this.items.filter(reopens));
+    this.resumeThese(this.items.filter((item) => item.state === "paused"));
   }
 
   /** Retries failed items. */
   retry(which: (item: Item) => boolean = () => true): void {
     this.stopped = undefined;
-    for (const item of this.items) if (item.state === "error" && which(item)) this.resume(item);
-    this.pump();
+    this.resumeThese(this.items.filter((item) => item.state === "error" && which(item)));
   }
 
   /** Answers a name conflict; with `all`, for the whole batch. */
@@ -294,7 +302,7 @@ export class Engine {
     this.batches = this.batches.filter((batch) => batch.items.length > 0);
     this.waiting = this.waiting.filter((item) => !gone.has(item));
     this.unstored = this.unstored.filter((item) => !gone.has(item));
-    void this.store.remove(items.map((item) => item.id));
+    void this.store.remove(items);
     if (!this.items.some((item) => item.state === "queued")) this.stopped = undefined;
     this.watcher.changed();
     this.pump();
@@ -351,8 +359,8 @@ export class Engine {
       item.state = "done";
       item.entry = entry;
       item.sent = item.size;
-      item.file = item.handle = undefined; // frees memory; there may be thousands of items
-      void this.store.remove([item.id]);
+      void this.store.remove([item]);
+      item.file = item.handle = item.received = undefined; // frees memory; there may be thousands of items
       this.watcher.done(item, entry);
       item.done?.(entry);
     } catch (cause) {
@@ -418,15 +426,17 @@ export class Engine {
       conflict: item.conflict,
       begun: item.begun,
       sessionId: item.sessionId,
-      paused: item.state === "paused",
+      paused: item.state === "paused" || (this.paused && item.state === "queued"),
       order: item.order,
       handle: item.handle,
+      received: item.received,
     };
   }
 
   /** Queues the items of closed tabs again. */
   private async takeOver(): Promise<void> {
     const left = await this.store.claim(this.user, this.tabs.id, this.tabs.isAlive);
+    const unpaused: Item[] = [];
     for (const kept of left) {
       let batch = this.batches.find((one) => one.id === kept.batch.id);
       if (!batch) this.batches.push((batch = { ...kept.batch, indirect: false, items: [] }));
@@ -442,8 +452,9 @@ export class Engine {
         name: relPath.slice(slash + 1),
         size: kept.size,
         mtime: kept.mtime,
-        state: "needs-file",
+        state: kept.paused && kept.received ? "paused" : "needs-file",
         handle: kept.handle,
+        received: kept.received,
         conflict: kept.conflict,
         begun: kept.begun,
         sessionId: kept.sessionId,
@@ -451,12 +462,17 @@ export class Engine {
         parts: { done: 0, total: 0 },
       };
       batch.items.push(item);
-      if (!kept.paused) await this.open(item, false);
+      if (!kept.paused) unpaused.push(item);
     }
     if (left.length === 0) return;
     this.watcher.changed();
-    this.pump();
+    await this.reopen(unpaused, false);
   }
+}
+
+/** Reports whether a later page can open the file of an item without a choice by the user. */
+function reopens(item: Item): boolean {
+  return unfinished(item) && (item.handle ?? item.received) !== undefined;
 }
 
 interface Stats {

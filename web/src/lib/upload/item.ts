@@ -1,5 +1,6 @@
 /** The items of the queue. This module knows nothing of the screen. */
 import type { Failure, Schemas } from "../api";
+import type { ReceivedKey } from "../received";
 
 export type Entry = Schemas["ApiEntryReply"];
 
@@ -23,6 +24,8 @@ export interface Offered {
   file: File;
   relPath: string;
   handle?: FileSystemFileHandle | undefined;
+  /** The received file that this is. It is removed with the item. */
+  received?: ReceivedKey | undefined;
 }
 
 /** Files that the user added together. */
@@ -57,6 +60,7 @@ export interface Item {
   failure?: Failure;
   file?: File | undefined;
   handle?: FileSystemFileHandle | undefined;
+  received?: ReceivedKey | undefined;
   conflict: "fail" | "replace" | "rename";
   /** A session was requested, so the server must be asked for its state. */
   begun: boolean;

@@ -1,9 +1,11 @@
 /**
  * The part of the queue that survives the page: the targets and sessions of uploads, in IndexedDB.
- * It does not hold the bytes: the user chooses the file again, or a stored handle gives access to
- * it. Without IndexedDB (private windows of some browsers) nothing is stored, and everything else
- * works.
+ * It does not hold the bytes: the user chooses the file again, a stored handle gives access to it,
+ * or it is among the received files, from which it is removed together with the item. Without
+ * IndexedDB (private windows of some browsers) nothing is stored, and everything else works.
  */
+import { dropReceived, type ReceivedKey } from "../received";
+
 export interface StoredItem {
   id: string;
   key: string;
@@ -22,6 +24,7 @@ export interface StoredItem {
   /** The order in which the items were added. */
   order: number;
   handle?: FileSystemFileHandle | undefined;
+  received?: ReceivedKey | undefined;
 }
 
 const name = "larder-uploads";
@@ -72,10 +75,14 @@ export class Store {
     });
   }
 
-  remove(ids: string[]): Promise<void> {
-    return this.write((items) => {
-      for (const id of ids) items.delete(id);
-    });
+  async remove(all: readonly Pick<StoredItem, "id" | "received">[]): Promise<void> {
+    const received = all.map((one) => one.received).filter((key) => key !== undefined);
+    await Promise.all([
+      this.write((items) => {
+        for (const { id } of all) items.delete(id);
+      }),
+      dropReceived(received).catch(() => undefined), // they are removed after a day
+    ]);
   }
 
   /** Notes that no item of these batches is wanted any more, also if remove comes too late. */
@@ -90,6 +97,7 @@ export class Store {
    */
   async claim(user: string, tab: string, isAlive: (tab: string) => boolean): Promise<StoredItem[]> {
     const mine: StoredItem[] = [];
+    const gone: StoredItem[] = [];
     const unwanted = readCancelled();
     await this.write((items) => {
       const request = items.getAll() as IDBRequest<StoredItem[]>;
@@ -97,7 +105,7 @@ export class Store {
         for (const one of request.result) {
           if (one.user !== user || one.tab === tab || isAlive(one.tab)) continue;
           if (unwanted[one.batch.id] !== undefined) {
-            items.delete(one.id);
+            gone.push(one);
             continue;
           }
           one.tab = tab;
@@ -106,6 +114,7 @@ export class Store {
         }
       };
     });
+    if (gone.length > 0) await this.remove(gone);
     keepCancelled(Object.fromEntries(Object.entries(readCancelled()).filter(([, of]) => of === tab || isAlive(of))));
     return mine.sort((a, b) => a.batch.at - b.batch.at || a.order - b.order);
   }
