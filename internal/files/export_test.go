@@ -67,3 +67,12 @@ func (c *EntryCache) KeptCounts() int { return c.counts.EstimatedSize() }
 func (c *EntryCache) FindDuring(id string, lookUp func() (*FoundEntry, error)) (*FoundEntry, error) {
 	return c.find(entryKey{byIDKey, id}, lookUp)
 }
+
+// The queries that read an index in its order.
+const (
+	UnexaminedQuery = unexaminedQuery
+	RecentQuery     = recentQuery
+)
+
+// MediaQuery is the query of Timeline.
+var MediaQuery = mediaQuery

@@ -291,7 +291,6 @@ func TestRecentFiles(t *testing.T) {
 // The newest files of an account come from an index, in its order.
 func TestRecentFilesUseIndex(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
-		h.wantIndex("entries_recent", "SELECT id FROM entries WHERE owner_id = 'ann' AND kind = 1 ORDER BY "+
-			db.LastChange+" DESC, id DESC LIMIT 10")
+		h.wantIndex("entries_recent", files.RecentQuery, "ann", 10)
 	})
 }

@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -63,9 +64,9 @@ func (f *fixture) wantPicture(what string, a access.Actor, dir, id string, want 
 	}
 }
 
-// The list of unexamined pictures contains a picture after its upload, after a replacement of its
-// content and after a copy. It never contains files of other types, nor a picture whose examination
-// failed and was recorded.
+// The list of unexamined pictures contains a picture after its upload and after a replacement of
+// its content. It never contains files of other types, copies of examined pictures, nor a picture
+// whose examination failed and was recorded.
 func TestUnexaminedPictures(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		lake := h.picture(h.ann, "/home/ann/lake.jpg", "lake")
@@ -94,17 +95,65 @@ func TestUnexaminedPictures(t *testing.T) {
 		h.examine(nil)
 		h.wantPicture("not a picture", h.ann, "/home/ann", sea.ID, nil)
 
-		name := vpath.Name("copy.jpg")
-		_, err := h.tree.Copy(t.Context(), h.ann, lake.ID, mustParsePath("/home/ann"), &name)
-		h.must(err)
-		if found := h.unexamined(); len(found) != 1 || !found[0].Known {
-			t.Errorf("after a copy: %+v", found)
+		for original, name := range map[string]vpath.Name{lake.ID: "copy.jpg", sea.ID: "copy.png"} {
+			_, err := h.tree.Copy(t.Context(), h.ann, original, mustParsePath("/home/ann"), &name)
+			h.must(err)
 		}
-		h.examine(nil)
 		h.wantPicture("copied", h.ann, "/home/ann", h.idAtPath("/home/ann/copy.jpg"), photo)
 		if found := h.unexamined(); len(found) != 0 {
 			t.Errorf("after all: %+v", found)
 		}
+	})
+}
+
+// Everything that gives a file the content of an examined picture gives it the time and the
+// proportions of that picture: a copy, also of a folder by a job, a copy from an earlier time, a
+// copy or move over another file, and a restored version.
+func TestCopiedPictureIsExamined(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		july := time.Date(2025, 7, 4, 0, 0, 0, 0, time.UTC)
+		want := func(what, months string) {
+			t.Helper()
+			if found := w.unexamined(); len(found) != 0 {
+				t.Errorf("%s: %d pictures are to be examined", what, len(found))
+			}
+			found, err := w.tree.Timeline(t.Context(), w.ann, ownMedia)
+			if w.must(err); fmt.Sprint(found) != months {
+				t.Errorf("%s: the timeline is %v, want %s", what, found, months)
+			}
+		}
+		lake := w.takenPicture(w.ann, "/home/ann/in/lake.jpg", "lake", july, 3, 2)
+		w.takenPicture(w.ann, "/home/ann/in/deep/sea.jpg", "sea", july.AddDate(0, 1, 0), 2, 1)
+		w.mustUpload(w.ann, "/home/ann/in/notes.txt", "notes")
+		want("at first", "[{2025-08 [200]} {2025-07 [150]}]")
+		_, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/in"), "/home/ann", "copy")
+		w.must(err)
+		want("a folder", "[{2025-08 [200 200]} {2025-07 [150 150]}]")
+		w.tree.SetCopyBatchSize(2)
+		j, err := w.requestCopy(w.ann, w.idAtPath("/home/ann/in"), "/home/ann", "large")
+		if w.must(err); j.Status != "pending" {
+			t.Fatalf("the copy is no job: %+v", j)
+		}
+		w.runJobs()
+		want("a large folder", "[{2025-08 [200 200 200]} {2025-07 [150 150 150]}]")
+
+		w.advance(time.Hour)
+		then := w.clock()
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/in/lake.jpg", "no picture")
+		want("a text in place of a picture", "[{2025-08 [200 200 200]} {2025-07 [150 150]}]")
+		w.wantCopyPast("from an earlier time", w.ann, lake.ID, then, "/home/ann", "/home/ann/lake.jpg")
+		want("from an earlier time", "[{2025-08 [200 200 200]} {2025-07 [150 150 150]}]")
+		_, err = w.tree.RestoreVersion(t.Context(), w.ann, lake.ID, w.versions(w.ann, lake.ID)[0].Until)
+		w.must(err)
+		want("a version", "[{2025-08 [200 200 200]} {2025-07 [150 150 150 150]}]")
+
+		_, err = w.tree.CopyWithOptions(t.Context(), w.ann, w.idAtPath("/home/ann/in/deep/sea.jpg"),
+			mustParsePath("/home/ann"), "lake.jpg", files.CopyMoveOptions{Replace: true})
+		w.must(err)
+		want("a copy over a picture", "[{2025-08 [200 200 200 200]} {2025-07 [150 150 150]}]")
+		w.must(w.moveTo(w.ann, "/home/ann/in/lake.jpg", "/home/ann/lake.jpg", true))
+		want("a move over a picture", "[{2025-08 [200 200 200]} {2025-07 [150 150 150]}]")
 	})
 }
 

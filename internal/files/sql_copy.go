@@ -127,7 +127,8 @@ func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err 
 }
 
 // insertCopy inserts the row r of a copy, with the metadata of the original and without a password.
-// done is false when the name is taken in the parent folder.
+// A picture has what is known of its object: the copy need not be examined. done is false when the
+// name is taken in the parent folder.
 func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {
@@ -135,11 +136,14 @@ func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	}
 	n, err := tx.Exec(`
 		INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id,
-			custom_title, custom_color, cover_url, icon_emoji, manual_position, created_at, updated_at, sort_key)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+			custom_title, custom_color, cover_url, icon_emoji, manual_position, created_at, updated_at, sort_key,
+			examined_object, taken_at, ratio)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+			`+knownPicture("o.id", "$18")+`, `+knownPicture("p.taken_at", "$18")+`, `+knownPicture(pictureRatio, "$18")+`)
 		ON CONFLICT (parent_id, name) DO NOTHING`,
 		r.id, r.parent, r.name, vpath.Fold(r.name), kind, r.size, r.mimeType, r.owner, nullable(r.object),
-		r.title, r.color, r.cover, r.emoji, r.position, r.created, r.updated, vpath.SortKey(r.name))
+		r.title, r.color, r.cover, r.emoji, r.position, r.created, r.updated, vpath.SortKey(r.name),
+		pictureObject(r))
 	if err != nil {
 		return false, fmt.Errorf("insert the copy of an entry: %w", err)
 	}

@@ -103,12 +103,16 @@ func favouritesAmong(q db.Querier, userID string, ids []string) (map[string]bool
 	return found, nil
 }
 
+// recentQuery lists the files of an account (the first parameter) that changed last, at most a
+// number.
+const recentQuery = "SELECT id FROM entries WHERE owner_id = $1 AND kind = 1 ORDER BY " + db.LastChange +
+	" DESC, id DESC LIMIT $2"
+
 // recentIDs lists the ids of the files of an account that changed last (db.LastChange), the newest
 // first, at most limit. It includes files in the trash and deleted ones that the collector has not
 // reached.
 func recentIDs(q db.Querier, userID string, limit int) ([]string, error) {
-	ids, err := scanStrings(q.Query("SELECT id FROM entries WHERE owner_id = $1 AND kind = 1 ORDER BY "+db.LastChange+
-		" DESC, id DESC LIMIT $2", userID, limit))
+	ids, err := scanStrings(q.Query(recentQuery, userID, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list the newest files of an account: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"larder/internal/blob"
 	"larder/internal/db"
@@ -51,17 +52,20 @@ func picturesOf(q db.Querier, objects []string) (map[string]*Picture, error) {
 	return found, nil
 }
 
+// unexaminedQuery lists pictures to examine: those after a time (ms) and an id, at most a number.
+const unexaminedQuery = `
+	SELECT e.id, e.created_at, e.object_id, o.size, o.provider_id, o.key, COALESCE(o.content_id, o.id),
+		EXISTS (SELECT 1 FROM pictures p WHERE p.content_id = COALESCE(o.content_id, o.id))
+	FROM entries e JOIN objects o ON o.id = e.object_id
+	WHERE ` + db.Unexamined + ` AND e.created_at <= $1 AND (e.created_at < $1 OR e.id < $2)
+		AND o.damaged_at IS NULL
+	ORDER BY e.created_at DESC, e.id DESC
+	LIMIT $3`
+
 // unexaminedAfter lists pictures whose properties have not been read, from newer to older ones,
 // after a position; at most limit.
 func unexaminedAfter(ctx context.Context, d *db.DB, after ExaminePosition, limit int) ([]UnexaminedPicture, error) {
-	rows, err := d.Read(ctx).Query(`
-		SELECT e.id, e.created_at, e.object_id, o.size, o.provider_id, o.key, COALESCE(o.content_id, o.id),
-			EXISTS (SELECT 1 FROM pictures p WHERE p.content_id = COALESCE(o.content_id, o.id))
-		FROM entries e JOIN objects o ON o.id = e.object_id
-		WHERE `+db.Unexamined+` AND e.created_at <= $1 AND (e.created_at < $1 OR e.id < $2)
-			AND o.damaged_at IS NULL
-		ORDER BY e.created_at DESC, e.id DESC
-		LIMIT $3`, after.created, after.id, limit)
+	rows, err := d.Read(ctx).Query(unexaminedQuery, after.created, after.id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list pictures to examine: %w", err)
 	}
@@ -101,6 +105,24 @@ func insertPicture(tx *db.Tx, content string, p *Picture) error {
 	return nil
 }
 
+// pictureRatio is the SQL expression for the ratio of an entry, from the table pictures.
+const pictureRatio = "CASE WHEN COALESCE(height, 0) = 0 THEN 0 WHEN 200 * width < height THEN 1 " +
+	"ELSE (200 * width + height) / (2 * height) END"
+
+// knownPicture returns the SQL expression for a property of the picture in an object, from the
+// tables objects as o and pictures as p, by the parameter with the id of the object. It is null if
+// the picture was not examined.
+func knownPicture(property, object string) string {
+	return "(SELECT " + property + " FROM objects o JOIN pictures p ON p.content_id = COALESCE(o.content_id, o.id) " +
+		"WHERE o.id = " + object + ")"
+}
+
+// pictureObject is the id of the object of a picture, as a parameter of SQL; NULL for other
+// entries.
+func pictureObject(r *row) sql.NullString {
+	return sql.NullString{String: r.object, Valid: !r.folder && strings.HasPrefix(r.mimeType, "image/")}
+}
+
 // setExamined records that the properties of a content, which an object of a file has, were read,
 // and copies those of a timeline to the file. If the file has another object by now, that one is
 // still to be examined.
@@ -109,10 +131,7 @@ func setExamined(tx *db.Tx, id, object, content string) error {
 		UPDATE entries
 		SET examined_object = $1,
 			taken_at = (SELECT taken_at FROM pictures WHERE content_id = $2),
-			ratio = COALESCE((
-				SELECT CASE WHEN 200 * width < height THEN 1 ELSE (200 * width + height) / (2 * height) END
-				FROM pictures
-				WHERE content_id = $2 AND height > 0), 0)
+			ratio = COALESCE((SELECT `+pictureRatio+` FROM pictures WHERE content_id = $2), 0)
 		WHERE id = $3`, object, content, id)
 	if err != nil {
 		return fmt.Errorf("record an examined picture: %w", err)

@@ -72,14 +72,17 @@ func insertTimedEntry(tx *db.Tx, r *row) (done bool, err error) {
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
 // updateContent gives a file the content of r, with its size, type and times, provided that it
-// still has the place and the object that before says; else changed is false. Nothing is known of
-// the new content as a picture.
+// still has the place and the object that before says; else changed is false. A picture has what is
+// known of its object, which is nothing for a content that was just stored.
 func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	n, err := tx.Exec(`
 		UPDATE entries
-		SET object_id = $1, size = $2, mime_type = $3, updated_at = $4, content_since = $5, taken_at = NULL, ratio = NULL
+		SET object_id = $1, size = $2, mime_type = $3, updated_at = $4, content_since = $5,
+			examined_object = `+knownPicture("o.id", "$10")+`, taken_at = `+knownPicture("p.taken_at", "$10")+`,
+			ratio = `+knownPicture(pictureRatio, "$10")+`
 		WHERE id = $6 AND parent_id = $7 AND name = $8 AND object_id = $9`,
-		r.object, r.size, r.mimeType, r.updated, r.contentSince, before.id, before.parent, before.name, before.object)
+		r.object, r.size, r.mimeType, r.updated, r.contentSince, before.id, before.parent, before.name, before.object,
+		pictureObject(r))
 	if err != nil {
 		return false, fmt.Errorf("replace content: %w", err)
 	}

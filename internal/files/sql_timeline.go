@@ -9,18 +9,24 @@ import (
 // timelineColumns are the columns of a medium, of the table entries.
 const timelineColumns = db.TimelineTime + ", id, parent_id, COALESCE(ratio, 0)"
 
+// mediaQuery lists media of an account (the first parameter) of some types, from newer to older
+// ones: not older than a time (ms), after a time and an id, at most a number.
+func mediaQuery(types TypeGroup) string {
+	return `
+		SELECT ` + timelineColumns + `
+		FROM entries e
+		WHERE owner_id = $1 AND ` + db.Media + ` AND ` + typeConditions[types] + `
+			AND ` + db.TimelineTime + ` >= $2 AND ` + db.TimelineTime + ` <= $3 AND (` + db.TimelineTime + ` < $3 OR id < $4)
+		ORDER BY ` + db.TimelineTime + ` DESC, id DESC
+		LIMIT $5`
+}
+
 // mediaOf lists media of an account from newer to older ones: those of some types that come after a
 // position and are not older than oldest (ms); at most limit. It includes those in the trash, and
 // deleted ones that the collector has not reached.
 func mediaOf(q db.Querier, userID string, types TypeGroup, after timelinePosition, oldest int64, limit int) (
 	found []medium, err error) {
-	rows, err := q.Query(`
-		SELECT `+timelineColumns+`
-		FROM entries e
-		WHERE owner_id = $1 AND `+db.Media+` AND `+typeConditions[types]+`
-			AND `+db.TimelineTime+` >= $2 AND `+db.TimelineTime+` <= $3 AND (`+db.TimelineTime+` < $3 OR id < $4)
-		ORDER BY `+db.TimelineTime+` DESC, id DESC
-		LIMIT $5`, userID, oldest, after.time, after.id, limit)
+	rows, err := q.Query(mediaQuery(types), userID, oldest, after.time, after.id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list the media of an account: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"larder/internal/access"
-	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/vpath"
@@ -130,7 +129,6 @@ func TestTimelineAfterChanges(t *testing.T) {
 		name := vpath.Name("copy.jpg")
 		_, err := h.tree.Copy(t.Context(), h.ann, lake.ID, mustParsePath("/home/ann"), &name)
 		h.must(err)
-		h.examine(nil)
 		names := h.timelineNames(h.ann, ownMedia, inJuly)
 		slices.Sort(names) // their times are equal
 		if !slices.Equal(names, []string{"copy.jpg", "lake.jpg"}) {
@@ -229,12 +227,10 @@ func TestTimelineByRules(t *testing.T) {
 // order. The index of media contains all that a timeline reads.
 func TestTimelineUsesIndex(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
-		at := db.TimelineTime
-		h.wantIndex("entries_timeline", "SELECT "+at+", id, parent_id, COALESCE(ratio, 0) FROM entries WHERE owner_id = 'ann' AND "+
-			db.Media+" AND substr(mime_type, 1, 6) = 'image/' AND "+at+" >= 1 AND "+at+" <= 9 AND ("+at+
-			" < 9 OR id < 'x') ORDER BY "+at+" DESC, id DESC LIMIT 10", "COVERING INDEX", "Index Only Scan")
-		h.wantIndex("entries_to_examine", "SELECT e.id FROM entries e WHERE "+db.Unexamined+
-			" AND e.created_at <= 9 AND (e.created_at < 9 OR e.id < 'x') ORDER BY e.created_at DESC, e.id "+
-			"DESC LIMIT 10")
+		for _, types := range []files.TypeGroup{files.ImageTypes, files.VideoTypes} {
+			h.wantIndex("entries_timeline", files.MediaQuery(types), "ann", 1, 9, "x", 10)
+			h.wantCoveringIndex("entries_timeline", files.MediaQuery(types), "ann", 1, 9, "x", 10)
+		}
+		h.wantIndex("entries_to_examine", files.UnexaminedQuery, 9, "x", 10)
 	})
 }
