@@ -1,47 +1,93 @@
-/** Justified rows: pictures of one height in each row, which fill the width together. */
+/** Justified rows: pictures in their proportions, which fill the width together. */
+import type { Box } from "./geometry";
 
-export interface JustifiedRow {
-  /** Index of the first picture, and of the one after the last. */
-  from: number;
-  to: number;
+export interface Frame {
   /** Pixels. */
-  height: number;
-  /** Of each picture, in pixels. */
-  widths: number[];
+  width: number;
+  /** The usual height of a row in pixels. */
+  rowHeight: number;
+  /** Pixels between two pictures, and between two rows. */
+  gap: number;
+}
+
+/** The ratio of a picture whose size is not known. */
+const usual = 4 / 3;
+/** Pictures of other ratios are cut. */
+const narrowest = 0.4;
+const widest = 8;
+
+/** The ratio with which a picture of a ratio of width to height, 0 if unknown, is arranged. */
+export function arranged(ratio: number): number {
+  return Math.min(widest, Math.max(narrowest, ratio || usual));
 }
 
 /**
- * Arranges pictures by their ratios of width to height. A row ends as soon as its pictures fill the
- * width at `most` pixels of height. The last row, which may not fill it, has that height. A picture
- * wider than the whole width has a row of its own.
+ * Fills rows with pictures by their ratios. A row ends where its height is nearest to the usual
+ * one. The last row may not fill the width, and then has the usual height. Calls `end` for each row
+ * with its first picture, the one after its last, its height in pixels, and whether it fills the
+ * width.
  */
-export function justify(ratios: readonly number[], width: number, most: number, gap: number): JustifiedRow[] {
-  const rows: JustifiedRow[] = [];
-  if (width <= 0) return rows;
-  let from = 0;
-  let sum = 0;
-  const end = (to: number, full: boolean) => {
-    const room = width - gap * (to - from - 1);
-    const height = full ? Math.min(room / sum, most) : most;
-    const widths = ratios.slice(from, to).map((ratio) => Math.floor(ratio * height));
-    // the last picture gets the remainder of the rounding, so that all rows end at one line
-    if (full && widths.length > 0) widths[widths.length - 1]! += room - widths.reduce((all, one) => all + one, 0);
-    rows.push({ from, to, height, widths });
-    from = to;
+export function fillRows(
+  count: number,
+  ratioOf: (nth: number) => number,
+  { width, rowHeight, gap }: Frame,
+  end: (from: number, to: number, height: number, filled: boolean) => void,
+): void {
+  let start = 0;
+  let sum = 0; // of the ratios of the row
+  const row = (to: number, height: number, filled: boolean) => {
+    end(start, to, Math.max(1, Math.round(height)), filled);
+    start = to;
     sum = 0;
   };
-  ratios.forEach((ratio, at) => {
+  for (let at = 0; at < count; at++) {
+    const ratio = ratioOf(at);
     sum += ratio;
-    if (sum * most + gap * (at - from) >= width) end(at + 1, true);
-  });
-  if (from < ratios.length) end(ratios.length, false);
-  return rows;
+    const room = width - gap * (at - start);
+    if (sum * rowHeight < room) continue;
+    const height = room / sum;
+    const without = at > start ? (room + gap) / (sum - ratio) : Infinity;
+    if (without / rowHeight >= rowHeight / height) {
+      row(at + 1, height, true);
+      continue;
+    }
+    row(at, without, true);
+    sum = ratio;
+    if (ratio * rowHeight >= width) row(at + 1, width / ratio, true);
+  }
+  if (start < count) row(count, rowHeight, false);
 }
 
-/**
- * The ratio of a picture as it is arranged: very wide and very high ones are cut, so that rows keep
- * a size.
- */
-export function arranged(width: number, height: number): number {
-  return width > 0 && height > 0 ? Math.min(3, Math.max(0.5, width / height)) : 1;
+/** The boxes of the pictures of a row. In a row that fills the width, the last one ends with it. */
+export function boxesOf(ratios: readonly number[], { width, rowHeight, gap }: Frame, filled: boolean): Box[] {
+  const sum = ratios.reduce((all, one) => all + one, 0);
+  const scale = filled ? (width - gap * (ratios.length - 1)) / sum : rowHeight;
+  let x = 0;
+  return ratios.map((ratio) => {
+    const left = Math.round(x);
+    const right = Math.round(x + ratio * scale);
+    x += ratio * scale + gap;
+    return { left, width: right - left };
+  });
+}
+
+export interface JustifiedRow {
+  /** Index of the first picture. */
+  from: number;
+  /** Pixels. */
+  height: number;
+  boxes: Box[];
+}
+
+/** Arranges pictures by their ratios. */
+export function justify(ratios: readonly number[], frame: Frame): JustifiedRow[] {
+  const rows: JustifiedRow[] = [];
+  if (frame.width > 0)
+    fillRows(
+      ratios.length,
+      (nth) => ratios[nth]!,
+      frame,
+      (from, to, height, filled) => rows.push({ from, height, boxes: boxesOf(ratios.slice(from, to), frame, filled) }),
+    );
+  return rows;
 }

@@ -4,6 +4,7 @@
  * 100,000 pictures take a few milliseconds.
  */
 import { Layout, type Box, type Row } from "./geometry";
+import { arranged, boxesOf, fillRows, type Frame } from "./justified";
 import type { Range } from "./ranges";
 
 /** A month of a timeline, as the server tells it. */
@@ -15,13 +16,7 @@ export interface Month {
   ratios: readonly number[];
 }
 
-export interface Measures {
-  /** Pixels. */
-  width: number;
-  /** The usual height of a row in pixels. */
-  rowHeight: number;
-  /** Pixels between two pictures, and between two rows. */
-  gap: number;
+export interface Measures extends Frame {
   /** The height of the heading of a month in pixels. */
   heading: number;
 }
@@ -37,12 +32,6 @@ export interface PlacedMonth {
   /** The number of its first row. */
   row: number;
 }
-
-/** The ratio of a picture whose size is not known. */
-const usual = 4 / 3;
-/** Pictures of other ratios are cut. */
-const narrowest = 0.4;
-const widest = 8;
 
 /** The last position of a sorted list that is at most `value`; 0 if there is none. */
 function lastUpTo(length: number, at: (nth: number) => number, value: number): number {
@@ -88,46 +77,23 @@ export class Timeline extends Layout {
     this.fullHeight = top;
   }
 
-  /**
-   * Places the rows of a month. A row ends where its height is nearest to the usual one. The last
-   * row may not fill the width, and then has the usual height. Returns the top of the next month.
-   */
+  /** Places the rows of a month. Returns the top of the next month. */
   #fill(month: number, from: number, count: number, top: number): number {
-    const { width, rowHeight, gap } = this.#measures;
-    let start = 0; // within the month
-    let sum = 0; // of the ratios of the row
-    const end = (to: number, height: number, filled: boolean) => {
-      this.#firsts.push(from + start);
-      this.#tops.push(top);
-      this.#heights.push(Math.max(1, Math.round(height)));
+    let below = top;
+    const place = (first: number, _: number, height: number, filled: boolean) => {
+      this.#firsts.push(from + first);
+      this.#tops.push(below);
+      this.#heights.push(height);
       this.#months.push(month);
       this.#filled.push(filled);
-      top += this.#heights.at(-1)! + gap;
-      start = to;
-      sum = 0;
+      below += height + this.#measures.gap;
     };
-    for (let at = 0; at < count; at++) {
-      const ratio = this.#ratio(month, at);
-      sum += ratio;
-      const room = width - gap * (at - start);
-      if (sum * rowHeight < room) continue;
-      const height = room / sum;
-      const without = at > start ? (room + gap) / (sum - ratio) : Infinity;
-      if (without / rowHeight >= rowHeight / height) {
-        end(at + 1, height, true);
-        continue;
-      }
-      end(at, without, true);
-      sum = ratio;
-      if (ratio * rowHeight >= width) end(at + 1, width / ratio, true);
-    }
-    if (start < count) end(count, rowHeight, false);
-    return top;
+    fillRows(count, (nth) => this.#ratio(month, nth), this.#measures, place);
+    return below;
   }
 
   #ratio(month: number, nth: number): number {
-    const ratio = this.#ratios[month]![nth] || usual;
-    return Math.min(widest, Math.max(narrowest, ratio));
+    return arranged(this.#ratios[month]![nth] ?? 0);
   }
 
   protected place(number: number): Row {
@@ -149,17 +115,8 @@ export class Timeline extends Layout {
   }
 
   #boxes(number: number, from: number, to: number, month: number): Box[] {
-    const { width, gap } = this.#measures;
     const ratios = Array.from({ length: to - from }, (_, nth) => this.#ratio(month, from + nth));
-    const sum = ratios.reduce((all, one) => all + one, 0);
-    const scale = this.#filled[number] ? (width - gap * (ratios.length - 1)) / sum : this.#heights[number]!;
-    let x = 0;
-    return ratios.map((ratio) => {
-      const left = Math.round(x);
-      const right = Math.round(x + ratio * scale);
-      x += ratio * scale + gap;
-      return { left, width: right - left };
-    });
+    return boxesOf(ratios, this.#measures, this.#filled[number]!);
   }
 
   rowOf(index: number): Row {
