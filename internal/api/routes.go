@@ -48,6 +48,8 @@ func (a *API) routeTable() []route {
 		get("/api/files/timeline/entries", jsonRoute(200, a.timelineEntries)).withAuth(sessionOrKeyAuth).
 			withCompression().withSummary("Pictures and videos by the time at which they were taken, newest first").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
+		get("/api/files/timeline/revision", jsonRoute(200, a.timelineRevision)).withAuth(sessionOrKeyAuth).
+			withSummary("State of the timeline of the caller's own files, to notice changes").asAddition(),
 		post("/api/files/folder", jsonRoute(201, a.createFolder)).withAuth(sessionOrKeyAuth).
 			withSummary("Create a folder").withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound,
 			fault.AlreadyExists, fault.QuotaExceeded),

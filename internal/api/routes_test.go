@@ -163,6 +163,8 @@ var matrix = []routeRow{
 		"401 200 403 200 403 200 403 403 403 401 401 401 401 401", true},
 	{"GET", "/api/files/timeline/entries", sessionOrKeyAuth, fixedRequest("/api/files/timeline/entries", nil),
 		"401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
+	{"GET", "/api/files/timeline/revision", sessionOrKeyAuth, fixedRequest("/api/files/timeline/revision", nil),
+		"401 200 200 200 200 200 403 403 403 401 401 401 401 401", true},
 	{"GET", "/api/files/jobs", sessionOrKeyAuth, fixedRequest("/api/files/jobs", nil),
 		"401 200 200 200 200 200 200 200 403 401 401 401 401 401", true},
 	{"GET", "/api/files/jobs/{jobId}", sessionOrKeyAuth,

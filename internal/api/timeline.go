@@ -57,6 +57,25 @@ func (a *API) timeline(c *call, in timelineInput) (timelineReply, error) {
 	return reply, nil
 }
 
+type timelineRevisionInput struct {
+	Kind *string `query:"kind" json:"-" enum:"image,video" description:"Without it both."`
+}
+
+type timelineRevisionReply struct {
+	Revision string `json:"revision" required:"true" description:"Changes when a file comes, goes or moves, and with its time or proportions."`
+	Total    int    `json:"total" required:"true" description:"Number of pictures and videos."`
+}
+
+// timelineRevision handles GET /api/files/timeline/revision, by which an open page notices changes
+// of the timeline of the caller's own files.
+func (a *API) timelineRevision(c *call, in timelineRevisionInput) (timelineRevisionReply, error) {
+	if err := c.requirePermission("read"); err != nil {
+		return timelineRevisionReply{}, err
+	}
+	r, err := a.Tree.TimelineRevision(c.ctx(), c.actor, files.TypeGroup(valueOr(in.Kind, "")))
+	return timelineRevisionReply{Revision: r.ID, Total: r.Total}, err
+}
+
 type timelineEntriesInput struct {
 	timelineInput
 	Month  *string `query:"month" json:"-" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" description:"Only this month, such as 2025-07."`

@@ -60,6 +60,18 @@ func TestTimeline(t *testing.T) {
 		}
 		wantJSON(t, "the cursor of the last page", rest.Value("cursor"), nil)
 		wantJSON(t, "a picture", first.Value("items.0.takenAt"), time.Date(2025, 8, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
+		revision := func(query string) *apptest.Reply { return alice.Get("/api/files/timeline/revision" + query).OK(200) }
+		before := revision("")
+		wantJSON(t, "the total", before.Value("total"), 3)
+		wantJSON(t, "the number of videos", revision("?kind=video").Value("total"), 0)
+		wantJSON(t, "the state again", revision("?kind=image").Value("revision"), before.Value("revision"))
+		alice.Upload("/home/alice", "new.png", thumbtest.PNG(thumbtest.HalfTransparent(3, 2)))
+		after := revision("")
+		wantJSON(t, "the total after an upload", after.Value("total"), 4)
+		if after.Text("revision") == before.Text("revision") {
+			t.Errorf("an upload leaves the state %s", after.Text("revision"))
+		}
+		alice.Get("/api/files/timeline/revision?kind=audio").Fails(400, "VALIDATION_ERROR")
 		for _, query := range []string{"?kind=audio", "?path=home"} {
 			alice.Get("/api/files/timeline"+query).Fails(400, "VALIDATION_ERROR")
 			alice.Get(at+query).Fails(400, "VALIDATION_ERROR")

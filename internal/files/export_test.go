@@ -76,3 +76,6 @@ const (
 
 // MediaQuery is the query of Timeline.
 var MediaQuery = mediaQuery
+
+// MediaSumsQuery is the query of TimelineRevision.
+var MediaSumsQuery = mediaSumsQuery

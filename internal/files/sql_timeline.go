@@ -44,6 +44,43 @@ func mediaOf(q db.Querier, userID string, types TypeGroup, after timelinePositio
 	return found, nil
 }
 
+// mediaSums describes the media of an account in a folder: any change of a time or of proportions
+// changes a sum.
+type mediaSums struct {
+	folder               string
+	count, times, ratios int64
+}
+
+// mediaSumsQuery sums up the media of an account (the parameter) of some types, folder by folder.
+func mediaSumsQuery(types TypeGroup) string {
+	return fmt.Sprintf(`
+		SELECT parent_id, COUNT(*), CAST(SUM(%s %% %d) AS BIGINT), CAST(SUM(COALESCE(ratio, 0)) AS BIGINT)
+		FROM entries e
+		WHERE owner_id = $1 AND %s AND %s
+		GROUP BY parent_id
+		ORDER BY parent_id`, db.TimelineTime, timeModulus, db.Media, typeConditions[types])
+}
+
+// mediaSumsOf sums up the media of an account of some types in each folder, also in the trash.
+func mediaSumsOf(q db.Querier, userID string, types TypeGroup) (found []mediaSums, err error) {
+	rows, err := q.Query(mediaSumsQuery(types), userID)
+	if err != nil {
+		return nil, fmt.Errorf("sum up the media of an account: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s mediaSums
+		if err := rows.Scan(&s.folder, &s.count, &s.times, &s.ratios); err != nil {
+			return nil, fmt.Errorf("sum up the media of an account: %w", err)
+		}
+		found = append(found, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("sum up the media of an account: %w", err)
+	}
+	return found, nil
+}
+
 // mediaAmong reads what a timeline needs of the entries with these ids.
 func mediaAmong(q db.Querier, ids []string) (found []medium, err error) {
 	err = db.EachChunk(ids, func(args []any) error {

@@ -224,12 +224,13 @@ func TestTimelineByRules(t *testing.T) {
 }
 
 // The media of an account, and the pictures that are to be examined, come from an index, in its
-// order. The index of media contains all that a timeline reads.
+// order. The index of media contains all that a timeline reads, and all that its state depends on.
 func TestTimelineUsesIndex(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for _, types := range []files.TypeGroup{files.ImageTypes, files.VideoTypes} {
 			h.wantIndex("entries_timeline", files.MediaQuery(types), "ann", 1, 9, "x", 10)
 			h.wantCoveringIndex("entries_timeline", files.MediaQuery(types), "ann", 1, 9, "x", 10)
+			h.wantCoveringIndex("entries_timeline", files.MediaSumsQuery(types), "ann")
 		}
 		h.wantIndex("entries_to_examine", files.UnexaminedQuery, 9, "x", 10)
 	})

@@ -36,9 +36,6 @@ const (
 
 // visible returns those media that the actor sees and may download, in their order.
 func (v *timelineViewer) visible(ctx context.Context, all []medium) (seen []medium, err error) {
-	if len(v.folders) > maxCachedFolders {
-		v.folders = map[string]ownMedia{}
-	}
 	if err := v.decide(ctx, all); err != nil {
 		return nil, err
 	}
@@ -75,8 +72,11 @@ func (v *entryViewer) showsContent(t access.Target) bool {
 }
 
 // decide decides about the folders of media that are not decided. A change of the rules meanwhile
-// makes it decide about all of them again.
+// makes it decide about all of them again. It forgets former decisions when there are many.
 func (v *timelineViewer) decide(ctx context.Context, all []medium) error {
+	if len(v.folders) > maxCachedFolders {
+		v.folders = map[string]ownMedia{}
+	}
 	for {
 		undecided := map[string]bool{}
 		for _, m := range all {

@@ -47,6 +47,14 @@ var pictureGuards = []mutation{
 		"^TestPictureExaminedByAnOlderReplica$/^sqlite$"},
 	{"timeline-owner", "a timeline without a path has the account's own files", files + "/sql_timeline.go",
 		"WHERE owner_id = $1 AND `", "WHERE $1 <> '' AND `", files, "^TestTimeline$/^sqlite$"},
+	{"timeline-revision-owner", "the state of a timeline is that of the account's own files", files + "/sql_timeline.go",
+		`WHERE owner_id = $1 AND %s`, `WHERE $1 <> '' AND %s`, files, "^TestTimelineRevision$/^sqlite$"},
+	{"timeline-revision-folder", "a hidden folder is no part of the state of a timeline", files + "/timeline_revision.go",
+		`case allShown:`, `default:`, files, "^TestTimelineRevisionByRules$/^sqlite$"},
+	{"timeline-revision-names", "rules about names apply to the state of a timeline", files + "/timeline_revision.go",
+		`case eachShown:
+				return t.revisionOfVisibleMedia(ctx, a, types)
+			case allShown:`, `case eachShown, allShown:`, files, "^TestTimelineRevisionByRules$/^sqlite$"},
 	{"timeline-trash", "files in the trash are in no timeline", files + "/timeline_viewer.go",
 		`v.folders[id] = ownMedia{} //`, `v.folders[id] = ownMedia{shown: allShown} //`, files,
 		"^TestTimelineAfterChanges$/^sqlite$"},

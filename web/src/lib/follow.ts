@@ -1,4 +1,4 @@
-/** Notices changes of the open folder by other people and programs. */
+/** Notices changes of the open folder, or of the open timeline, by other people and programs. */
 import { accountHeaders, checkAccount, pausedBy, ready, type Schemas } from "./api";
 import { session } from "./session.svelte";
 
@@ -12,10 +12,10 @@ const share = 20;
 const longest = 10_000;
 
 /**
- * Calls `changed` after each change in a folder, while the page is visible: with "", or with the
- * code of an error, of those in `ends`, when the folder cannot be listed any more. `address` is
- * that of the state of the folder, see Source; `total` is the number of entries that the page
- * shows, or of those it knows. Returns a function that ends this.
+ * Calls `changed` after each change in a folder or timeline, while the page is visible: with "", or
+ * with the code of an error, of those in `ends`, when the folder cannot be listed any more.
+ * `address` is that of the state, see Source; `total` is the number of entries that the page shows,
+ * or of those it knows. Returns a function that ends this.
  */
 export function follow(
   address: string,

@@ -18,8 +18,11 @@ function pump(): void {
 /** The addresses of pictures that do not exist; they are not requested again. */
 export const missing = new Set<string>();
 
-/** Loads a picture into an element when its turn has come. Returns a function that aborts this. */
-export function queuePicture(image: HTMLImageElement, address: string): () => void {
+/**
+ * Loads a picture into an element when its turn has come. Calls `failed` if it cannot be loaded.
+ * Returns a function that aborts this.
+ */
+export function queuePicture(image: HTMLImageElement, address: string, failed: () => void): () => void {
   let loading = false;
   const end = () => {
     if (!loading) return;
@@ -34,11 +37,13 @@ export function queuePicture(image: HTMLImageElement, address: string): () => vo
   image.fetchPriority = "low";
   image.addEventListener("load", end);
   image.addEventListener("error", end);
+  image.addEventListener("error", failed);
   waiting.push(start);
   pump();
   return () => {
     image.removeEventListener("load", end);
     image.removeEventListener("error", end);
+    image.removeEventListener("error", failed);
     const at = waiting.indexOf(start);
     if (at >= 0) waiting.splice(at, 1);
     image.removeAttribute("src");

@@ -12,7 +12,7 @@ import type { Media, Page, Reader, Source } from "./source";
 export const photos: Source = {
   ...account,
   can: { search: false, filter: false, sort: false, paths: true, edit: true },
-  state: () => "",
+  state: (_, media) => (media ? `/api/files/timeline/revision?kind=${media}` : "/api/files/timeline/revision"),
   read: ({ media }) => new Pages(media),
 };
 

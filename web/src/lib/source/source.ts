@@ -89,10 +89,10 @@ export interface Source {
    */
   archive?(entries: readonly Entry[]): Promise<string>;
   /**
-   * The address of the state of a folder's listing, which changes with it; "" if there is none. A
-   * request for it is cheap.
+   * The address of the state of a folder's listing or of a timeline, which changes with it; "" if
+   * there is none. A request for it is cheap.
    */
-  state(path: string): string;
+  state(path: string, media?: Media): string;
   /**
    * Calls the listener with the path of each folder that has changed in the background. Returns a
    * function that removes the listener.

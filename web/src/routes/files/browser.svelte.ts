@@ -45,8 +45,8 @@ export interface Collection {
   /** The title and the text of a screen without entries. */
   empty: string;
   help: string;
-  /** The folder that uploads go to; without it, there are none. */
-  uploads?: string;
+  /** The folder that uploads go to, and "" or nothing where there are none. */
+  readonly uploads?: string;
   /** A choice of the entries, in the toolbar. */
   choice?: Snippet;
   gallery?: Gallery;
