@@ -80,6 +80,7 @@ type timelineEntriesInput struct {
 	timelineInput
 	Month  *string `query:"month" json:"-" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" description:"Only this month, such as 2025-07."`
 	Cursor *string `query:"cursor" json:"-" maxLength:"100" description:"Cursor from the previous page."`
+	Offset *int64  `query:"offset" json:"-" minimum:"0" maximum:"10000000" default:"0" description:"Number of files to skip: from the newest one, of the month, or after the cursor."`
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"200"`
 }
 
@@ -98,7 +99,7 @@ func (a *API) timelineEntries(c *call, in timelineEntriesInput) (timelineEntries
 		return timelineEntriesReply{}, err
 	}
 	page, err := a.Tree.TimelineEntries(c.ctx(), c.actor, q, files.TimelinePosition{Month: valueOr(in.Month, ""),
-		Cursor: valueOr(in.Cursor, ""), Limit: int(valueOr(in.Limit, 200))})
+		Cursor: valueOr(in.Cursor, ""), Offset: int(valueOr(in.Offset, 0)), Limit: int(valueOr(in.Limit, 200))})
 	if err != nil {
 		return timelineEntriesReply{}, err
 	}

@@ -48,7 +48,8 @@ func TestTimeline(t *testing.T) {
 		const at = "/api/files/timeline/entries"
 		for query, want := range map[string]string{"": "next.jpg last.jpg first.jpg", "?month=2025-07": "last.jpg first.jpg",
 			"?month=2025-06": "", "?kind=image&limit=1000": "next.jpg last.jpg first.jpg", "?kind=video": "",
-			"?path=/home/alice": "next.jpg last.jpg first.jpg", "?limit=1": "next.jpg"} {
+			"?path=/home/alice": "next.jpg last.jpg first.jpg", "?limit=1": "next.jpg", "?offset=1": "last.jpg first.jpg",
+			"?month=2025-07&offset=1": "first.jpg", "?path=/home/alice&offset=2": "first.jpg"} {
 			if got := namesIn(alice.Get(at + query)); got != want {
 				t.Errorf("%s: %s, want %s", query, got, want)
 			}
@@ -77,7 +78,7 @@ func TestTimeline(t *testing.T) {
 			alice.Get(at+query).Fails(400, "VALIDATION_ERROR")
 		}
 		for _, query := range []string{"?month=2025-13", "?month=2025-7", "?month=2025-00", "?cursor=x", "?limit=0",
-			"?limit=1001", "?cursor=1.a&month=x"} {
+			"?limit=1001", "?cursor=1.a&month=x", "?offset=-1"} {
 			alice.Get(at+query).Fails(400, "VALIDATION_ERROR")
 		}
 		bob.Get("/api/files/timeline?path=/home/alice").Fails(403, "FORBIDDEN")

@@ -36,6 +36,7 @@ type TimelinePage struct {
 type TimelinePosition struct {
 	Month  string // only this month, such as 2025-07; "" for all
 	Cursor string // TimelinePage.Next of the page before; "" for the first page
+	Offset int    // the number of media to skip from there
 	Limit  int
 }
 
@@ -97,8 +98,13 @@ func (t *Tree) TimelineEntries(ctx context.Context, a access.Actor, q TimelineQu
 	}
 	var ids []string
 	var last medium
-	err = t.eachVisibleMedium(ctx, a, q, after, oldest, p.Limit+1, func(m medium) bool {
-		if len(ids) == p.Limit {
+	skip, first := p.Offset, min(mediaChunk, p.Offset+p.Limit+1)
+	err = t.eachVisibleMedium(ctx, a, q, after, oldest, first, func(m medium) bool {
+		switch {
+		case skip > 0:
+			skip--
+			return true
+		case len(ids) == p.Limit:
 			page.Next = timeCursor(last.time, last.id)
 			return false
 		}

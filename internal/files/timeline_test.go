@@ -24,7 +24,7 @@ func (f *fixture) timelineNames(a access.Actor, q files.TimelineQuery, p files.T
 		if len(page.Items) > p.Limit {
 			f.t.Errorf("%d entries on a page, want at most %d", len(page.Items), p.Limit)
 		}
-		if p.Cursor = page.Next; p.Cursor == "" {
+		if p.Cursor, p.Offset = page.Next, 0; p.Cursor == "" {
 			return names
 		}
 	}
@@ -98,6 +98,13 @@ func TestTimeline(t *testing.T) {
 				if strings.Join(got, " ") != want {
 					t.Errorf("%s in pages of %d: %q, want %s", month, limit, got, want)
 				}
+			}
+		}
+		for offset, want := range map[int]string{0: "last.jpg odd.jpg thin.jpg", 1: "odd.jpg thin.jpg", 2: "thin.jpg",
+			3: "", 20_000: ""} {
+			p := files.TimelinePosition{Month: "2025-07", Offset: offset, Limit: 1}
+			if got := strings.Join(h.timelineNames(h.ann, ownMedia, p), " "); got != want {
+				t.Errorf("July from the file %d on: %q, want %s", offset, got, want)
 			}
 		}
 		for name, p := range map[string]files.TimelinePosition{"month 13": {Month: "2025-13", Limit: 1},
@@ -218,6 +225,9 @@ func TestTimelineByRules(t *testing.T) {
 		want("a pattern of names", h.ann, "d.jpg b.jpg a.jpg")
 		deny("/home/ann/in/d.jpg")
 		want("a name", h.ann, "b.jpg a.jpg")
+		if got := h.timelineNames(h.ann, ownMedia, files.TimelinePosition{Offset: 1, Limit: 9}); len(got) != 1 {
+			t.Errorf("after the first visible file: %q, want a.jpg", got)
+		}
 		h.addMount("/home/ann/b.jpg")
 		want("below a mount", h.ann, "a.jpg")
 	})

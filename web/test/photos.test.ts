@@ -45,8 +45,9 @@ function page(all: File[], query: URLSearchParams) {
   const rest = all
     .slice(cursor ? all.findIndex(({ id }) => id === cursor.slice(6)) + 1 : 0)
     .filter((file) => !month || monthOf(file) === month);
-  const items = rest.slice(0, limit).map(entry);
-  return { items, cursor: rest.length > limit ? `after ${items.at(-1)!.id}` : null };
+  const from = Number(query.get("offset") ?? 0);
+  const items = rest.slice(from, from + limit).map(entry);
+  return { items, cursor: rest.length > from + limit ? `after ${items.at(-1)!.id}` : null };
 }
 
 async function answer(url: string): Promise<Response> {
@@ -124,12 +125,15 @@ test("a page far away begins in its month", async () => {
   queries();
   expect(await idsOf(reader, 15)).toEqual(wanted(3000, 3200));
   expect(queries()).toEqual(["entries month=2025-06&limit=200"]);
-  // the page before it is at the end of a long month: three long answers lead there
+  // the page before it is at the end of a long month
   expect(await idsOf(reader, 14)).toEqual(wanted(2800, 3000));
+  expect(queries()).toEqual(["entries month=2025-07&offset=2800&limit=200"]);
+  // and from the middle of a month, cursors lead on
+  expect(await idsOf(reader, 7)).toEqual(wanted(1400, 1600));
+  expect(await idsOf(reader, 8)).toEqual(wanted(1600, 1800));
   expect(queries()).toEqual([
-    "entries cursor=after 2025-07 199&limit=1000",
-    "entries cursor=after 2025-07 1199&limit=1000",
-    "entries cursor=after 2025-07 2199&limit=1000",
+    "entries month=2025-07&offset=1400&limit=200",
+    "entries cursor=after 2025-07 1599&limit=200",
   ]);
 });
 
@@ -144,9 +148,9 @@ test("months are asked for together", async () => {
   // the 76th page of 200 is from the 15,000th to the 15,200th picture: the end of one month
   // (14,400 to 15,300); the 77th goes on into the next one
   expect(await idsOf(reader, 76)).toEqual(wanted(15_200, 15_400));
-  expect(queries()).toEqual(["entries month=2023-09&limit=1000", "entries month=2023-08&limit=100"]);
+  expect(queries()).toEqual(["entries month=2023-09&offset=800&limit=100", "entries month=2023-08&limit=100"]);
   expect(await idsOf(reader, 75)).toEqual(wanted(15_000, 15_200));
-  expect(queries()).toEqual([]);
+  expect(queries()).toEqual(["entries month=2023-09&offset=600&limit=200"]);
 });
 
 test("of many short months, one long answer is read", async () => {
@@ -182,6 +186,11 @@ test("pictures or videos alone", async () => {
   const reader = photos.read({ path: "photos", search: "", media: "video" });
   expect(await idsOf(reader, 0)).toEqual(["2025-06 0", "2025-06 1"]);
   expect(asked).toEqual(["timeline kind=video", "entries kind=video&limit=200"]);
+});
+
+test("the state of a timeline is that of its kind", () => {
+  expect(photos.state("photos")).toBe("/api/files/timeline/revision");
+  expect(photos.state("photos", "video")).toBe("/api/files/timeline/revision?kind=video");
 });
 
 test("without pictures there is nothing to read", async () => {

@@ -492,7 +492,8 @@ async function pretend(page, months) {
     const query = new URL(route.request().url()).searchParams
     asked.push(query.toString())
     const nth = months.findIndex(({ month }) => month === query.get('month'))
-    const from = query.has('cursor') ? Number(query.get('cursor')) : nth < 0 ? 0 : begins[nth]
+    const first = query.has('cursor') ? Number(query.get('cursor')) : nth < 0 ? 0 : begins[nth]
+    const from = first + Number(query.get('offset') ?? 0)
     const end = nth < 0 ? begins.at(-1) : begins[nth + 1]
     const to = Math.min(end, from + Number(query.get('limit')))
     const items = Array.from({ length: to - from }, (_, n) => entry(from + n))

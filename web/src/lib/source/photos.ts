@@ -23,11 +23,11 @@ const mostKept = 4000;
 /** The most months that are asked for at once. */
 const atOnce = 4;
 
-/** Where an answer begins: at the newest file, in a month, or after a cursor. */
+/** Where an answer begins: at the newest file, at a file of a month, or after a cursor. */
 interface Start {
   /** The index of its first file. */
   at: number;
-  query: { month?: string; cursor?: string };
+  query: { month?: string; offset?: number; cursor?: string };
   /** The index after the last file that follows. */
   end: number;
 }
@@ -99,29 +99,22 @@ class Pages implements Reader {
   async #reach(at: number, to: number, signal: AbortSignal): Promise<void> {
     for (const asked of this.#asked) if (asked.from <= at && at <= asked.to) return asked.done;
     const month = this.#monthOf(at);
-    const last = this.#monthOf(to - 1);
-    const begin = this.#begins[month]!;
+    const months = Array.from({ length: this.#monthOf(to - 1) - month + 1 }, (_, nth) => month + nth);
     const near = Math.max(...[...this.#cursors.keys()].filter((index) => index <= at));
-    // the number of answers from the nearest cursor, and from the beginnings of the months
-    const along = Math.ceil((to - near) / mostAnswered);
-    const jump = Math.ceil((Math.min(this.#begins[month + 1]!, to) - begin) / mostAnswered) + last - month;
-    if (along <= jump) {
+    // one answer from each month, or those from the nearest cursor on
+    if (Math.ceil((to - near) / mostAnswered) <= months.length) {
       const cursor = this.#cursors.get(near)!;
-      return this.#towards({ at: near, query: cursor === "" ? {} : { cursor }, end: Infinity }, at, to, signal);
+      const start = { at: near, query: cursor === "" ? {} : { cursor }, end: Infinity };
+      return this.#ask(start, near === at ? to - at : mostAnswered, signal);
     }
-    const months = Array.from({ length: Math.min(atOnce, last - month + 1) }, (_, nth) => month + nth);
     await Promise.all(
-      months.map((one) => {
+      months.slice(0, atOnce).map((one) => {
         const [first, end] = [this.#begins[one]!, this.#begins[one + 1]!];
-        const start = { at: first, query: { month: this.#months[one]!.month }, end };
-        return this.#towards(start, Math.max(at, first), Math.min(to, end), signal);
+        const from = Math.max(at, first);
+        const query = { month: this.#months[one]!.month, ...(from > first && { offset: from - first }) };
+        return this.#ask({ at: from, query, end }, Math.min(to, end) - from, signal);
       }),
     );
-  }
-
-  /** Reads from a start towards a file, and no further than to `to` if that is the first file. */
-  #towards(start: Start, at: number, to: number, signal: AbortSignal): Promise<void> {
-    return this.#ask(start, start.at === at ? Math.min(mostAnswered, to - at) : mostAnswered, signal);
   }
 
   #monthOf(index: number): number {
