@@ -57,7 +57,7 @@ type Drop struct {
 
 // steps are the steps of the metadata, in the order in which they run. Append only. A step may be
 // removed once every supported upgrade begins after its end.
-var steps = slices.Concat(sortKeySteps, recentSteps, pictureSteps)
+var steps = slices.Concat(sortKeySteps, recentSteps, pictureSteps, coverSteps)
 
 // needed reports whether a database on that engine needs the step: Engine names it or is "".
 func (s Step) needed(dialect Dialect) bool { return s.Engine == "" || s.Engine == dialect }

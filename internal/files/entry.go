@@ -26,6 +26,7 @@ type Entry struct {
 	MountID              string
 	CreatedAt, UpdatedAt int64
 	Picture              *Picture // only in listings and details, and nil if it was not read yet
+	Covers               []string // ids of pictures in the folder that stand for it; only in listings
 
 	path     vpath.Path
 	object   string // id; "" for a folder

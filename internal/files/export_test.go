@@ -2,10 +2,12 @@ package files
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"larder/internal/access"
 	"larder/internal/blob"
+	"larder/internal/db"
 	"larder/internal/vpath"
 )
 
@@ -40,6 +42,12 @@ func (t *Tree) Rename(ctx context.Context, a access.Actor, id string, name vpath
 
 // EachInBatch is the loop of a batch.
 var EachInBatch = each
+
+// CoverCandidatesOf is the query for the first pictures of folders whose ids, as SQL literals, are
+// in the list.
+func CoverCandidatesOf(list string) string {
+	return strings.Replace(coverCandidatesQuery, db.InChunk, "IN ("+list+")", 1)
+}
 
 // SetCopyBatchSize sets the number of entries above which a job makes a copy, and that the job
 // copies in one transaction.

@@ -126,15 +126,23 @@ func (t *Tree) visibleEntries(ctx context.Context, a access.Actor, ids []string,
 		if err != nil {
 			return nil, err
 		}
+		from, targets := len(seen), []access.Target{}
 		for _, id := range some {
 			n, there := found[id]
 			target := n.existingTarget(a)
 			if !there || !viewer.Shows(target, n.folder) {
 				continue
 			}
+			targets = append(targets, target)
 			if seen = append(seen, v.entry(a, &n.row, target)); len(seen) == limit {
-				return seen, t.addPictures(ctx, seen)
+				break
 			}
+		}
+		if err := t.addCovers(ctx, viewer, seen[from:], targets); err != nil {
+			return nil, err
+		}
+		if len(seen) == limit {
+			break
 		}
 	}
 	return seen, t.addPictures(ctx, seen)

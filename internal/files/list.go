@@ -87,8 +87,15 @@ func (t *Tree) List(ctx context.Context, a access.Actor, q ListQuery) (Listing, 
 		return Listing{}, err
 	}
 	listing.Total, listing.Items = int(total), make([]Entry, len(seen))
+	targets := make([]access.Target, len(seen))
 	for i := range seen {
-		listing.Items[i] = l.entry(a, &seen[i].row, seen[i].target)
+		targets[i] = seen[i].target
+		listing.Items[i] = l.entry(a, &seen[i].row, targets[i])
+	}
+	if !l.shared {
+		if err := t.addCovers(ctx, l.entryViewer, listing.Items, targets); err != nil {
+			return Listing{}, err
+		}
 	}
 	return listing, t.addPictures(ctx, listing.Items)
 }
