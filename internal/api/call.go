@@ -39,6 +39,7 @@ type call struct {
 	credentialErr error             // optionalAuth: why the credential is not valid or not sufficient
 	auditNotes    []auditNote       // for the access log; see writeAuditNotes
 	omitBody      bool              // see headOnly
+	existing      *existingReply    // for the error envelope, see createSession
 	received      *countingReader   // of the request's body, nil if there is none or nobody counts
 }
 

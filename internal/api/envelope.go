@@ -34,6 +34,8 @@ type failureError struct {
 	Field   string         `json:"field,omitempty" description:"The field of the request that is at fault, where that is known."`
 	Details map[string]any `json:"details,omitempty" description:"Development environments only."`
 
+	Existing *existingReply `json:"existing,omitempty" description:"An addition, with ALREADY_EXISTS of POST /api/files/upload-session: the entry of that name, if the caller may read it."`
+
 	RequestID string `json:"requestId,omitempty" description:"An addition, of error envelopes. X-Request-Id of this response, by which administrators find the request in the log."`
 }
 
@@ -155,7 +157,7 @@ func (c *call) fail(err error) {
 		return
 	}
 	body := failure{Error: failureError{Code: answer.code, Message: answer.message, Field: answer.fault.Field,
-		RequestID: c.requestID}, Timestamp: c.a.Now().UnixMilli()}
+		Existing: c.existing, RequestID: c.requestID}, Timestamp: c.a.Now().UnixMilli()}
 	if c.a.Development && answer.fault.Cause != nil {
 		body.Error.Details = map[string]any{"cause": answer.fault.Cause.Error()}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"larder/internal/audit"
+	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/upload"
 	"larder/internal/vpath"
@@ -60,9 +61,29 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 	})
 	if err != nil {
 		c.audit(audit.Upload, dir.Child(name)) // an accepted upload is noted when it is complete
+		if fault.Is(err, fault.AlreadyExists) {
+			c.describeExisting(dir.Child(name))
+		}
 		return createSessionReply{}, err
 	}
 	return c.viewSession(session), nil
+}
+
+// existingReply is the entry that has the name of an upload already.
+type existingReply struct {
+	entryReply
+	SHA256 string `json:"sha256,omitempty" description:"Of a file that the caller may download: hexadecimal, once it is known."`
+}
+
+// describeExisting adds the entry at a path to the error envelope, if the caller may read it.
+func (c *call) describeExisting(path vpath.Path) {
+	entry, sum, err := c.a.Tree.Existing(c.ctx(), c.actor, path)
+	switch {
+	case err == nil:
+		c.existing = &existingReply{viewEntry(entry), sum}
+	case codes[fault.KindOf(err)].status >= 500:
+		c.a.Log.Warn("look up the entry of a name that is taken", "request_id", c.requestID, "error", err)
+	}
 }
 
 // viewSession translates an upload session into its JSON form, with the address that takes its
