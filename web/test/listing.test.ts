@@ -8,6 +8,8 @@ let files: string[] = [];
 let asked: string[] = [];
 let held: (() => void)[] | undefined;
 let broken = false;
+/** The names of the folders for which a picture stands. */
+let pictured: string[] = [];
 
 async function answer(url: string): Promise<Response> {
   const query = new URL(url).searchParams;
@@ -16,9 +18,13 @@ async function answer(url: string): Promise<Response> {
   if (held) await new Promise<void>((resolve) => held!.push(resolve));
   if (broken) throw new TypeError("no network");
   const all = kind === "folder" ? folders : files;
-  const items = all
-    .slice((page - 1) * limit, page * limit)
-    .map((name) => ({ id: `id-${name}`, name, path: "/", type: kind }));
+  const items = all.slice((page - 1) * limit, page * limit).map((name) => ({
+    id: `id-${name}`,
+    name,
+    path: "/",
+    type: kind,
+    ...(pictured.includes(name) && { covers: ["p"] }),
+  }));
   const mount = { id: "m", name: "m", sortBy: "name", sortOrder: "asc" };
   const data = { items, pagination: { total: all.length, page, limit, pages: 0 }, mount, folder: null };
   return Response.json({ success: true, data, timestamp: 0 });
@@ -46,6 +52,7 @@ beforeEach(() => {
   files = Array.from({ length: 1000 }, (_, nth) => `f${String(nth).padStart(4, "0")}`);
   asked = [];
   held = undefined;
+  pictured = [];
   broken = false;
 });
 
@@ -55,6 +62,20 @@ test("folders come before files, and the total is known at once", async () => {
   expect([0, 2, 3, 202].map((index) => listing.at(index)?.name)).toEqual(["a", "c", "f0000", "f0199"]);
   expect(listing.at(203)).toBeUndefined();
   expect(listing.indexOf("id-f0005")).toBe(8);
+});
+
+test("whether pictures stand for folders is known by their first page", async () => {
+  folders = Array.from({ length: 300 }, (_, nth) => `d${String(nth).padStart(3, "0")}`);
+  const listing = await open();
+  expect(listing.pictured).toBe(false);
+  pictured = ["d250"];
+  listing.look(250, 260);
+  await vi.waitFor(() => expect(listing.at(250)?.covers).toEqual(["p"]));
+  expect(listing.pictured).toBe(false);
+  pictured = ["d001"];
+  listing.look(0, 10);
+  await listing.refresh();
+  expect(listing.pictured).toBe(true);
 });
 
 test("only what is looked at is fetched", async () => {

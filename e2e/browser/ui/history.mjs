@@ -128,7 +128,7 @@ async function bringsBack(page, config, { path }) {
   await give(page, () => button(page.getByRole('main'), say.upload).first().click(), later)
   await tile(page, 'later.png').waitFor()
 
-  await button(page, say.display).click()
+  await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitem', { name: past.earlier }).click()
   await page.getByRole('slider', { name: past.time }).fill(String(then))
   const table = page.getByRole('table', { name: past.list })

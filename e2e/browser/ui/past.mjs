@@ -103,7 +103,7 @@ async function bringsBack(page, config) {
 
   await page.goto(`/app/files${folder}`)
   await page.getByRole('link', { name: /^cat\.png/ }).waitFor()
-  await page.getByRole('button', { name: say.display, exact: true }).click()
+  await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitem', { name: say.earlier }).click()
   await page.getByRole('heading', { name: say.title(name) }).waitFor()
   const table = page.getByRole('table', { name: say.list })

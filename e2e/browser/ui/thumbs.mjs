@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
-import { equal, open, until } from './harness.mjs'
+import { becomes, equal, inspect, open, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { png } from './pictures.mjs'
 
@@ -13,12 +13,20 @@ const image = (name, width, height) => ({ name, bytes: png(width, height, 0.6).t
 async function fills(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
-  const folder = await createFolder(page, config, 'Shapes', [
+  const parent = await createFolder(page, config, 'Albums', [])
+  await createFolder(page, config, 'Empty', [], parent)
+  const folder = await createFolder(
+    page,
+    config,
+    'Shapes',
+    [
     image('icon.png', 48, 48),
     image('panorama.png', 1600, 200),
     image('photo.png', 1200, 800),
     image('tower.png', 200, 1000),
-  ])
+    ],
+    parent,
+  )
   const look = async (shown, what) => {
     await shown.goto(`/app/files${folder}`)
     const pictures = shown.locator('[role=grid] img')
@@ -47,6 +55,39 @@ async function fills(page, config) {
   await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitemradio', { name: say.list, exact: true }).click()
   equal('a list', await look(page, 'thumbs-list'), ['cover 160', 'contain 160', 'cover 160', 'contain 160'])
+  await stands(page, config, parent)
+}
+
+// The pictures of a folder stand for it on its tile. The buttons of a tile come with the pointer
+// and with the focus.
+async function stands(page, config, parent) {
+  const say = labels[config.language]
+  await page.goto(`/app/files${parent}`)
+  const album = page.getByRole('gridcell', { name: /^Shapes/ })
+  await until('the pictures of the folder', () =>
+    album.locator('img').evaluateAll((all) => all.length === 4 && all.every((one) => one.naturalWidth > 0)),
+  )
+  equal(
+    'the width of the tiles',
+    await page.getByRole('gridcell').evaluateAll((all) => new Set(all.map((one) => one.offsetWidth)).size),
+    1,
+  )
+  const copy = album.getByRole('button', { name: say.copyLinkOf('Shapes') })
+  const opacity = () => copy.evaluate((button) => getComputedStyle(button).opacity)
+  equal('before the pointer comes', await opacity(), '0')
+  await album.hover()
+  await becomes('below the pointer', opacity, '1')
+  equal('faults of the tiles', await inspect(page), [])
+  await config.shot('thumbs-folders')
+  await page.mouse.move(0, 0)
+  await becomes('without it', opacity, '0')
+  await page.keyboard.press('End')
+  await page.keyboard.press('Tab')
+  await becomes('the focus', () => copy.evaluate((button) => button === document.activeElement), true)
+  equal('with the focus', await opacity(), '1')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').or(page.getByRole('region', { name: say.notices }).getByRole('listitem')).first().waitFor()
+  equal('the page', new URL(page.url()).pathname, `/app/files${parent}`)
 }
 
 // noise returns a picture whose thumbnail is large, as that of a photo.
@@ -68,7 +109,9 @@ async function waits(page, config) {
   const parent = await createFolder(page, config, 'Slow', [])
   const folder = await createFolder(page, config, 'Photos', photos, parent)
   await page.goto(`/app/files${parent}`)
-  await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
+  await until('the pictures of the folder', () =>
+    page.locator('[role=grid] img').evaluateAll((all) => all.length === 4 && all.every((one) => one.naturalWidth > 0)),
+  )
 
   let held = []
   const thumbnail = (request) => /\/thumbnail\?/.test(request.url())
@@ -78,14 +121,15 @@ async function waits(page, config) {
   await page.getByRole('gridcell', { name: /Photos/ }).dblclick()
   await page.getByRole('gridcell', { name: /^photo 1\.png/ }).waitFor()
   await until('the first thumbnails', () => held.length >= 4)
+  const underWay = held.map((route) => route.request())
   await page
     .getByRole('link', { name: say.up('Slow') })
     .or(page.getByRole('link', { name: 'Slow', exact: true }))
     .first()
     .click()
   await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
-  await until('the end of the loads', () => dropped.length === held.length)
-  equal('thumbnails under way at a time', held.length, 4)
+  await until('the end of the loads', () => underWay.every((one) => dropped.includes(one)))
+  equal('thumbnails under way at a time', underWay.length, 4)
   await page.unroute('**/thumbnail?*')
 
   // the same on a line of 50 KB/s

@@ -4,6 +4,7 @@
  * while the source does not know it.
  */
 import { Failure } from "./api";
+import { hasCovers } from "./covers";
 import type { Entry } from "./entry";
 import { each, type Ranges } from "./ranges";
 import type { Kind, Page, Reader, Source, Wanted } from "./source/source";
@@ -30,6 +31,8 @@ export class Listing {
   loaded = $state(false);
   folders = $state(0);
   files = $state(0);
+  /** Pictures stand for some of the folders on the first page. */
+  pictured = $state(false);
   folder = $state.raw<Entry | null>(null);
   mount = $state.raw<Page["mount"]>(null);
   /** The months of a timeline, empty in other listings. */
@@ -276,6 +279,7 @@ export class Listing {
       const here = this.#pagesOf(...this.#window)[0]?.[1] ?? 0;
       pages.delete([...pages.keys()].reduce((a, b) => (Math.abs(a - here) > Math.abs(b - here) ? a : b)));
     }
+    if (kind === "folder" && page === 0) this.pictured = answer.items.some(hasCovers);
     if (kind === "folder") this.folders = answer.total;
     else this.files = answer.total;
     this.folder = answer.folder;

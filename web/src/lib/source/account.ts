@@ -23,6 +23,7 @@ export const account: Source = {
   most: 1000,
   read: (wanted) => tree(wanted, "/api/files", !wanted.filter), // a filter finds no folders
   thumbnail,
+  cover: (id, size) => `/api/files/${id}/thumbnail?size=${size}`,
   content: (entry) => address("", pathOf(entry)),
   download: async ({ id }) => (await take(client.GET("/api/files/{id}/download", { params: { path: { id } } }))).url,
   state: (path) => `/api/files/revision?path=${encodeURIComponent(path)}`,

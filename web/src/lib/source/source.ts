@@ -79,6 +79,11 @@ export interface Source {
    * The server answers 404 where it cannot make one.
    */
   thumbnail(entry: Entry, size: PictureSize): string;
+  /**
+   * The address of a thumbnail of a picture that stands for a folder, by the id of the picture. A
+   * source without it has no such pictures.
+   */
+  cover?(id: string, size: PictureSize): string;
   /** The address of a file's bytes, to be shown in the page. It can be used many times. */
   content(entry: Entry): string;
   /** The address at which the browser saves a file; it may work once. Throws Failure. */

@@ -99,6 +99,8 @@ export class Browser {
   });
   /** Focuses an entry, and scrolls it into view unless told otherwise; set by the grid. */
   focus: (index: number, how?: { reveal?: boolean }) => void = () => undefined;
+  /** The height of the toolbar in pixels; set by the toolbar. */
+  toolbar = $state(61);
   /** Shows and focuses the search field with its filters; set by the toolbar. */
   focusSearch: () => void = () => undefined;
 
@@ -335,14 +337,14 @@ export class Browser {
     await moveTo(this, folder, moved);
   }
 
-  /** Copies the links of the selected entries. */
-  async copyLinks(): Promise<void> {
-    const entries = await this.chosen();
+  /** Copies the links of entries, by default the selected ones. */
+  async copyLinks(of?: readonly Entry[]): Promise<void> {
+    const entries = of ?? (await this.chosen());
     if (entries.length === 0) return;
     try {
       await copyLinks(entries);
     } catch (cause) {
-      this.complain(cause, () => void this.copyLinks());
+      this.complain(cause, () => void this.copyLinks(of));
     }
   }
 

@@ -29,7 +29,13 @@ const typingPause = 700; // ms
 /** Handles a key. The browser gets the keys without an action. */
 export function press(event: KeyboardEvent, on: Keyed): void {
   if (event.defaultPrevented || event.isComposing || resting(event.target as Element)) return;
+  if (onButton(event)) return;
   if (everywhere(event, on) || withChosen(event, on) || (on.inGrid() && inGrid(event, on))) event.preventDefault();
+}
+
+/** Reports whether the key presses a button of an entry. */
+function onButton({ key, target }: KeyboardEvent): boolean {
+  return (key === "Enter" || key === " ") && (target as Element).matches("[data-copy], [data-more]");
 }
 
 function everywhere(event: KeyboardEvent, { browser }: Keyed): boolean {
