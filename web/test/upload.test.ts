@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Browser, file, MiB, type Page } from "./uploadpage";
+import { Browser, file, MiB, mtime, type Page } from "./uploadpage";
 import { store } from "./uploadserver";
 
 let browser: Browser;
@@ -424,6 +424,40 @@ describe("names that are taken", () => {
     page.engine.answer(page.items[0]!, "rename", false);
     await browser.until(() => page.idle);
     expect(browser.server.files.get("/photos/x (1).png")).toBe(7);
+  });
+});
+
+describe("names that are taken by the same file", () => {
+  // of `the words`
+  const sum = "6ad71a0b2081adc8a0730fab6c56be70cdf99fac2a7e27aa8ff5d49a92490abf";
+  const words = () => ({ file: new File(["the words"], "a.txt", { lastModified: mtime }), relPath: "a.txt" });
+  const there = (how: object) => browser.server.existing.set("/photos/a.txt", { id: "old", name: "a.txt", ...how });
+
+  beforeEach(() => browser.server.files.set("/photos/a.txt", 9));
+
+  test("it is left out, and its entry is that of the file", async () => {
+    there({ size: 9, sha256: sum });
+    const done = vi.fn();
+    await page.engine.add([words(), file("b.png", 7)], "/photos", { done });
+    await browser.until(() => page.idle);
+    expect(page.states).toEqual({ "a.txt": "done", "b.png": "done" });
+    expect(page.items.map(({ same }) => same)).toEqual([true, undefined]);
+    expect(page.items[0]!.entry).toMatchObject({ id: "old" });
+    expect(done).toHaveBeenCalledWith(expect.objectContaining({ id: "old" }));
+    expect(browser.server.times("PUT", /\/raw\//)).toBe(1);
+    expect(page.done).toEqual(["b.png"]);
+  });
+
+  test.each([
+    ["another content", { size: 9, sha256: sum.replace("0", "1") }],
+    ["another size", { size: 10, sha256: sum }],
+    ["a sum that is not known", { size: 9 }],
+  ])("%s is a conflict, which tells of the file", async (_, how) => {
+    there(how);
+    await page.engine.add([words()], "/photos");
+    await browser.until(() => page.idle);
+    expect(page.states).toEqual({ "a.txt": "conflict" });
+    expect(page.items[0]!.existing).toMatchObject({ id: "old", ...how });
   });
 });
 

@@ -41,6 +41,8 @@ export type Fault =
 export class Server {
   calls: Call[] = [];
   files = new Map<string, number>(); // path → size
+  /** What the answer to a taken name tells of the file, by its path. */
+  existing = new Map<string, object>();
   folders = new Set<string>(["/photos"]);
   sessions: Session[] = [];
   mode: "worker" | "presigned" = "worker";
@@ -94,7 +96,13 @@ export class Server {
         : "<html>";
       return { status: wrong.status, headers: wrong.headers ?? {}, text };
     }
-    let result: { status: number; data?: unknown; code?: string; headers?: Record<string, string> };
+    let result: {
+      status: number;
+      data?: unknown;
+      code?: string;
+      existing?: object | undefined;
+      headers?: Record<string, string>;
+    };
     if (at === store) {
       if (Object.keys(headers).length > 0) throw new Error("the store gets headers that nobody signed");
       result = this.stored(pathname, (body as Blob).size);
@@ -102,7 +110,7 @@ export class Server {
     if (wrong === "lost") return "cut" as const;
     const text = JSON.stringify(
       result.code
-        ? { success: false, error: { code: result.code, message: result.code } }
+        ? { success: false, error: { code: result.code, message: result.code, existing: result.existing } }
         : { success: true, data: result.data ?? null },
     );
     return { status: result.status, headers: result.headers ?? {}, text };
@@ -180,7 +188,8 @@ export class Server {
     if (old && (old.path !== path || old.name !== name || old.size !== size)) return no(400, "VALIDATION_ERROR");
     if (old?.status === "completed") return ok({ ...this.view(old), alreadyCompleted: true, file: old.file });
     if (old?.status === "pending") return ok(this.view(old));
-    if (conflict === "fail" && this.files.has(`${path}/${name}`)) return no(409, "ALREADY_EXISTS");
+    if (conflict === "fail" && this.files.has(`${path}/${name}`))
+      return { ...no(409, "ALREADY_EXISTS"), existing: this.existing.get(`${path}/${name}`) };
     if (size > this.quota) return no(413, "QUOTA_EXCEEDED");
     const many = size > 0 && (partCount ?? 1) > 1;
     const session: Session = {

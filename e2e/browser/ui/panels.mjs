@@ -161,22 +161,27 @@ async function notices(page, say, look, phone) {
   for (let left = await close.count(); left > 0; left--) await close.first().click()
   await page.keyboard.press('Escape')
 
-  const upload = async (files) => {
+  const upload = async (files, words = 'other words') => {
     if (phone) await page.getByRole('button', { name: say.add, exact: true }).click()
     const button = page
       .getByRole('main')
       .getByRole(phone ? 'menuitem' : 'button', { name: say.upload, exact: true })
       .first()
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button.click()])
-    await chooser.setFiles(files.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('other words') })))
+    await chooser.setFiles(files.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(words) })))
   }
   await upload(['notes.txt'])
   const sheet = page.getByRole('dialog', { name: say.conflict })
   await sheet.waitFor()
+  equal('the files of the conflict', await sheet.locator('figcaption strong').allTextContents(), say.both)
   await look('conflict')
   await sheet.getByRole('button', { name: say.skipFile }).click()
   await sheet.waitFor({ state: 'detached' })
   await expectFocus(page, 'conflict')
+  await upload(['notes.txt'], 'a few words') // as it is there
+  await page.getByRole('heading', { name: say.leftOut }).waitFor()
+  await look('the same file')
+  await page.getByRole('button', { name: say.clearList }).click()
 
   await page.route('**/api/files/upload-session', (route) => route.fulfill({ status: 403, json: refusal }))
   await upload(['one.txt', 'two.txt'])

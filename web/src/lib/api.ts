@@ -23,6 +23,8 @@ export class Failure extends Error {
     readonly requestId = "",
     /** The field of the request that is at fault, "" when the server does not say it. */
     readonly field = "",
+    /** The entry whose name an upload cannot take, if the user may see it. */
+    readonly existing?: Schemas["ApiExistingReply"],
   ) {
     super(message);
     this.name = "Failure";
@@ -307,7 +309,7 @@ export async function take<Envelope>(
 
 /** The Failure for a response body, with or without an envelope. */
 export function failure(body: unknown, status: number, headers?: Headers): Failure {
-  const told = body as { error?: { code?: string; message?: string; field?: string; requestId?: string } } | undefined;
+  const told = body as { error?: Partial<Schemas["ApiFailureError"]> } | undefined;
   return new Failure(
     told?.error?.code ?? (status === 429 ? "RATE_LIMIT_EXCEEDED" : "INTERNAL_ERROR"),
     told?.error?.message ?? `HTTP ${status}`,
@@ -315,5 +317,6 @@ export function failure(body: unknown, status: number, headers?: Headers): Failu
     retryAfter(headers?.get("Retry-After") ?? null),
     told?.error?.requestId ?? "",
     told?.error?.field ?? "",
+    told?.error?.existing,
   );
 }

@@ -17,6 +17,8 @@ const frame = 100; // ms
 export interface Summary {
   total: number;
   done: number;
+  /** Of those done: files that were not stored, because the same file was there already. */
+  same: number;
   failed: number;
   conflicts: number;
   /** Files that the user must choose again. */
@@ -44,6 +46,7 @@ export type Line = { batch: Batch; item?: undefined } | { batch: Batch; item: It
 const nothing: Summary = {
   total: 0,
   done: 0,
+  same: 0,
   failed: 0,
   conflicts: 0,
   lost: 0,
@@ -208,8 +211,10 @@ class Uploads {
         sum.going++;
         sum.rest += item.size;
         bytesLeft += item.size - item.sent;
-      } else if (item.state === "done") sum.done++;
-      else if (item.state === "error") sum.failed++;
+      } else if (item.state === "done") {
+        sum.done++;
+        if (item.same) sum.same++;
+      } else if (item.state === "error") sum.failed++;
       else if (item.state === "conflict") sum.conflicts++;
       else if (item.state === "needs-file") sum.lost++;
       else sum.paused++;

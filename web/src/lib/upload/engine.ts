@@ -25,6 +25,7 @@ import {
 } from "./item";
 import { reopen } from "./reopen";
 import { Slots } from "./retry";
+import { isSame } from "./same";
 import { Store, type StoredItem } from "./store";
 import { Tabs } from "./tabs";
 import { abandon, transfer } from "./transfer";
@@ -364,13 +365,27 @@ export class Engine {
       this.watcher.done(item, entry);
       item.done?.(entry);
     } catch (cause) {
-      if (!signal.aborted) this.failed(item, cause instanceof Failure ? cause : new Failure("UNKNOWN", String(cause)));
+      const failure = cause instanceof Failure ? cause : new Failure("UNKNOWN", String(cause));
+      const same = !signal.aborted && (await isSame(item, failure, signal).catch(() => false));
+      if (same && !signal.aborted) this.leaveOut(item, failure.existing!);
+      else if (!signal.aborted) this.failed(item, failure);
     } finally {
       if (item.abort === abort) item.abort = undefined;
       this.running--;
       this.watcher.changed();
       this.pump();
     }
+  }
+
+  /** Ends an item whose file is in the folder already. */
+  private leaveOut(item: Item, existing: Entry): void {
+    item.same = true;
+    item.state = "done";
+    item.entry = existing;
+    item.sent = item.size;
+    item.file = item.handle = undefined;
+    void this.store.remove([item.id]);
+    item.done?.(existing);
   }
 
   private async upload(item: Item, signal: AbortSignal): Promise<Entry> {
@@ -392,6 +407,7 @@ export class Engine {
     item.sent = 0;
     if (failure.code === "ALREADY_EXISTS") {
       item.state = "conflict";
+      item.existing = failure.existing;
       if (item.batch.answer) this.settle(item, item.batch.answer);
     } else if (failure.code === "QUOTA_EXCEEDED" || failure.status === 413) {
       this.stopped = failure;

@@ -3,6 +3,8 @@ import type { Failure, Schemas } from "../api";
 import type { ReceivedKey } from "../received";
 
 export type Entry = Schemas["ApiEntryReply"];
+/** The entry that has the name of an upload, with the SHA-256 of its content if that is known. */
+export type Existing = Schemas["ApiExistingReply"];
 
 export type State =
   | "queued"
@@ -58,6 +60,10 @@ export interface Item {
   state: State;
   /** The reason of the failure. Kept until the next attempt. */
   failure?: Failure;
+  /** The entry that has its name, as far as that is known. */
+  existing?: Existing | undefined;
+  /** It was not stored, because the folder has a file of this name with the same content. */
+  same?: boolean;
   file?: File | undefined;
   handle?: FileSystemFileHandle | undefined;
   received?: ReceivedKey | undefined;
