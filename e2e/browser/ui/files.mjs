@@ -149,6 +149,8 @@ async function movesOn(page, config) {
   await page.getByText(say.moved).waitFor()
   await page.getByText(say.emptyFolder).waitFor()
   await becomes('cards', () => page.getByRole('progressbar', { name: say.moving }).count(), 0)
+  await page.getByRole('button', { name: say.undo, exact: true }).click()
+  await becomes('how many are back', () => page.getByRole('gridcell').count(), 2)
 }
 
 // A refusal is shown in the user's language, at the form that caused it, and takes the focus.

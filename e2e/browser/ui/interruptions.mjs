@@ -48,6 +48,8 @@ async function formSurvives(page, config) {
   await lost.waitFor({ state: 'detached' })
   await form.waitFor({ state: 'detached' })
   await page.getByRole('gridcell', { name: /^A title/ }).waitFor()
+  await page.getByRole('button', { name: say.undo, exact: true }).click()
+  await page.getByRole('gridcell', { name: /^kept\.txt/ }).waitFor()
 }
 
 // Other users delete a file, and then the folder: a page that has not noticed it yet does so when

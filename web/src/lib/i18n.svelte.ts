@@ -5,6 +5,7 @@
 import { untrack } from "svelte";
 import type { FirstMessages } from "../messages/zh-CN";
 import type { admin } from "../messages/zh-CN/admin";
+import type { changes } from "../messages/zh-CN/changes";
 import type { credentials } from "../messages/zh-CN/credentials";
 import type { free } from "../messages/zh-CN/free";
 import type { keys } from "../messages/zh-CN/keys";
@@ -32,6 +33,7 @@ export type Locale = (typeof locales)[number];
 /** Texts that are loaded with the screens and panels that show them. */
 interface LaterMessages {
   admin: typeof admin;
+  changes: typeof changes;
   credentials: typeof credentials;
   free: typeof free;
   keys: typeof keys;
@@ -62,6 +64,7 @@ const first: Record<Locale, () => Promise<{ messages: FirstMessages }>> = {
 };
 const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>> } = {
   admin: { "zh-CN": () => import("../messages/zh-CN/admin"), "en-US": () => import("../messages/en-US/admin") },
+  changes: { "zh-CN": () => import("../messages/zh-CN/changes"), "en-US": () => import("../messages/en-US/changes") },
   credentials: {
     "zh-CN": () => import("../messages/zh-CN/credentials"),
     "en-US": () => import("../messages/en-US/credentials"),

@@ -101,12 +101,6 @@ export const files: typeof zh = {
   toBottom: "Move to the bottom",
   delete: "Delete",
   deleteForGood: "Delete for good…",
-  moving: (to) => `Moving to “${to}”`,
-  copying: (to) => `Copying to “${to}”`,
-  moved: (n, to) => `${items(n)} moved to “${to}”.`,
-  notMoved: (n, reason) => `${items(n)} couldn't be moved: ${reason}`,
-  copied: (n, to) => `${items(n)} copied to “${to}”.`,
-  notCopied: (n, reason) => `${items(n)} couldn't be copied: ${reason}`,
   lockedInZip: (n) => `${items(n)} with a password: included only if you entered it in the last 15 minutes.`,
 
   empty: "This folder is empty",

@@ -99,12 +99,6 @@ export const files = {
   toBottom: "移到最后",
   delete: "删除",
   deleteForGood: "永久删除…",
-  moving: (to: string) => `正在移动到“${to}”`,
-  copying: (to: string) => `正在复制到“${to}”`,
-  moved: (n: number, to: string) => `已将 ${digits(n)} 项移动到“${to}”。`,
-  notMoved: (n: number, reason: string) => `${digits(n)} 项未能移动：${reason}`,
-  copied: (n: number, to: string) => `已将 ${digits(n)} 项复制到“${to}”。`,
-  notCopied: (n: number, reason: string) => `${digits(n)} 项未能复制：${reason}`,
   lockedInZip: (n: number) => `${digits(n)} 项受密码保护：只有在最近 15 分钟内输入过密码，才会包含在压缩包中。`,
 
   empty: "此文件夹是空的",

@@ -328,12 +328,17 @@ export class Browser {
     const params = { path: { id: entry.id } };
     const { file } = await take(client.PUT("/api/files/{id}", { params, body: { name } })).catch(this.missed);
     this.listing.replace({ ...entry, ...file });
+    // without a network, the name has changed all the same
+    void withTexts(import("../../lib/undo"), "changes").then(
+      ({ toastRenamed }) => toastRenamed(entry, file.name),
+      () => undefined,
+    );
   }
 
   /** Moves entries, by default the selected ones, to a folder. */
   async moveInto(folder: string, entries?: readonly Entry[]): Promise<void> {
     const moved = entries ?? (await this.chosen());
-    const { moveTo } = await import("./moving");
+    const { moveTo } = await withTexts(import("./moving"), "changes");
     await moveTo(this, folder, moved);
   }
 
@@ -348,17 +353,20 @@ export class Browser {
     }
   }
 
-  /** Moves an entry within the manual order; `to` is counted without it. */
-  async reorder(index: number, to: number): Promise<void> {
-    const { moveWithin } = await import("./reordering");
-    await moveWithin(this, index, to);
+  /**
+   * Moves an entry within the manual order; `to` is counted without it. `tell` shows a toast with
+   * Undo.
+   */
+  async reorder(index: number, to: number, tell = true): Promise<void> {
+    const { moveWithin } = await withTexts(import("./reordering"), "changes");
+    await moveWithin(this, index, to, tell);
   }
 
   #nudged = Promise.resolve();
   /** Moves the active entry by some places, after earlier moves have ended. */
   nudge(by: number): void {
     const { selection } = this;
-    this.#nudged = this.#nudged.then(() => this.reorder(selection.active, selection.active + by));
+    this.#nudged = this.#nudged.then(() => this.reorder(selection.active, selection.active + by, false));
   }
 
   /** Downloads the selected entries: one file by itself, everything else as zip. */

@@ -2,10 +2,11 @@
 import { tick } from "svelte";
 import { client, take } from "../../lib/api";
 import { reposition } from "../../lib/order";
+import { toastOrder } from "../../lib/undo";
 import type { Browser } from "./browser.svelte";
 
-/** `to` is counted without the entry. */
-export async function moveWithin(browser: Browser, index: number, to: number): Promise<void> {
+/** `to` is counted without the entry. `tell` shows a toast with Undo. */
+export async function moveWithin(browser: Browser, index: number, to: number, tell: boolean): Promise<void> {
   const { listing } = browser;
   const [first, end] = index < listing.folders ? [0, listing.folders] : [listing.folders, listing.total];
   const wanted = Math.min(end - 1, Math.max(first, to));
@@ -16,15 +17,18 @@ export async function moveWithin(browser: Browser, index: number, to: number): P
     const numbers = row.map((entry) => entry.manualPosition ?? null);
     const descending = browser.order === "desc";
     const signed = descending ? numbers.map((number) => (number === null ? null : -number)) : numbers;
+    const former: [string, number | null][] = [];
     for (const [nth, position] of reposition(signed, index - first, wanted - first)) {
       const id = row[nth]!.id;
       const body = { manualPosition: descending ? -position : position };
       await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body }));
+      former.push([id, numbers[nth]!]);
     }
+    if (tell) toastOrder(row[index - first]!, former);
     await browser.refresh(row[index - first]!.id);
     await tick();
     browser.focus(browser.selection.active);
   } catch (cause) {
-    browser.complain(cause, () => void browser.reorder(index, to));
+    browser.complain(cause, () => void browser.reorder(index, to, tell));
   }
 }

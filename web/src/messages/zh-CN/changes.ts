@@ -1,0 +1,17 @@
+const digits = (n: number) => n.toLocaleString("zh-CN");
+
+export const changes = {
+  moving: (to: string) => `正在移动到“${to}”`,
+  copying: (to: string) => `正在复制到“${to}”`,
+  moved: (n: number, to: string) => `已将 ${digits(n)} 项移动到“${to}”。`,
+  notMoved: (n: number, reason: string) => `${digits(n)} 项未能移动：${reason}`,
+  copied: (n: number, to: string) => `已将 ${digits(n)} 项复制到“${to}”。`,
+  notCopied: (n: number, reason: string) => `${digits(n)} 项未能复制：${reason}`,
+  undo: "撤销",
+  undone: "已撤销。",
+  movingBack: "正在移回原处",
+  movedBack: (n: number) => `已将 ${digits(n)} 项移回原处。`,
+  renamed: (name: string) => `已重命名为“${name}”。`,
+  lookChanged: (name: string) => `“${name}”的外观已更改。`,
+  reordered: (name: string) => `“${name}”的位置已调整。`,
+};

@@ -1,0 +1,95 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Entry } from "../src/lib/entry";
+import type * as Undo from "../src/lib/undo";
+
+vi.stubGlobal("location", new URL("https://larder.test/app/files"));
+vi.stubGlobal("history", { state: null, replaceState: () => undefined });
+vi.stubGlobal("window", {});
+vi.stubGlobal("document", { documentElement: {} });
+
+/** The requests that change something: method, path and body. */
+let sent: [string, string, unknown][] = [];
+/** Ids that the server does not move. */
+let kept: string[] = [];
+
+vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
+  const request = new Request(new URL(url, location.href), how);
+  const { pathname } = new URL(request.url);
+  if (pathname === "/api/auth/csrf-token") return Response.json({ success: true, data: { token: "t" }, timestamp: 0 });
+  const body = (await request.json()) as { fileIds?: string[] };
+  sent.push([request.method, pathname, body]);
+  const ids = body.fileIds ?? [];
+  const failed = ids.filter((id) => kept.includes(id)).map((id) => ({ id, code: "ALREADY_EXISTS", error: "taken" }));
+  const succeeded = ids.filter((id) => !kept.includes(id));
+  return Response.json({ success: true, data: { succeeded, failed, jobs: [], trashIds: [], file: {} }, timestamp: 0 });
+});
+
+const { toasts } = await import("../src/lib/toasts.svelte");
+const { onFolderChange } = await import("../src/lib/upload/changes");
+const { setLocale, withTexts } = await import("../src/lib/i18n.svelte");
+
+const entry = (id: string, path: string, more: Partial<Entry> = {}) =>
+  ({ id, path, name: `${id}.txt`, type: "file", permissions: [], ...more }) as unknown as Entry;
+let undo: typeof Undo;
+const changed: string[] = [];
+onFolderChange((folder) => changed.push(folder));
+
+beforeEach(async () => {
+  await setLocale("en-US");
+  undo = await withTexts(import("../src/lib/undo"), "changes");
+  toasts.all = [];
+  sent = [];
+  kept = [];
+  changed.length = 0;
+});
+
+/** Takes the action of the last toast, and waits for the toasts that follow. */
+async function act(then: number): Promise<string[]> {
+  const { action } = toasts.all.at(-1)!;
+  toasts.all = [];
+  action!.run();
+  await vi.waitFor(() => expect(toasts.all).toHaveLength(then));
+  return toasts.all.map(({ kind, text }) => `${kind} ${text}`);
+}
+
+test("entries go back to the folders that they came from", async () => {
+  kept = ["c"];
+  undo.toastMoved([entry("a", "/x"), entry("b", "/y"), entry("c", "/x")], "/z");
+  expect(await act(2)).toEqual(["ok 2 items moved back.", expect.stringMatching(/^error 1 item couldn't be moved/)]);
+  expect(sent).toEqual([
+    ["POST", "/api/files/batch", { action: "move", targetPath: "/x", fileIds: ["a", "c"] }],
+    ["POST", "/api/files/batch", { action: "move", targetPath: "/y", fileIds: ["b"] }],
+  ]);
+  expect(changed).toEqual(["/x", "/y", "/z"]);
+});
+
+test("nothing is told of a move of nothing", () => {
+  undo.toastMoved([], "/z");
+  expect(toasts.all).toEqual([]);
+});
+
+test("an entry gets its former name", async () => {
+  undo.toastRenamed(entry("a", "/x"), "b.txt");
+  expect(await act(1)).toEqual(["ok Undone."]);
+  expect(sent).toEqual([["PUT", "/api/files/a", { name: "a.txt" }]]);
+  expect(changed).toEqual(["/x"]);
+});
+
+test("an entry gets its former appearance, of which it had a part", async () => {
+  undo.toastLook(entry("a", "/x", { customColor: "#112233", iconEmoji: null }));
+  await act(1);
+  const body = { customColor: "#112233", iconEmoji: null, customTitle: null, coverUrl: null };
+  expect(sent).toEqual([["PUT", "/api/files/a", body]]);
+});
+
+test("all entries whose positions have changed get the former ones", async () => {
+  undo.toastOrder(entry("a", "/x"), [
+    ["a", 3],
+    ["b", null],
+  ]);
+  await act(1);
+  expect(sent).toEqual([
+    ["PUT", "/api/files/a", { manualPosition: 3 }],
+    ["PUT", "/api/files/b", { manualPosition: null }],
+  ]);
+});
