@@ -357,17 +357,12 @@ export class Engine {
     try {
       const entry = await this.upload(item, signal);
       signal.throwIfAborted();
-      item.state = "done";
-      item.entry = entry;
-      item.sent = item.size;
-      void this.store.remove([item]);
-      item.file = item.handle = item.received = undefined; // frees memory; there may be thousands of items
+      this.end(item, entry);
       this.watcher.done(item, entry);
-      item.done?.(entry);
     } catch (cause) {
       const failure = cause instanceof Failure ? cause : new Failure("UNKNOWN", String(cause));
       const same = !signal.aborted && (await isSame(item, failure, signal).catch(() => false));
-      if (same && !signal.aborted) this.leaveOut(item, failure.existing!);
+      if (same && !signal.aborted) this.end(item, failure.existing!, true);
       else if (!signal.aborted) this.failed(item, failure);
     } finally {
       if (item.abort === abort) item.abort = undefined;
@@ -377,15 +372,12 @@ export class Engine {
     }
   }
 
-  /** Ends an item whose file is in the folder already. */
-  private leaveOut(item: Item, existing: Entry): void {
-    item.same = true;
-    item.state = "done";
-    item.entry = existing;
-    item.sent = item.size;
-    item.file = item.handle = undefined;
-    void this.store.remove([item.id]);
-    item.done?.(existing);
+  /** Ends an item whose file is in the folder: now, or `same` already before. */
+  private end(item: Item, entry: Entry, same = false): void {
+    Object.assign(item, { state: "done", same, entry, sent: item.size });
+    void this.store.remove([item]);
+    item.file = item.handle = item.received = undefined; // frees memory; there may be thousands of items
+    item.done?.(entry);
   }
 
   private async upload(item: Item, signal: AbortSignal): Promise<Entry> {
