@@ -56,6 +56,9 @@ func (a *API) routeTable() []route {
 		get("/api/files/{id}", jsonRoute(200, a.fileDetails)).withAuth(sessionOrKeyAuth).
 			withSummary("Details of a file or folder").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound),
+		get("/api/files/{id}/properties", jsonRoute(200, a.fileProperties)).withAuth(sessionOrKeyAuth).
+			withSummary("Owner and checksum of a file; camera, exposure and place of a picture").
+			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		put("/api/files/{id}", jsonRoute(200, a.updateFile)).withAuth(sessionOrKeyAuth).
 			withSummary("Rename a file or folder, set its metadata or access password").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.AlreadyExists, fault.Conflict),

@@ -92,6 +92,19 @@ type headObject struct {
 // Read implements io.Reader.
 func (o headObject) Read(p []byte) (int, error) { return o.head.Read(p) }
 
+// OpenPictureHead opens a picture so that its header and its metadata can be read: the file itself
+// where a disk has it, or else its first bytes. Faults: those of Open.
+func (c Content) OpenPictureHead(ctx context.Context) (blob.Object, error) {
+	o, err := c.OpenRange(ctx, 0, min(c.size, pictureHead))
+	if err != nil {
+		return nil, err
+	}
+	if _, local := o.(blob.FileBacked); local {
+		return o, nil
+	}
+	return headObject{o, io.LimitReader(o, pictureHead)}, nil
+}
+
 // ExaminedPicture is a picture whose properties were read. Picture is nil if it cannot be read.
 type ExaminedPicture struct {
 	UnexaminedPicture

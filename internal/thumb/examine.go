@@ -52,7 +52,7 @@ func (m *Maker) Examine(ctx context.Context, from Source, whole bool) (Propertie
 		return Properties{}, err
 	}
 	defer t.Close()
-	p.ThumbHash, err = m.inspect(ctx, picture.HashArg, t.File(), picture.MaxHash)
+	p.ThumbHash, err = m.inspect(ctx, background, picture.HashArg, t.File(), picture.MaxHash)
 	if fault.Is(err, fault.NotFound) {
 		return p, nil
 	}
@@ -70,7 +70,7 @@ func (m *Maker) describe(ctx context.Context, from Source) (picture.Description,
 		return picture.Description{}, err
 	}
 	defer closeIn()
-	text, err := m.inspect(ctx, picture.DescribeArg, in, maxDescription)
+	text, err := m.inspect(ctx, background, picture.DescribeArg, in, maxDescription)
 	if err != nil {
 		return picture.Description{}, err
 	}
@@ -81,24 +81,55 @@ func (m *Maker) describe(ctx context.Context, from Source) (picture.Description,
 	return d, nil
 }
 
-// inspect runs a child with the argument arg on a picture, and returns its output, at most most
-// bytes. Fault: NotFound when the child fails because of the picture.
-func (m *Maker) inspect(ctx context.Context, arg string, in *os.File, most int) ([]byte, error) {
+// Camera returns what a picture states about the camera that took it, and about the place. who is
+// the account or address in whose lane the request waits. from may have only the first bytes of the
+// picture. Faults: those of Get. Error: picture.ErrUnconfined.
+func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Camera, error) {
+	ctx, end, err := m.begin(ctx)
+	if err != nil {
+		return picture.Camera{}, err
+	}
+	defer end()
+	if err := m.enter(ctx, who); err != nil {
+		return picture.Camera{}, err
+	}
+	defer m.queue.leave()
+	in, closeIn, err := m.fetch(ctx, from)
+	if err != nil {
+		return picture.Camera{}, err
+	}
+	defer closeIn()
+	text, err := m.inspect(ctx, foreground, picture.CameraArg, in, picture.MaxCamera)
+	if err != nil {
+		return picture.Camera{}, err
+	}
+	camera, err := picture.ParseCamera(text)
+	if err != nil {
+		return picture.Camera{}, noThumbnail(err)
+	}
+	return camera, nil
+}
+
+// inspect runs a child with a priority and the argument arg on a picture, and returns its output,
+// at most most bytes. Fault: NotFound when the child fails because of the picture.
+func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File, most int) ([]byte, error) {
 	out, err := m.Spool()
 	if err != nil {
 		return nil, fmt.Errorf("examine a picture: %w", err)
 	}
 	defer out.Close() // the file has no name: closing it frees its space
-	patient, cancel := context.WithTimeout(ctx, m.childTimeout(background))
+	patient, cancel := context.WithTimeout(ctx, m.childTimeout(p))
 	defer cancel()
-	err = runChild(patient, background, m.Child, []string{picture.Command, arg}, in, out)
+	err = runChild(patient, p, m.Child, []string{picture.Command, arg}, in, out)
 	var ended *exec.ExitError
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case patient.Err() != nil:
+	case patient.Err() != nil && p == background:
 		return nil, errStarved
+	case patient.Err() != nil:
+		return nil, noThumbnail(err)
 	case errors.As(err, &ended) && ended.ExitCode() == picture.Unconfined:
 		return nil, fmt.Errorf("examine a picture: %w: %w", picture.ErrUnconfined, err)
 	case errors.As(err, &ended) && ended.ExitCode() == 1: // what the command ends with after an error

@@ -214,7 +214,7 @@ func TestDescribeIsConfined(t *testing.T) {
 	if err := os.WriteFile(path, thumbtest.PNG(thumbtest.Quarters(64, 48)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, arg := range []string{picture.DescribeArg, picture.HashArg} {
+	for _, arg := range []string{picture.DescribeArg, picture.HashArg, picture.CameraArg} {
 		in, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)

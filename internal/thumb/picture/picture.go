@@ -58,9 +58,9 @@ var Edges = []int{160, 320, 640, 1280, 2048}
 // Main makes a thumbnail of in, which must be seekable, and writes it to out, as JPEG, or as PNG
 // when it has transparency. args are the longest edge in pixels and optionally the path of
 // vipsthumbnail, which then writes the thumbnail as WebP; in that case Main returns only when it
-// fails. If args are DescribeArg, Main writes the Description of in, and if they are HashArg, the
-// ThumbHash of in, which is a thumbnail then. Error: ErrUnconfined, or one that means that the
-// picture has no thumbnail.
+// fails. If args are DescribeArg, Main writes the Description of in; if they are CameraArg, its
+// Camera; and if they are HashArg, the ThumbHash of in, which is a thumbnail then. Error:
+// ErrUnconfined, or one that means that the picture has no thumbnail.
 func Main(args []string, in, out *os.File) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errors.New("thumb: the longest edge is expected, and perhaps the path of vipsthumbnail")
@@ -98,6 +98,7 @@ func Main(args []string, in, out *os.File) error {
 var inspections = map[string]func(in io.ReaderAt, is kind, out io.Writer) error{
 	DescribeArg: describe,
 	HashArg:     hashThumbnail,
+	CameraArg:   describeCamera,
 }
 
 // inspectConfined confines the process and then inspects a picture.

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"strings"
+
+	"larder/internal/fault"
+	"larder/internal/files"
+	"larder/internal/thumb"
+	"larder/internal/thumb/picture"
+)
+
+// propertiesReply are the properties of a file that its content states, and its owner.
+type propertiesReply struct {
+	Owner        string   `json:"owner,omitempty" description:"Name of the account that the file counts for."`
+	SHA256       string   `json:"sha256,omitempty" description:"Hexadecimal; missing while it is not known."`
+	Camera       string   `json:"camera,omitempty" description:"Maker and model; this and the following only of a picture that states them."`
+	Lens         string   `json:"lens,omitempty"`
+	ExposureTime float64  `json:"exposureTime,omitempty" description:"Seconds."`
+	Aperture     float64  `json:"aperture,omitempty" description:"F number."`
+	ISO          int      `json:"iso,omitempty"`
+	FocalLength  float64  `json:"focalLength,omitempty" description:"Millimetres."`
+	Latitude     *float64 `json:"latitude,omitempty" description:"Degrees north of the equator; with longitude."`
+	Longitude    *float64 `json:"longitude,omitempty" description:"Degrees east of Greenwich."`
+	Altitude     *float64 `json:"altitude,omitempty" description:"Metres above the sea; only with latitude."`
+}
+
+// fileProperties handles GET /api/files/{id}/properties: further properties of a file, for callers
+// who may download it. The child process of the thumbnails reads a picture for each request,
+// because few pictures are asked for.
+func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
+	if err := c.requirePermission("read"); err != nil {
+		return propertiesReply{}, err
+	}
+	found, err := a.Tree.FindID(c.ctx(), in.ID)
+	if err != nil {
+		return propertiesReply{}, err
+	}
+	content, err := found.ContentFor(c.actor)
+	if err != nil {
+		return propertiesReply{}, err
+	}
+	facts, err := a.Tree.Facts(c.ctx(), content)
+	if err != nil {
+		return propertiesReply{}, err
+	}
+	camera, err := c.cameraOf(content)
+	if err != nil {
+		return propertiesReply{}, err
+	}
+	reply := propertiesReply{
+		Owner: facts.Owner, SHA256: facts.SHA256, Camera: camera.Name(), Lens: camera.Lens,
+		ExposureTime: camera.Exposure, Aperture: camera.Aperture, ISO: camera.ISO, FocalLength: camera.Focal,
+		Altitude: camera.Altitude,
+	}
+	if p := camera.Place; p != nil {
+		reply.Latitude, reply.Longitude = &p.Latitude, &p.Longitude
+	}
+	return reply, nil
+}
+
+// cameraOf returns what a picture states about its camera; nothing for a file of another type, and
+// for one that cannot be read as a picture. Faults: RateLimited, Unavailable.
+func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
+	if c.a.Thumbs == nil || !strings.HasPrefix(content.Entry.MimeType, "image/") || c.headOnly() {
+		return picture.Camera{}, nil
+	}
+	from := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: content.OpenPictureHead}
+	camera, err := c.a.Thumbs.Camera(c.ctx(), c.limitKey(), from)
+	if fault.Is(err, fault.NotFound) {
+		return picture.Camera{}, nil
+	}
+	return camera, err
+}

@@ -1,0 +1,60 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"testing"
+
+	"larder/internal/apptest"
+	"larder/internal/thumb/thumbtest"
+)
+
+// docs/decisions.md, Properties of pictures: owner and checksum of every file; camera, exposure and
+// place of a picture that states them.
+func TestFileProperties(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice := l.User(t, "alice")
+		holiday := thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), thumbtest.Holiday(binary.LittleEndian))
+		for what, c := range map[string]struct {
+			name    string
+			content []byte
+			want    M
+		}{
+			"a photograph": {"holiday.jpg", holiday, M{
+				"camera": "NIKON D750", "lens": "35mm f/1.8", "exposureTime": 0.004, "aperture": 2.8, "iso": 400.0,
+				"focalLength": 35.0, "latitude": -33.858667, "longitude": 151.215, "altitude": -12.5,
+			}},
+			"a picture without EXIF": {"plain.png", thumbtest.PNG(thumbtest.Quarters(8, 8)), M{}},
+			"a broken picture":       {"broken.jpg", []byte("no picture"), M{}},
+			"a text":                 {"notes.txt", []byte("a few words"), M{}},
+		} {
+			id := alice.Upload("/home/alice", c.name, c.content)
+			sum := sha256.Sum256(c.content)
+			c.want["owner"], c.want["sha256"] = "alice", hex.EncodeToString(sum[:])
+			got := alice.In(t).Get("/api/files/" + id + "/properties").OK(200).Object()["data"]
+			wantJSON(t, what, got, c.want)
+		}
+	})
+}
+
+// Users who may see a picture but not download it do not get its properties. A folder has none.
+func TestFilePropertiesNeedDownload(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, alice := l.Admin(t), l.User(t, "alice")
+		id := admin.Upload("/club", "holiday.jpg", photo)
+		addRule(admin, M{"pathPattern": "/club/*", "effect": "allow", "role": "user", "permissions": []string{"read"}})
+		alice.Get("/api/files/" + id).OK(200)
+		alice.Get("/api/files/"+id+"/properties").Fails(403, "FORBIDDEN")
+		addRule(admin, M{"pathPattern": "/club/*", "effect": "allow", "role": "user",
+			"permissions": []string{"read", "download"}})
+		if owner := alice.Get("/api/files/" + id + "/properties").OK(200).Text("owner"); owner != "admin" {
+			t.Errorf("the owner is %q", owner)
+		}
+		folder := mkdir(alice, "/home/alice", "album")
+		alice.Get("/api/files/"+folder+"/properties").Fails(404, "NOT_FOUND")
+		alice.Get("/api/files/none/properties").Fails(404, "NOT_FOUND")
+	})
+}
