@@ -82,6 +82,36 @@ async function looks(page, config) {
   await expectNoFaults('gone')
 }
 
+const place = ({ language }, at, total) => (language === 'zh-CN' ? `${at} / ${total}` : `${at} of ${total}`)
+
+// The viewer stays with its picture when another file arrives above it. The filmstrip leads to
+// other files, and files are renamed, deleted and restored in the viewer.
+async function changesViewed(page, config, viewer) {
+  const say = labels[config.language]
+  const at = (nth, total) => viewer.getByText(place(config, nth, total), { exact: true }).waitFor()
+  const shows = (name) => viewer.getByRole('heading', { name, level: 2, exact: true }).first().waitFor()
+  await at(2, 4)
+  await createFolder(page, config, 'Views', [{ ...pictures[5], name: 'a lake.png' }])
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))) // as a user who comes back
+  await at(3, 5)
+  await shows('lake 2.png')
+  await viewer.getByRole('button', { name: 'lake 3.png' }).click()
+  await at(4, 5)
+  await viewer.getByRole('button', { name: 'lake 2.png' }).click()
+
+  await page.keyboard.press('F2')
+  const form = page.getByRole('dialog', { name: say.rename })
+  await form.getByLabel(say.newName).fill('lake two.png')
+  await form.getByRole('button', { name: say.save }).click()
+  await form.waitFor({ state: 'detached' })
+  await shows('lake two.png')
+  await page.keyboard.press('Delete')
+  await shows('lake 3.png')
+  await config.shot('viewer-deleted')
+  await viewer.getByRole('alert').getByRole('button').click()
+  await shows('lake two.png')
+}
+
 async function views(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -95,12 +125,19 @@ async function views(page, config) {
   await config.shot('viewer')
   await page.keyboard.press('ArrowRight')
   await viewer.getByText('lake 2.png').first().waitFor()
+  await changesViewed(page, config, viewer)
   await page.goBack()
   await viewer.waitFor({ state: 'detached' })
   equal('the address', decodeURIComponent(new URL(page.url()).pathname), `/app/files${folder}`)
   await page.getByRole('link', { name: /^notes\.txt/ }).dblclick()
   await viewer.getByText('a few words').waitFor()
+  await page.keyboard.press('Control+f')
+  await page.keyboard.type('FEW')
+  await viewer.getByText(place(config, 1, 1), { exact: true }).waitFor()
   equal('faults of the viewer of text', await inspect(page), [])
+  await config.shot('viewer-text')
+  await page.keyboard.press('Escape')
+  await becomes('the search fields', () => viewer.getByRole('textbox').count(), 0)
   await page.keyboard.press('Escape')
   await viewer.waitFor({ state: 'detached' })
 

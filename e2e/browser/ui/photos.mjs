@@ -368,6 +368,11 @@ async function changes(page, config) {
   await narrow.click()
   const viewer = page.getByRole('dialog')
   await viewer.getByText(nameOf('july', 1)).first().waitFor()
+  await page.keyboard.press('i')
+  await viewer.getByText(/^320 × 480/).waitFor()
+  await viewer.getByText('SHA-256', { exact: true }).waitFor()
+  equal('faults of the details', await inspect(page), [])
+  await config.shot('photos-details')
   await page.goBack()
   await viewer.waitFor({ state: 'detached' })
 

@@ -106,6 +106,8 @@ async function shows(page, config) {
     return video.play()
   })
   await guest.waitForFunction(() => document.querySelector('video').currentTime > 0)
+  await guest.getByLabel('Speed').selectOption('1.5×')
+  equal('the speed', await guest.evaluate(() => document.querySelector('video').playbackRate), 1.5)
   await look(guest, config, 'share-video')
   await download(film)
 

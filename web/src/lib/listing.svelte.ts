@@ -92,10 +92,20 @@ export class Listing {
    */
   look(from: number, to: number): void {
     this.#window = [from, to];
-    this.#queue = this.#pagesOf(from, to).filter(
+    this.#queue = this.#missing(from, to);
+    this.#pump();
+  }
+
+  /** Fetches the pages of a range that is not visible. */
+  preload(from: number, to: number): void {
+    this.#queue.push(...this.#missing(from, to));
+    this.#pump();
+  }
+
+  #missing(from: number, to: number): [Kind, number][] {
+    return this.#pagesOf(from, to).filter(
       ([kind, page]) => !this.#pages[kind].has(page) && !this.#asked.has(`${kind}${page}`),
     );
-    this.#pump();
   }
 
   /** Replaces an entry by its new state. */
@@ -244,7 +254,8 @@ export class Listing {
     while (this.#asked.size < inFlight) {
       const next = this.#queue.shift();
       if (!next) return;
-      void this.#load(...next);
+      const [kind, page] = next;
+      if (!this.#asked.has(`${kind}${page}`) && !this.#pages[kind].has(page)) void this.#load(kind, page);
     }
   }
 

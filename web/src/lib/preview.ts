@@ -101,6 +101,11 @@ export function moves(entry: Pick<Entry, "mimeType">): boolean {
   return entry.mimeType === "image/gif" || entry.mimeType === "image/apng";
 }
 
+/** Reports whether an image may have transparent parts, below which the viewer shows a pattern. */
+export function mayBeTransparent(entry: Pick<Entry, "mimeType">): boolean {
+  return entry.mimeType !== "image/jpeg";
+}
+
 /** The code of the failure when bytes cannot be fetched, "" when they can. */
 export async function refusal(url: string): Promise<string> {
   try {

@@ -28,6 +28,13 @@ export function fit(picture: Extent, stage: Extent, more: boolean): Extent {
   return { width: picture.width * scale, height: picture.height * scale };
 }
 
+/** Reports whether two sizes are those of one picture, apart from its scale. */
+export function alike(a: Extent, b: Extent): boolean {
+  const ratio = a.width / a.height;
+  // each edge of a scaled picture is rounded
+  return Math.min(Math.abs(b.width - b.height * ratio), Math.abs(b.height - b.width / ratio)) <= 2;
+}
+
 /** The view at another scale, with the point `at` fixed. */
 export function zoomTo(view: View, scale: number, at: { x: number; y: number }, box: Extent, stage: Extent): View {
   const to = Math.min(Math.max(scale, 1), Math.max(most, view.scale));

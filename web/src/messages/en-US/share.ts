@@ -33,8 +33,6 @@ export const share: typeof zh = {
   notThere: "This file doesn't exist any more.",
   failed: "Couldn't load this.",
   slideshow: "Slideshow",
-  pause: "Pause the slideshow",
-  play: "Resume the slideshow",
   home: (site) => `Go to ${site}`,
   offline: "You're offline. The page goes on when you're back online.",
   silent: "The server isn't answering. The page goes on when it does.",

@@ -31,8 +31,6 @@ export const share = {
   notThere: "此文件已不存在。",
   failed: "无法加载。",
   slideshow: "幻灯片放映",
-  pause: "暂停放映",
-  play: "继续放映",
   home: (site: string) => `前往 ${site} 首页`,
   offline: "当前离线。恢复连接后将继续。",
   silent: "服务器没有响应。恢复后将继续。",
