@@ -441,7 +441,7 @@ describe("names that are taken by the same file", () => {
     await page.engine.add([words(), file("b.png", 7)], "/photos", { done });
     await browser.until(() => page.idle);
     expect(page.states).toEqual({ "a.txt": "done", "b.png": "done" });
-    expect(page.items.map(({ same }) => same)).toEqual([true, undefined]);
+    expect(page.items.map(({ same }) => same)).toEqual([true, false]);
     expect(page.items[0]!.entry).toMatchObject({ id: "old" });
     expect(done).toHaveBeenCalledWith(expect.objectContaining({ id: "old" }));
     expect(browser.server.times("PUT", /\/raw\//)).toBe(1);
