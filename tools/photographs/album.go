@@ -1,0 +1,30 @@
+package main
+
+// photographs are the pictures, by folder.
+var photographs = []photograph{
+	{"alps in march.jpg", 3, 2, "2026:03:14 11:20:05", 1.5, true, alps},
+	{"Alps/first light.jpg", 2, 3, "2026:03:15 06:52:40", 1.5, true, firstLight},
+	{"valley.jpg", 3, 2, "2026:05:23 15:04:11", 1.5, true, valley},
+	{"Alps/morning ridges.jpg", 16, 9, "2026:05:24 05:48:30", 1.4, true, ridges},
+	{"Alps/mountain lake.jpg", 3, 2, "2026:05:24 17:31:02", 1.5, true, lake},
+	{"Alps/snowfield.jpg", 4, 3, "2026:05:25 06:10:45", 1.4, true, snowfield},
+	{"dunes.jpg", 3, 2, "2026:02:08 17:12:09", 1.5, true, dunes},
+	{"red desert.jpg", 16, 9, "2026:02:10 16:40:51", 1.5, true, mesas},
+	{"last light.jpg", 3, 2, "2026:06:19 21:03:33", 1.4, true, sunset},
+	{"beach.jpg", 4, 3, "2026:06:20 12:15:20", 1.5, false, beach},
+	{"islands.jpg", 3, 2, "2026:06:21 20:44:18", 1.5, true, islands},
+	{"hills in the evening.jpg", 3, 2, "2026:06:27 19:50:00", 1.5, true, hills},
+	{"lavender.jpg", 2, 3, "2026:06:28 20:21:37", 1.5, true, lavender},
+	{"Nights/aurora.jpg", 3, 2, "2026:02:20 23:18:44", 1.6, true, aurora},
+	{"Nights/milky way.jpg", 2, 3, "2026:05:16 01:35:10", 1.6, true, milkyWay},
+	{"Nights/star trails.jpg", 1, 1, "2026:05:17 02:20:00", 1.6, true, starTrails},
+	{"Nights/moon.jpg", 1, 1, "2026:04:28 22:41:52", 1.6, false, moon},
+	{"City/skyline.jpg", 16, 9, "2026:04:11 20:31:14", 1.5, false, skyline},
+	{"City/city lights.jpg", 3, 2, "2026:04:11 21:55:27", 1.6, false, cityLights},
+	{"City/rain on the window.jpg", 2, 3, "2026:04:12 22:08:03", 1.6, false, rain},
+	{"daisies.jpg", 3, 2, "2026:06:08 10:22:48", 1.5, false, daisies},
+	{"sunflower.jpg", 1, 1, "2026:06:14 16:05:31", 1.5, false, sunflower},
+	{"Woods/pine fog.jpg", 3, 2, "2026:06:03 07:14:22", 1.5, false, pineFog},
+	{"Woods/spruces in snow.jpg", 2, 3, "2026:02:21 15:27:40", 1.5, false, snowWood},
+	{"Woods/road.jpg", 2, 3, "2025:10:18 13:26:12", 1.5, false, autumnRoad},
+}
