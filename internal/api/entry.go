@@ -32,7 +32,7 @@ type entryReply struct {
 	Orientation    int      `json:"orientation,omitempty" minimum:"1" maximum:"8" description:"EXIF orientation, which width and height already take into account; with width."`
 	TakenAt        int64    `json:"takenAt,omitempty" description:"ms; EXIF DateTimeOriginal or DateTimeDigitized, in UTC if the picture states no offset; else createdAt; with width."`
 	Thumbhash      string   `json:"thumbhash,omitempty" description:"ThumbHash in base64: a blurred preview; with width, if there is one."`
-	Covers         []string `json:"covers,omitempty" maxItems:"4" description:"Ids of pictures directly in the folder that stand for it: the first by name that the caller may download without a password. Only of folders without coverUrl, in listings, searches and favourites."`
+	Covers         []string `json:"covers,omitempty" maxItems:"4" description:"Ids of pictures directly in the folder that stand for it: of its first eight by name, those that the caller may download and that have no password of their own. Only of folders without coverUrl, in listings, searches and favourites."`
 	Favourite      bool     `json:"favourite,omitempty" description:"Whether it is a favourite of the account. Only in listings, searches, timelines, details, favourites and recent files, and only for sessions."`
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"strings"
 
 	"larder/internal/fault"
@@ -39,7 +40,7 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 	if err != nil {
 		return propertiesReply{}, err
 	}
-	facts, err := a.Tree.Facts(c.ctx(), content)
+	properties, err := a.Tree.FileProperties(c.ctx(), content)
 	if err != nil {
 		return propertiesReply{}, err
 	}
@@ -48,7 +49,7 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 		return propertiesReply{}, err
 	}
 	reply := propertiesReply{
-		Owner: facts.Owner, SHA256: facts.SHA256, Camera: camera.Name(), Lens: camera.Lens,
+		Owner: properties.Owner, SHA256: properties.SHA256, Camera: camera.Name(), Lens: camera.Lens,
 		ExposureTime: camera.Exposure, Aperture: camera.Aperture, ISO: camera.ISO, FocalLength: camera.Focal,
 		Altitude: camera.Altitude,
 	}
@@ -58,15 +59,22 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 	return reply, nil
 }
 
-// cameraOf returns what a picture states about its camera; nothing for a file of another type, and
-// for one that cannot be read as a picture. Faults: RateLimited, Unavailable.
+// cameraOf returns the properties that a picture states about its camera; none for a file of another
+// type, for a picture that cannot be read, and where child processes cannot be confined. Fault:
+// RateLimited.
 func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
-	if c.a.Thumbs == nil || !strings.HasPrefix(content.Entry.MimeType, "image/") || c.headOnly() {
+	mimeType := content.Entry.MimeType
+	drawing := mimeType == "image/svg+xml"
+	if c.a.Thumbs == nil || !strings.HasPrefix(mimeType, "image/") || drawing || c.headOnly() {
 		return picture.Camera{}, nil
 	}
 	from := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: content.OpenPictureHead}
 	camera, err := c.a.Thumbs.Camera(c.ctx(), c.limitKey(), from)
-	if fault.Is(err, fault.NotFound) {
+	switch {
+	case fault.Is(err, fault.NotFound), errors.Is(err, picture.ErrUnconfined):
+		return picture.Camera{}, nil
+	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.Damaged):
+		c.a.Log.Warn("read the properties of a picture", "request_id", c.requestID, "error", err)
 		return picture.Camera{}, nil
 	}
 	return camera, err

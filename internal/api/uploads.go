@@ -77,6 +77,9 @@ type existingReply struct {
 
 // describeExisting adds the entry at a path to the error envelope, if the caller may read it.
 func (c *call) describeExisting(path vpath.Path) {
+	if c.requirePermission("read") != nil { // an API key that may only write
+		return
+	}
 	entry, sum, err := c.a.Tree.Existing(c.ctx(), c.actor, path)
 	switch {
 	case err == nil:

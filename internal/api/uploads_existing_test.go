@@ -13,8 +13,8 @@ func existingOf(c *apptest.Client, dir, name string) map[string]any {
 	return existing
 }
 
-// An upload whose name is taken learns of the file of that name what its caller may learn in a
-// listing, and its SHA-256 if the caller may download it.
+// The error for a taken name contains the entry of that name if the caller may read it, and the
+// SHA-256 of a file that the caller may download.
 func TestUploadSessionOfATakenName(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

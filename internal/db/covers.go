@@ -12,7 +12,7 @@ const CoverPicture = "c.kind = 1 AND substr(c.mime_type, 1, 6) = 'image/' AND c.
 const stepCovers = "index the pictures of each folder"
 
 // coverSteps build an index over the pictures in each folder, in the order of their names. Listings
-// read the first pictures of many folders by it. A folder without pictures costs one look into it.
+// read the first pictures of many folders by it. A folder without pictures costs one lookup.
 var coverSteps = []Step{{Name: stepCovers, After: 28, Index: Index{Name: "entries_covers",
 	On: "entries (parent_id, sort_key, name) WHERE " + strings.ReplaceAll(CoverPicture, "c.", "")}}}
 

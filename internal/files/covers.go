@@ -65,7 +65,8 @@ func (v *entryViewer) coversOf(folder access.Target, candidates []row) (ids []st
 	return ids
 }
 
-// hides reports whether another mount than that of the entry covers its path.
+// hides reports whether the path of the entry leads to another mount than the entry's own, so that
+// users do not see the entry.
 func (rs *ruleset) hides(entry access.Target) bool {
 	m, _ := rs.mounts.Resolve(entry.Path)
 	return m.ID != entry.MountID

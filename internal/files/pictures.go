@@ -92,8 +92,8 @@ type headObject struct {
 // Read implements io.Reader.
 func (o headObject) Read(p []byte) (int, error) { return o.head.Read(p) }
 
-// OpenPictureHead opens a picture so that its header and its metadata can be read: the file itself
-// where a disk has it, or else its first bytes. Faults: those of Open.
+// OpenPictureHead opens a picture so that its header and its metadata can be read: the whole file
+// if it is on the local disk, or else its first pictureHead bytes. Faults: those of Open.
 func (c Content) OpenPictureHead(ctx context.Context) (blob.Object, error) {
 	o, err := c.OpenRange(ctx, 0, min(c.size, pictureHead))
 	if err != nil {

@@ -127,8 +127,8 @@ func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err 
 }
 
 // insertCopy inserts the row r of a copy, with the metadata of the original and without a password.
-// A picture has what is known of its object: the copy need not be examined. done is false when the
-// name is taken in the parent folder.
+// The copy of an examined picture gets the time and the ratio that are stored for its object, so it
+// need not be examined. done is false when the name is taken in the parent folder.
 func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {

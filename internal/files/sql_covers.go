@@ -37,8 +37,8 @@ func coverCandidates(q db.Querier, folders []string) (map[string][]row, error) {
 }
 
 // coverCandidatesQuery selects, for one chunk of folders, the id of each folder, and a text with
-// the first pictures in it, NULL without any. The text contains, for each picture, its entry of a
-// trail (see parseTrail), its name, and a slash.
+// the first pictures in it, NULL without any. The text contains, for each picture, `id,owner;`
+// or `id,owner!password;` as a trail does (see parseTrail), its name, and a slash.
 var coverCandidatesQuery = fmt.Sprintf(`
 	SELECT f.id, (
 		SELECT string_agg(p.picture, '')

@@ -72,8 +72,8 @@ func insertTimedEntry(tx *db.Tx, r *row) (done bool, err error) {
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
 // updateContent gives a file the content of r, with its size, type and times, provided that it
-// still has the place and the object that before says; else changed is false. A picture has what is
-// known of its object, which is nothing for a content that was just stored.
+// still has the place and the object that before says; else changed is false. A picture gets
+// the time and the ratio that are stored for its object: none if the object was not examined.
 func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	n, err := tx.Exec(`
 		UPDATE entries

@@ -44,8 +44,8 @@ func mediaOf(q db.Querier, userID string, types TypeGroup, after timelinePositio
 	return found, nil
 }
 
-// mediaSums describes the media of an account in a folder: any change of a time or of proportions
-// changes a sum.
+// mediaSums describes the media of an account in a folder: their number, and the sums of their
+// times (ms, modulo timeModulus) and ratios. A change of one time or ratio changes a sum.
 type mediaSums struct {
 	folder               string
 	count, times, ratios int64

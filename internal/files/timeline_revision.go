@@ -12,11 +12,11 @@ import (
 	"larder/internal/access"
 )
 
-// TimelineRevision returns the state of the timeline of the actor's own media of some types, "" for
-// all: another one after a medium has come, gone or moved to another folder, or has another time or
-// other proportions. It reads the index of the media and their folders; where rules or passwords
-// decide about single files, it costs as much as Timeline. Changes that leave the number and the
-// sums of the times and proportions in a folder as they were are not noticed.
+// TimelineRevision returns the state of the timeline of the actor's own media of some types ("" for
+// all types). Its ID differs after a medium was added, removed or moved to another folder, or got
+// another time or other proportions; but it stays if the number and the sums of the times and
+// proportions of each folder do. It reads the index of the media and their folders; where rules or
+// passwords decide about single files, it costs as much as Timeline.
 func (t *Tree) TimelineRevision(ctx context.Context, a access.Actor, types TypeGroup) (Revision, error) {
 	folders, err := mediaSumsOf(t.DB.Read(ctx), a.UserID, cmp.Or(types, mediaTypes))
 	if err != nil {
@@ -41,9 +41,6 @@ func (t *Tree) TimelineRevision(ctx context.Context, a access.Actor, types TypeG
 				total += s.count
 			}
 		}
-	}
-	if viewer.viewer != nil {
-		fmt.Fprintf(digest, "%d\n", viewer.viewer.version)
 	}
 	return Revision{ID: hex.EncodeToString(digest.Sum(nil)[:16]), Total: int(total)}, nil
 }

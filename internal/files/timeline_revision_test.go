@@ -22,7 +22,7 @@ func (f *fixture) wantRevision(what string, a access.Actor, before files.Revisio
 	return now
 }
 
-// The state of a timeline changes with each change of its files, and with no other change.
+// The state of a timeline changes with each change of its files, and not with other files.
 func TestTimelineRevision(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.setTrash(files.TrashSettings{Days: 30})

@@ -82,8 +82,8 @@ func (m *Maker) describe(ctx context.Context, from Source) (picture.Description,
 }
 
 // Camera returns what a picture states about the camera that took it, and about the place. who is
-// the account or address in whose lane the request waits. from may have only the first bytes of the
-// picture. Faults: those of Get. Error: picture.ErrUnconfined.
+// the account or address in whose lane of the queue the request waits. from may contain only the
+// first bytes of the picture. Faults: those of Get. Error: picture.ErrUnconfined.
 func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Camera, error) {
 	ctx, end, err := m.begin(ctx)
 	if err != nil {
@@ -113,6 +113,11 @@ func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Ca
 // inspect runs a child with a priority and the argument arg on a picture, and returns its output,
 // at most most bytes. Fault: NotFound when the child fails because of the picture.
 func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File, most int) ([]byte, error) {
+	free, err := m.enterSlot(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	out, err := m.Spool()
 	if err != nil {
 		return nil, fmt.Errorf("examine a picture: %w", err)

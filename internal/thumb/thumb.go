@@ -273,15 +273,27 @@ func (m *Maker) enter(ctx context.Context, who string) error {
 // decode runs the decoders, for a request when fewer than Config.Slots children run. Faults: those
 // of runDecoders.
 func (m *Maker) decode(ctx context.Context, p priority, in, out *os.File, edge int) error {
-	if p == foreground { // a child in the background may take long, and must not delay requests
-		select {
-		case m.slots <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		defer func() { <-m.slots }()
+	free, err := m.enterSlot(ctx, p)
+	if err != nil {
+		return err
 	}
+	defer free()
 	return m.runDecoders(ctx, p, in, out, edge)
+}
+
+// enterSlot waits until fewer than Config.Slots children run for requests. The caller calls free
+// after its child has ended. A child in the background needs no slot: it may take long, and must not
+// delay requests.
+func (m *Maker) enterSlot(ctx context.Context, p priority) (free func(), err error) {
+	if p == background {
+		return func() {}, nil
+	}
+	select {
+	case m.slots <- struct{}{}:
+		return func() { <-m.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // queueError converts the end of queueTimeout to the fault RateLimited, and returns other errors as

@@ -26,7 +26,7 @@ test.each(["src/main.ts", "src/share.ts"])("the first texts are enough for the f
 
 test("the modules that are loaded later are found", () => {
   expect(imports.map(({ path }) => path)).toEqual(
-    expect.arrayContaining(["src/routes/Keys.svelte", "src/routes/files/Viewing.svelte", "kit/Kit.svelte"]),
+    expect.arrayContaining(["src/routes/Keys.svelte", "src/routes/files/FolderViewer.svelte", "kit/Kit.svelte"]),
   );
 });
 

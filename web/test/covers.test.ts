@@ -32,7 +32,7 @@ test("the chosen cover comes before the pictures, unless it is of another origin
   expect(coversOf(source, folder([], "https://elsewhere.example/x.png"), 200, 1)).toEqual([]);
 });
 
-test("files, and folders of a source without thumbnails, have none", () => {
+test("files, and folders of a source without thumbnails, have no covers", () => {
   expect(coversOf(source, { ...folder(["a"]), type: "file" }, 200, 1)).toEqual([]);
   expect(coversOf({} as Source, folder(["a"]), 200, 1)).toEqual([]);
 });

@@ -180,6 +180,6 @@ test.each([
   expect(best(options, text, (option) => option, 5).map(([label]) => label)).toEqual(labels);
 });
 
-test("a text finds at most so many options", () => {
+test("a text finds at most as many options as the caller asks for", () => {
   expect(best(["a1", "a2", "a3"], "a", (label) => [label, ""], 2)).toEqual(["a1", "a2"]);
 });

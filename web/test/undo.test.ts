@@ -63,7 +63,7 @@ test("entries go back to the folders that they came from", async () => {
   expect(changed).toEqual(["/x", "/y", "/z"]);
 });
 
-test("nothing is told of a move of nothing", () => {
+test("a move of no entries shows no toast", () => {
   undo.toastMoved([], "/z");
   expect(toasts.all).toEqual([]);
 });
@@ -75,8 +75,8 @@ test("an entry gets its former name", async () => {
   expect(changed).toEqual(["/x"]);
 });
 
-test("an entry gets its former appearance, of which it had a part", async () => {
-  undo.toastLook(entry("a", "/x", { customColor: "#112233", iconEmoji: null }));
+test("an entry gets its former appearance back, also the parts that were not set", async () => {
+  undo.toastAppearance(entry("a", "/x", { customColor: "#112233", iconEmoji: null }));
   await act(1);
   const body = { customColor: "#112233", iconEmoji: null, customTitle: null, coverUrl: null };
   expect(sent).toEqual([["PUT", "/api/files/a", body]]);

@@ -435,7 +435,7 @@ describe("names that are taken by the same file", () => {
 
   beforeEach(() => browser.server.files.set("/photos/a.txt", 9));
 
-  test("it is left out, and its entry is that of the file", async () => {
+  test("the file is left out, and the entry of the item is that of the existing file", async () => {
     there({ size: 9, sha256: sum });
     const done = vi.fn();
     await page.engine.add([words(), file("b.png", 7)], "/photos", { done });

@@ -329,7 +329,7 @@ export const labels = {
     conflict: '文件名已存在',
     skipFile: '跳过',
     both: ['已有', '新文件'],
-    leftOut: '1 个文件已存在，已跳过',
+    leftOut: '1 个相同文件已存在，未重复上传',
     undo: '撤销',
     copyLinkOf: (name) => `复制 ${name} 的链接`,
     retryAll: '全部重试',

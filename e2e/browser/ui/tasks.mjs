@@ -1,5 +1,5 @@
-// Five tasks of every day, by visible labels, as a user who knows the keys does them. Each is
-// counted in clicks, keys and seconds, from the page on which the user stands to the outcome.
+// Five everyday tasks, by visible labels, as a user who knows the keys does them. For each of them
+// the test counts clicks, keys and seconds, from the page that is open at first to the outcome.
 import { clipboard } from './copying.mjs'
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
@@ -63,6 +63,7 @@ async function count(page, config, what, most, task) {
   if (clicks > most) throw new Error(`${what}: ${clicks} clicks, want ${most} at most`)
 }
 
+// stand creates a folder with files, opens its page, and returns its path.
 async function stand(page, config, folder, files = []) {
   const path = await createFolder(page, config, folder, files)
   await page.goto(`/app/files${path}`)

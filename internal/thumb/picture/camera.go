@@ -126,15 +126,18 @@ func describeCamera(in io.ReaderAt, is kind, out io.Writer) error {
 
 // camera returns what the fields of a picture state, valid or not.
 func (x exif) camera() (c Camera) {
+	exposed, placed := false, false // a second directory of a kind is not valid
 	for tag, f := range x.fields(x.first) {
 		switch {
 		case tag == makerTag:
 			c.Maker = strings.TrimSpace(x.text(f))
 		case tag == modelTag:
 			c.Model = strings.TrimSpace(x.text(f))
-		case tag == exifDirectoryTag && f.kind == longType:
+		case tag == exifDirectoryTag && f.kind == longType && !exposed:
+			exposed = true
 			x.exposure(int64(x.order.Uint32(f.value[:])), &c)
-		case tag == placeDirectoryTag && f.kind == longType:
+		case tag == placeDirectoryTag && f.kind == longType && !placed:
+			placed = true
 			x.place(int64(x.order.Uint32(f.value[:])), &c)
 		}
 	}
@@ -182,7 +185,7 @@ func (x exif) place(directory int64, c *Camera) {
 	}
 	latitude, north := degrees(numbers[latitudeTag], sides[latitudeSideTag], "N", "S")
 	longitude, east := degrees(numbers[longitudeTag], sides[longitudeSideTag], "E", "W")
-	if !north || !east || latitude == 0 && longitude == 0 { // zeros of a receiver without a fix
+	if !north || !east || latitude == 0 && longitude == 0 { // a receiver without a signal states zeros
 		return
 	}
 	c.Place = &Place{Latitude: latitude, Longitude: longitude}

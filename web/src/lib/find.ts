@@ -1,6 +1,6 @@
 /** Finds a text within other text, without regard to case. */
 
-/** The begin and the end of a part of a text. */
+/** The offsets of the start and the end of a part of a text. */
 export type Part = readonly [from: number, to: number];
 
 /** The parts of a text that equal a query, in order; at most `most`. They do not overlap. */
@@ -19,8 +19,8 @@ export function partsOf(text: string, query: string, most: number): Part[] {
 export type Place = readonly [text: number, offset: number];
 
 /**
- * The place of an offset in the concatenation of texts, which begin at `starts`. At the end of a
- * part, which two texts share, it is that of the first one (`end`).
+ * The place of an offset in the concatenation of texts, which begin at `starts`. An offset at which
+ * two texts meet is the end of the first one if `end` is true, else the start of the second one.
  */
 export function placeOf(starts: readonly number[], offset: number, end: boolean): Place {
   let low = 0;

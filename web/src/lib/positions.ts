@@ -1,9 +1,9 @@
-/** Where videos were stopped. This browser remembers it, by the ids of the files. */
+/** The positions at which videos were stopped, stored in this browser by the ids of the files. */
 
 const key = "larder.positions";
 /** The most positions that are kept; the oldest one is dropped first. */
 const most = 200;
-/** The first and the last seconds of a video are not remembered: it begins anew. */
+/** A video that stops within so many seconds of its start or end has no stored position. */
 const edge = 5;
 /** A position is stored again after so many seconds of playing. */
 const step = 5;
@@ -34,7 +34,7 @@ export function keepPosition(id: string, seconds: number, length: number): void 
   }
 }
 
-/** Makes a video go on where it was stopped, and remembers where it stops. */
+/** Sets a video to its stored position when it has loaded, and stores its position from then on. */
 export function remember(video: HTMLMediaElement, id: string): void {
   let stored = 0;
   const keep = () => {

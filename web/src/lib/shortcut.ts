@@ -1,5 +1,5 @@
 /** Reports whether a dialog or a menu is open. */
-export function covered(): boolean {
+export function overlayOpen(): boolean {
   return document.querySelector("dialog[open], :popover-open") !== null;
 }
 
@@ -8,7 +8,7 @@ export function covered(): boolean {
  * the target of the key is a field.
  */
 export function resting(target: Element): boolean {
-  if (covered()) return true;
+  if (overlayOpen()) return true;
   if (target.matches("input[type=checkbox]")) return false;
   return target.matches("input, textarea, select, [contenteditable]");
 }

@@ -44,10 +44,10 @@ export function toastRenamed(before: Entry, name: string): void {
 }
 
 /** Shows that the appearance of an entry was changed. It is given as it was before. */
-export function toastLook(before: Entry): void {
+export function toastAppearance(before: Entry): void {
   const { customColor = null, iconEmoji = null, customTitle = null, coverUrl = null } = before;
   const undo = () => change(before.path, [[before.id, { customColor, iconEmoji, customTitle, coverUrl }]]);
-  toast("ok", t.changes.lookChanged(before.name), { label: t.changes.undo, run: () => void undo() });
+  toast("ok", t.changes.appearanceChanged(before.name), { label: t.changes.undo, run: () => void undo() });
 }
 
 /**

@@ -13,7 +13,7 @@ export interface Listed {
   preload(from: number, to: number): void;
 }
 
-/** A file that is not where it was is looked for this many places before and after. */
+/** A file that has left its index is searched among this many files before and after that index. */
 const near = 50;
 /** The viewer shows this many files before and after its own as small pictures. */
 export const around = 24;
@@ -23,16 +23,16 @@ interface Page {
   request: (id: string) => Promise<Entry | undefined>;
   /** Sets the id of the address. */
   show: (id: string) => void;
-  /** The file has a place in the listing, by its index there. */
+  /** Called with the index of the file in the listing when the file was found there. */
   found: (index: number) => void;
-  /** The file of the address cannot be shown. */
+  /** Called when the file of the address cannot be shown. */
   fail: (cause: unknown, id: string) => void;
 }
 
 export class ViewedFile {
   /** The file, as far as it is known: loaded, or the last state of one that is gone. */
   entry = $state.raw<Entry>();
-  /** The index among the files, or the one that a file had which is not there; -1 if unknown. */
+  /** The index among the files; that of a missing file is its last one; -1 if unknown. */
   index = $state(-1);
   /** The file was there, and does not exist any more. */
   gone = $state(false);

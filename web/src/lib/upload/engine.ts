@@ -196,7 +196,7 @@ export class Engine {
   private bind(item: Item, { file, handle, received }: Offered): void {
     const needless = active(item) || item.state === "queued" || item.state === "conflict";
     if (received && received.join() !== item.received?.join()) {
-      // the user has sent the file again; one of both suffices
+      // the user has sent the file twice; one of the two copies is removed
       const other = needless ? received : item.received;
       if (other) void dropReceived([other]).catch(() => undefined);
       if (!needless) item.received = received;
@@ -372,7 +372,7 @@ export class Engine {
     }
   }
 
-  /** Ends an item whose file is in the folder: now, or `same` already before. */
+  /** Ends an item whose file is in the folder. `same`: the folder had the same file before. */
   private end(item: Item, entry: Entry, same = false): void {
     Object.assign(item, { state: "done", same, entry, sent: item.size });
     void this.store.remove([item]);

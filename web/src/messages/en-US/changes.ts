@@ -14,6 +14,6 @@ export const changes: typeof zh = {
   movingBack: "Moving back",
   movedBack: (n) => `${items(n)} moved back.`,
   renamed: (name) => `Renamed to “${name}”.`,
-  lookChanged: (name) => `Appearance of “${name}” changed.`,
-  reordered: (name) => `“${name}” has another place.`,
+  appearanceChanged: (name) => `Appearance of “${name}” changed.`,
+  reordered: (name) => `Position of “${name}” changed.`,
 };

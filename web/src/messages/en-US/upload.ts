@@ -62,7 +62,7 @@ export const upload: typeof zh = {
     added: "New file",
     newer: "newer",
     replaceText: "Replace puts the new file in its place. You can't undo this.",
-    replaceKeeps: "Replace puts the new file in its place. The file that is there becomes a former version of it.",
+    replaceKeeps: "Replace puts the new file in its place and keeps the present content as a former version.",
     all: (count) => `For all ${count} files of this upload whose names exist`,
     allSoFar: (count) => `For all files of this upload whose names exist (${count} so far)`,
     replace: "Replace",

@@ -12,6 +12,6 @@ export const changes = {
   movingBack: "正在移回原处",
   movedBack: (n: number) => `已将 ${digits(n)} 项移回原处。`,
   renamed: (name: string) => `已重命名为“${name}”。`,
-  lookChanged: (name: string) => `“${name}”的外观已更改。`,
+  appearanceChanged: (name: string) => `“${name}”的外观已更改。`,
   reordered: (name: string) => `“${name}”的位置已调整。`,
 };

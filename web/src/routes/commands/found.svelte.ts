@@ -19,7 +19,7 @@ export class Found {
   problem = $state.raw<unknown>();
 
   /** Searches after a pause. Returns a function that ends the search. */
-  look(text: string): (() => void) | undefined {
+  search(text: string): (() => void) | undefined {
     if (text === "") return undefined;
     const stop = new AbortController();
     const timer = setTimeout(() => void this.#ask(text, stop.signal), pause);

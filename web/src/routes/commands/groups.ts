@@ -21,7 +21,7 @@ import { describe } from "./describe";
 import type { Entries } from "./found.svelte";
 
 export interface Option extends MenuAction {
-  /** Where it is, or of what. */
+  /** The location of the target: a folder, or the screen of a setting. */
   meta?: string;
   entry?: Entry;
   /** It leads to a search for the text. */
@@ -77,7 +77,10 @@ export function usualGroups(browser: Browser | undefined): Group[] {
   ];
 }
 
-/** Shows the results for a text, from the folder that is `here` or from the account's own files. */
+/**
+ * Searches for a text: in the address of the folder on the screen if that is `here`, else in the
+ * address of the account's own files.
+ */
 function search(text: string, here: boolean, everywhere: boolean): void {
   if (!here) return go(`${ownFiles()}?${new URLSearchParams({ search: text, in: "all" })}`);
   const without = Object.fromEntries([...filterNames, "shape"].map((name) => [name, null]));
@@ -113,7 +116,7 @@ function entries(of: readonly Entry[]): Option[] {
   }));
 }
 
-/** The groups for a text. The entries come last, since they come later. */
+/** The groups for a text. The entries come last: they arrive later, and move no other option. */
 export function foundGroups(
   browser: Browser | undefined,
   text: string,

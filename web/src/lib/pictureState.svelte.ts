@@ -1,12 +1,12 @@
-/** Pictures of a component. */
+/** The state of a picture that a component shows: whether it can be loaded. */
 import { missing, queuePicture } from "./pictureQueue";
 import { session } from "./session.svelte";
 
 /**
- * Tells a component whether the picture at the address `of` can be shown: `address` is "" if there
- * is none, or if it could not be loaded. `load` loads it into an element.
+ * The state of the picture whose address `of` returns. `address` is that address, or "" if there is
+ * no picture or if it could not be loaded. `load` loads the picture into an element.
  */
-export function shownPicture(of: () => string) {
+export function pictureState(of: () => string) {
   let failed = $state("");
   const picture = $derived(of());
   const address = $derived(failed === picture || missing.has(picture) ? "" : picture);
