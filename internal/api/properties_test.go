@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"larder/internal/apptest"
@@ -36,6 +39,15 @@ func TestFileProperties(t *testing.T) {
 			got := alice.In(t).Get("/api/files/" + id + "/properties").OK(200).Object()["data"]
 			wantJSON(t, what, got, c.want)
 		}
+
+		// a picture whose object is lost has the properties that the database knows
+		id := alice.Upload("/home/alice", "lost.jpg", append(slices.Clone(holiday), 0))
+		sum := sha256.Sum256(append(slices.Clone(holiday), 0))
+		if err := os.RemoveAll(filepath.Join(l.Apps[0].Config.ObjectDir, "default")); err != nil {
+			t.Fatal(err)
+		}
+		got := alice.Get("/api/files/" + id + "/properties").OK(200).Object()["data"]
+		wantJSON(t, "a lost picture", got, M{"owner": "alice", "sha256": hex.EncodeToString(sum[:])})
 	})
 }
 

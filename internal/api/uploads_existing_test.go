@@ -30,6 +30,10 @@ func TestUploadSessionOfATakenName(t *testing.T) {
 		wantJSON(t, "its folder", existing["path"], "/home/alice")
 		folder := alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "b"}).OK(201).Text("file.id")
 		of("a folder", existingOf(alice, "/home/alice", "b"), folder, 0, nil)
+		writes := alice.Key(M{"permissions": []string{"write"}, "uploadPath": "/"})
+		if existing := existingOf(writes, "/home/alice", "b"); existing != nil {
+			t.Errorf("a key that may only write: %v", existing)
+		}
 		alice.Put("/api/files/"+id, M{"accessPassword": "open sesame"}).OK(200)
 		of("a file with a password", existingOf(alice, "/home/alice", "a.txt"), id, 5, nil)
 

@@ -237,7 +237,7 @@ func TestVerificationPageHasTheTokensOfTheUI(t *testing.T) {
 var (
 	themeBlocks = map[string]*regexp.Regexp{
 		"light": regexp.MustCompile(`(?s):root \{(.*?)\}`),
-		"dark":  regexp.MustCompile(`(?s)(?:data-theme="dark"\]|scheme: dark\) \{ :root) \{(.*?)\}`),
+		"dark":  regexp.MustCompile(`(?s)(?:data-theme="dark"\],\s+\.dark|scheme: dark\) \{ :root) \{(.*?)\}`),
 	}
 	styleToken = regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]+|[0-9]+px)`)
 )

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/db"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
@@ -37,6 +38,8 @@ func TestTimelineRevision(t *testing.T) {
 		h.picture(h.admin, "/public/theirs.jpg", "theirs")
 		h.advance(time.Second)
 		now = h.wantRevision("other files", h.ann, now, false, 1)
+		h.write(func(tx *db.Tx) error { return tx.BumpConfig() }) // as a sign-out of another account does
+		now = h.wantRevision("another config version", h.ann, now, false, 1)
 		name := vpath.Name("copy.jpg")
 		_, err := h.tree.Copy(t.Context(), h.ann, lake.ID, mustParsePath("/home/ann"), &name)
 		h.must(err)

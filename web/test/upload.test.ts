@@ -448,6 +448,15 @@ describe("names that are taken by the same file", () => {
     expect(page.done).toEqual(["b.png"]);
   });
 
+  test("the file is left out also after an answer for all", async () => {
+    there({ size: 9, sha256: sum });
+    const others = ["b.png", "c.png", "d.png"].map((name) => file(name, 7)); // they keep the file waiting
+    await page.engine.add([...others, words()], "/photos");
+    page.items[0]!.batch.answer = "rename";
+    await browser.until(() => page.idle);
+    expect(page.items.map(({ same }) => same)).toEqual([false, false, false, true]);
+  });
+
   test.each([
     ["another content", { size: 9, sha256: sum.replace("0", "1") }],
     ["another size", { size: 10, sha256: sum }],

@@ -105,6 +105,17 @@ test("a pause of all uploads holds after a reload", async () => {
   await ends(next);
 });
 
+test("a pause of all uploads also holds for a failed one", async () => {
+  const page = await stuck();
+  page.items[0]!.state = "error";
+  page.engine.pauseAll();
+  await browser.pass(100);
+  leave(page);
+  const next = await browser.open();
+  await browser.pass(5000);
+  expect(next.states).toEqual({ "a.png": "paused", "b.png": "paused" });
+});
+
 test("uploads that were resumed go on after a reload", async () => {
   const page = await stuck();
   page.engine.pauseAll();

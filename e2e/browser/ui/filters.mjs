@@ -5,6 +5,7 @@ import { bothLanguages, small } from './forms.mjs'
 import { becomes, equal, inspect, isPhone, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
+import { examined } from './photos.mjs'
 
 const texts = {
   'en-US': {
@@ -33,14 +34,6 @@ const photographs = [
   ['last.jpg', '2025:08:31 23:59:00'],
   ['after.jpg', '2025:09:01 00:00:00'],
 ].map(([name, taken]) => ({ name, taken, width: 60, height: 40 }))
-
-const examined = (page) =>
-  until('the proportions of all pictures', () =>
-    page.evaluate(async () => {
-      const answer = await (await fetch('/api/files/timeline')).json()
-      return answer.data.months.every(({ ratios }) => !ratios.includes(0))
-    }),
-  )
 
 async function finds(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
@@ -111,6 +104,10 @@ async function finds(page, config) {
   await opens()
   await option(say.forget).click()
   await option('.jpg').waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape')
+  await opens()
+  await option(say.myFiles).waitFor()
+  equal('the last searches after they were cleared', await option('.jpg').count(), 0)
 }
 
 export const scenarios = [

@@ -163,7 +163,7 @@ for (const { name, forms, run, lan, worker } of scenarios) {
         .locator('body')
         .innerText({ timeout: 2000 })
         .catch(() => '')
-      error = [cause.stack, `${page.url()} shows: ${shown.slice(0, 500)}`, ...page.faults()].join('\n')
+      error = [cause.stack, `${page.url()} shows: ${shown.slice(0, 1500)}`, ...page.faults()].join('\n')
       // the page may be unable to render
       if (config.shots)
         await page

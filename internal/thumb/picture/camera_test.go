@@ -95,6 +95,9 @@ func TestCameraInvalid(t *testing.T) {
 			thumbtest.Rationals(2, 91, 1, 0, 1, 0, 1)}),
 		"no fix": withFields([]thumbtest.Field{model}, nil, []thumbtest.Field{north, east,
 			thumbtest.Rationals(2, 0, 1, 0, 1, 0, 1), thumbtest.Rationals(4, 0, 1, 0, 1, 0, 1)}),
+		"a second directory of a kind": withFields( // the first one is the directory of the model
+			[]thumbtest.Field{model, thumbtest.Long(0x8769, 8), thumbtest.Long(0x8825, 8)},
+			[]thumbtest.Field{thumbtest.Short(0x8827, 400)}, append(there, north, east)),
 		"a height without a place": withFields([]thumbtest.Field{model}, nil,
 			[]thumbtest.Field{thumbtest.Rationals(6, 100, 1)}),
 	} {

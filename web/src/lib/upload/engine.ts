@@ -22,6 +22,7 @@ import {
   type Entry,
   type Item,
   type Offered,
+  type State,
 } from "./item";
 import { reopen } from "./reopen";
 import { Slots } from "./retry";
@@ -204,8 +205,8 @@ export class Engine {
     if (needless) return;
     item.file = file;
     item.handle = handle ?? item.handle;
-    this.persist([item]);
     this.queue(item);
+    this.persist([item]);
   }
 
   /**
@@ -221,7 +222,8 @@ export class Engine {
     for (const item of items) {
       if (item.state !== "needs-file") continue;
       const offered = await reopen(item, ask);
-      if (!offered || !item.batch.items.includes(item)) continue; // it may be cancelled meanwhile
+      // It may be cancelled meanwhile, or have its file from a choice of the user.
+      if (!offered || (item.state as State) !== "needs-file" || !item.batch.items.includes(item)) continue;
       this.bind(item, offered);
       this.pump();
     }
@@ -281,8 +283,8 @@ export class Engine {
     // key.
     void abandon(item);
     item.key = random();
-    this.persist([item]);
     this.queue(item);
+    this.persist([item]);
   }
 
   /** Removes items from the queue, and their sessions from the server. */
@@ -384,8 +386,6 @@ export class Engine {
     const slash = item.relPath.lastIndexOf("/");
     if (slash > 0) await this.folders.ensure(item.batch.path, item.relPath.slice(0, slash));
     signal.throwIfAborted();
-    const { answer } = item.batch;
-    if (answer && answer !== "skip" && !item.begun) item.conflict = answer;
     return transfer(item, {
       signal,
       slots: this.slots,
@@ -434,7 +434,7 @@ export class Engine {
       conflict: item.conflict,
       begun: item.begun,
       sessionId: item.sessionId,
-      paused: item.state === "paused" || (this.paused && item.state === "queued"),
+      paused: this.paused || item.state === "paused",
       order: item.order,
       handle: item.handle,
       received: item.received,

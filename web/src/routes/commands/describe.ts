@@ -1,9 +1,11 @@
 /** A search in words, as the last searches show it. */
 import { dateTaken, size, t } from "../../lib/i18n.svelte";
 import type { LastSearch } from "../../lib/lastSearches";
+import { beginOf } from "../../lib/localTime";
 import { session } from "../../lib/session.svelte";
 
-const day = (text: string) => dateTaken(Date.parse(text));
+/** A day of an address in words, or as it is if it is no day. */
+const day = (text: string) => (beginOf(text, 0, "Z") === undefined ? text : dateTaken(Date.parse(text)));
 
 function filtersOf(query: URLSearchParams): string[] {
   const [kind, from, to, least, most, owner] = ["kind", "from", "to", "minSize", "maxSize", "ownerId"].map((name) =>
@@ -15,7 +17,7 @@ function filtersOf(query: URLSearchParams): string[] {
     to ? t.searching.toDay(day(to)) : "",
     least ? t.searching.atLeast(size(Number(least))) : "",
     most ? t.searching.atMost(size(Number(most))) : "",
-    owner === session.me?.profile.id ? t.searching.mine : "",
+    owner ? (owner === session.me?.profile.id ? t.searching.mine : t.searching.owner) : "",
   ];
   return words.filter((text) => !!text) as string[];
 }

@@ -26,7 +26,7 @@ export class Sections {
     for (const place of places.filter(mayOpen))
       void place
         .below?.()
-        .then((below) => (this.#loaded = [...this.#loaded, [place, below.places]]))
+        .then((below) => (this.#loaded = [...this.#loaded.filter(([one]) => one !== place), [place, below.places]]))
         .catch(() => (this.#asked = false));
   }
 }

@@ -215,11 +215,16 @@ export class Browser {
     else document.getElementById("content")?.focus();
   }
 
+  /** The query of the search that was kept last, which stays away after the user has cleared it. */
+  #kept = "";
+
   /** Keeps the search of the address for the command list, if it has found something. */
   async keepSearch(): Promise<void> {
     const { me } = session;
-    if (!me || !this.searching || this.listing.total === 0 || !hasSearch(route.query)) return;
+    if (!me || !this.searching || this.#next || this.listing.total === 0 || !hasSearch(route.query)) return;
     const search = { path: this.path, query: searchOf(route.query) };
+    if (search.query === this.#kept) return;
+    this.#kept = search.query;
     const { rememberSearch } = await later(() => import("../../lib/lastSearches"));
     rememberSearch(me.profile.id, search);
   }
