@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Entry } from "../src/lib/entry";
+import type { Toast } from "../src/lib/toasts.svelte";
 import type * as Undo from "../src/lib/undo";
 
 vi.stubGlobal("location", new URL("https://larder.test/app/files"));
@@ -24,7 +25,7 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
   return Response.json({ success: true, data: { succeeded, failed, jobs: [], trashIds: [], file: {} }, timestamp: 0 });
 });
 
-const { toasts } = await import("../src/lib/toasts.svelte");
+const { toast, toasts } = await import("../src/lib/toasts.svelte");
 const { onFolderChange } = await import("../src/lib/upload/changes");
 const { setLocale, withTexts } = await import("../src/lib/i18n.svelte");
 
@@ -63,6 +64,27 @@ test("entries go back to the folders that they came from", async () => {
   expect(changed).toEqual(["/x", "/y", "/z"]);
 });
 
+test("a folder goes back before the entries that were in it", async () => {
+  undo.toastMoved([entry("a", "/x/sub"), entry("sub", "/x")], "/z");
+  expect(await act(1)).toEqual(["ok 2 items moved back."]);
+  expect(sent).toEqual([
+    ["POST", "/api/files/batch", { action: "move", targetPath: "/x", fileIds: ["sub"] }],
+    ["POST", "/api/files/batch", { action: "move", targetPath: "/x/sub", fileIds: ["a"] }],
+  ]);
+});
+
+test("two moves with the same message can both be undone", () => {
+  undo.toastMoved([entry("a", "/x")], "/z");
+  undo.toastMoved([entry("b", "/y")], "/z");
+  expect(toasts.all.map(({ text }) => text)).toEqual([toasts.all[0]!.text, toasts.all[0]!.text]);
+});
+
+test("a message without an action of its own replaces one with the same text", () => {
+  toast("error", "No network.", { label: "Retry", run: () => undefined });
+  toast("error", "No network.");
+  expect(toasts.all.map(({ text, action }) => [text, action])).toEqual([["No network.", undefined]]);
+});
+
 test("a move of no entries shows no toast", () => {
   undo.toastMoved([], "/z");
   expect(toasts.all).toEqual([]);
@@ -73,6 +95,34 @@ test("an entry gets its former name", async () => {
   expect(await act(1)).toEqual(["ok Undone."]);
   expect(sent).toEqual([["PUT", "/api/files/a", { name: "a.txt" }]]);
   expect(changed).toEqual(["/x"]);
+});
+
+test("the message of a rename, and that of its undo, are shown where the caller says", async () => {
+  const said: string[] = [];
+  let action: Toast["action"];
+  undo.toastRenamed(entry("a", "/x"), "b.txt", (kind, text, offered) => {
+    said.push(`${kind} ${text}`);
+    action ??= offered;
+  });
+  action!.run();
+  await vi.waitFor(() => expect(said).toEqual(["ok Renamed to “b.txt”.", "ok Undone."]));
+  expect(toasts.all).toEqual([]);
+});
+
+test("a refusal of the trash is shown where the caller says, and leads to deleting for good", async () => {
+  kept = ["a"];
+  const { trashOne } = await withTexts(import("../src/routes/panels/trashing"), "trash");
+  const said: [string, string | undefined][] = [];
+  const purge = vi.fn();
+  const say = (kind: Toast["kind"], _: string, action?: Toast["action"]) => {
+    said.push([kind, action?.label]);
+    action?.run();
+  };
+  const restored = () => Promise.resolve();
+  expect(await trashOne(entry("a", "/x"), { say, purge, restored })).toBe(false);
+  expect(said).toEqual([["error", "Delete for good…"]]);
+  expect(purge).toHaveBeenCalledOnce();
+  expect(toasts.all).toEqual([]);
 });
 
 test("an entry gets its former appearance back, also the parts that were not set", async () => {

@@ -3,12 +3,19 @@
  * disappear by themselves.
  */
 
+interface Action {
+  label: string;
+  run: () => void;
+  /** It belongs to this toast alone: a later toast with the same text does not replace this one. */
+  once?: boolean;
+}
+
 export interface Toast {
   id: number;
   kind: "ok" | "error";
   text: string;
   /** An action that the user can take. */
-  action?: { label: string; run: () => void } | undefined;
+  action?: Action | undefined;
 }
 
 class Toasts {
@@ -21,7 +28,8 @@ const most = 3;
 let last = 0;
 
 export function toast(kind: Toast["kind"], text: string, action?: Toast["action"]): void {
-  toasts.all = [...toasts.all.filter((old) => old.text !== text), { id: ++last, kind, text, action }].slice(-most);
+  const others = toasts.all.filter((old) => old.text !== text || old.action?.once);
+  toasts.all = [...others, { id: ++last, kind, text, action }].slice(-most);
 }
 
 export function dismiss(id: number): void {

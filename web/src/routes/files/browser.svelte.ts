@@ -328,14 +328,14 @@ export class Browser {
     throw cause;
   };
 
-  /** Renames an entry. Throws Failure. */
-  async rename(entry: Entry, name: string): Promise<void> {
+  /** Renames an entry. `say` shows the message with Undo. Throws Failure. */
+  async rename(entry: Entry, name: string, say = toast): Promise<void> {
     const params = { path: { id: entry.id } };
     const { file } = await take(client.PUT("/api/files/{id}", { params, body: { name } })).catch(this.missed);
     this.listing.replace({ ...entry, ...file });
     // without a network, the name has changed all the same
     void withTexts(import("../../lib/undo"), "changes").then(
-      ({ toastRenamed }) => toastRenamed(entry, file.name),
+      ({ toastRenamed }) => toastRenamed(entry, file.name, say),
       () => undefined,
     );
   }

@@ -22,13 +22,14 @@ export async function toTrash(browser: Browser): Promise<void> {
     toast(
       "ok",
       text,
-      trashIds.length > 0 ? { label: t.trash.undo, run: () => void undo(browser, trashIds) } : undefined,
+      trashIds.length > 0 ? { label: t.trash.undo, once: true, run: () => void undo(browser, trashIds) } : undefined,
     );
   }
   if (failed.length > 0) {
     const left = failed.map(({ entry }) => entry);
     toast("error", t.trash.notMoved(failed.length, failed[0]!.reason), {
       label: `${t.trash.purge}…`,
+      once: true,
       run: () => void browser.openPanel("delete", left),
     });
   }

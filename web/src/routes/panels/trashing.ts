@@ -6,6 +6,7 @@ import type { toast } from "../../lib/toasts.svelte";
 import { restore } from "../../lib/trash.svelte";
 
 interface Page {
+  /** Shows the messages where the user sees them. */
   say: typeof toast;
   /** Offers to delete a file for good that the trash does not take. */
   purge: () => void;
@@ -17,7 +18,7 @@ interface Page {
 export async function trashOne(entry: Entry, { say, purge, restored }: Page): Promise<boolean> {
   const { failed, trashIds } = await trashAll([entry], () => undefined, t.trash.tooLarge);
   if (failed.length > 0) {
-    say("error", t.trash.notMoved(1, failed[0]!.reason), { label: `${t.trash.purge}…`, run: purge });
+    say("error", t.trash.notMoved(1, failed[0]!.reason), { label: `${t.trash.purge}…`, once: true, run: purge });
     return false;
   }
   const [id] = trashIds;
@@ -30,6 +31,7 @@ export async function trashOne(entry: Entry, { say, purge, restored }: Page): Pr
       say("error", explain(cause));
     }
   };
-  say("ok", t.trash.moved(entry.name), id === undefined ? undefined : { label: t.trash.undo, run: () => void undo() });
+  const action = { label: t.trash.undo, once: true, run: () => void undo() };
+  say("ok", t.trash.moved(entry.name), id === undefined ? undefined : action);
   return true;
 }
