@@ -2,11 +2,13 @@
 import type { MenuAction, MenuItem } from "./ui/menu";
 
 /** Where a tool is: always in the bar, in the bar of a wide window, or always in the menu. */
-export type Place = "bar" | "wide" | "menu";
+export type ToolPlace = "bar" | "wide" | "menu";
 
 export interface Tool extends MenuAction {
+  /** Identifies a tool whose icon changes. */
+  id?: string;
   icon: string;
-  place: Place;
+  place: ToolPlace;
   /** For tools that are on or off. */
   pressed?: boolean;
 }
