@@ -106,10 +106,13 @@ async function changesViewed(page, config, viewer) {
   await form.getByRole('button', { name: say.save }).click()
   await form.waitFor({ state: 'detached' })
   await shows('lake two.png')
+  const message = viewer.getByRole('alert').filter({ hasText: 'lake two.png' })
+  await message.waitFor()
   await page.keyboard.press('Delete')
   await shows('lake 3.png')
+  await message.hover() // keeps it
   await config.shot('viewer-deleted')
-  await viewer.getByRole('alert').getByRole('button').click()
+  await message.getByRole('button').click()
   await shows('lake two.png')
 }
 
@@ -184,7 +187,7 @@ async function movesOn(page, config) {
   equal('faults of the card', await inspect(page), [])
   await config.shot('moving')
   release()
-  await page.getByText(say.moved).waitFor()
+  await page.getByText(say.moved).hover() // keeps it
   await page.getByText(say.emptyFolder).waitFor()
   await becomes('cards', () => page.getByRole('progressbar', { name: say.moving }).count(), 0)
   await page.getByRole('button', { name: say.undo, exact: true }).click()
