@@ -59,9 +59,9 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 	return reply, nil
 }
 
-// cameraOf returns the properties that a picture states about its camera; none for a file of another
-// type, for a picture that cannot be read, and where child processes cannot be confined. Fault:
-// RateLimited.
+// cameraOf returns the properties that a picture states about its camera; none for a file of
+// another type, for a picture that cannot be read, and where child processes cannot be confined.
+// Fault: RateLimited.
 func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
 	mimeType := content.Entry.MimeType
 	drawing := mimeType == "image/svg+xml"

@@ -8,7 +8,8 @@ type FileProperties struct {
 	SHA256 string // hexadecimal; "" while it is not known
 }
 
-// FileProperties returns further properties of a file that the caller may download. Fault: NotFound.
+// FileProperties returns further properties of a file that the caller may download. Fault:
+// NotFound.
 func (t *Tree) FileProperties(ctx context.Context, c Content) (FileProperties, error) {
 	return filePropertiesOf(t.DB.Read(ctx), c.Entry.ID)
 }

@@ -282,8 +282,8 @@ func (m *Maker) decode(ctx context.Context, p priority, in, out *os.File, edge i
 }
 
 // enterSlot waits until fewer than Config.Slots children run for requests. The caller calls free
-// after its child has ended. A child in the background needs no slot: it may take long, and must not
-// delay requests.
+// after its child has ended. A child in the background needs no slot: it may take long, and must
+// not delay requests.
 func (m *Maker) enterSlot(ctx context.Context, p priority) (free func(), err error) {
 	if p == background {
 		return func() {}, nil

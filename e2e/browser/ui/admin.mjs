@@ -187,6 +187,7 @@ async function names(page, config) {
   await signIn(boss, config)
   await boss.waitForURL((url) => url.pathname.startsWith('/app/files'))
   await boss.getByRole('navigation', { name: labels[config.language].path }).waitFor()
+  await boss.waitForLoadState('networkidle') // the page loads parts of every account's screens when it is idle
   const loaded = []
   boss.on('request', (request) => loaded.push(new URL(request.url()).pathname))
   await openSection(boss, config, words[config.language].announcements)
