@@ -132,6 +132,7 @@ async function walksGallery(page, config) {
   await guest.getByRole('button', { name: say.slideshow }).click()
   await viewer.getByRole('button', { name: say.pause }).waitFor()
   await viewer.getByRole('heading', { name: 'lake 2.png' }).waitFor() // by itself
+  await guest.touchscreen.tap(195, 420) // the bar may be hidden by now, and comes back
   await viewer.getByRole('button', { name: say.close }).click()
   await viewer.waitFor({ state: 'detached' })
 

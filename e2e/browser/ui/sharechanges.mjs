@@ -73,8 +73,12 @@ async function publicFolder(page, config) {
     await guest.evaluate(() => fetch('/api/public/settings')) // after all requests so far
   }
   await guest.clock.install()
+  const before = asked()
   await guest.goto(`${encodeURI(folder)}/`)
   await arrived(guest, 3)
+  // the first request must not last over the jump of the clock, which would be its time
+  await becomes('whether the state was asked for', () => asked() > before && open.size === 0, true)
+  await settle()
   await guest.clock.pauseAt(Date.now() + 60_000) // a request takes no time by this clock
   await settle()
   for (const [hidden, most, want] of [
