@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"strings"
 
 	"larder/internal/fault"
 	"larder/internal/files"
@@ -10,7 +9,7 @@ import (
 	"larder/internal/thumb/picture"
 )
 
-// propertiesReply are the properties of a file that its content states, and its owner.
+// propertiesReply contains the owner of a file and properties of its content.
 type propertiesReply struct {
 	Owner        string   `json:"owner,omitempty" description:"Name of the account that the file counts for."`
 	SHA256       string   `json:"sha256,omitempty" description:"Hexadecimal; missing while it is not known."`
@@ -26,8 +25,8 @@ type propertiesReply struct {
 }
 
 // fileProperties handles GET /api/files/{id}/properties: further properties of a file, for callers
-// who may download it. The child process of the thumbnails reads a picture for each request,
-// because few pictures are asked for.
+// who may download it. A child process reads the picture at each request. The results are not
+// stored, because users open the details of few pictures.
 func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 	if err := c.requirePermission("read"); err != nil {
 		return propertiesReply{}, err
@@ -59,13 +58,11 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 	return reply, nil
 }
 
-// cameraOf returns the properties that a picture states about its camera; none for a file of
-// another type, for a picture that cannot be read, and where child processes cannot be confined.
-// Fault: RateLimited.
+// cameraOf reads the camera, the exposure and the place of a picture. It returns the zero Camera
+// for a file of another type, for a picture that cannot be read, and if the system cannot confine
+// child processes. Fault: RateLimited.
 func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
-	mimeType := content.Entry.MimeType
-	drawing := mimeType == "image/svg+xml"
-	if c.a.Thumbs == nil || !strings.HasPrefix(mimeType, "image/") || drawing || c.headOnly() {
+	if c.a.Thumbs == nil || !isRaster(content.Entry) || c.headOnly() {
 		return picture.Camera{}, nil
 	}
 	from := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: content.OpenPictureHead}

@@ -40,7 +40,7 @@ func TestFileProperties(t *testing.T) {
 			wantJSON(t, what, got, c.want)
 		}
 
-		// a picture whose object is lost has the properties that the database knows
+		// The object of this picture is lost: the server returns the properties in the database.
 		id := alice.Upload("/home/alice", "lost.jpg", append(slices.Clone(holiday), 0))
 		sum := sha256.Sum256(append(slices.Clone(holiday), 0))
 		if err := os.RemoveAll(filepath.Join(l.Apps[0].Config.ObjectDir, "default")); err != nil {

@@ -69,7 +69,7 @@ func (a *API) createSession(c *call, in createSessionInput) (createSessionReply,
 	return c.viewSession(session), nil
 }
 
-// existingReply is the entry that has the name of an upload already.
+// existingReply describes the entry whose name an upload asks for.
 type existingReply struct {
 	entryReply
 	SHA256 string `json:"sha256,omitempty" description:"Of a file that the caller may download: hexadecimal, once it is known."`

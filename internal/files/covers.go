@@ -43,8 +43,8 @@ func (t *Tree) addCovers(ctx context.Context, v *entryViewer, entries []Entry, t
 	return nil
 }
 
-// mayHaveCovers reports whether pictures in it can stand for the entry: it is a folder with a row,
-// and nobody has chosen a cover.
+// mayHaveCovers reports whether an entry is a folder whose pictures can be its covers: it has a
+// row, and its coverUrl is empty.
 func (e *Entry) mayHaveCovers() bool { return e.Folder && e.MountID != "" && e.CoverURL == nil }
 
 // coversOf returns the ids of the first candidates, at most maxCovers, that the actor sees in the

@@ -127,8 +127,8 @@ func foreignBytesBelow(q db.Querier, folder, provider string) (bytes int64, err 
 }
 
 // insertCopy inserts the row r of a copy, with the metadata of the original and without a password.
-// The copy of an examined picture gets the time and the ratio that are stored for its object, so it
-// need not be examined. done is false when the name is taken in the parent folder.
+// For a picture, it copies the time and the ratio from the table pictures, or stores NULL if the
+// object was not examined. done is false when the name is taken in the parent folder.
 func insertCopy(tx *db.Tx, r *row) (done bool, err error) {
 	kind := fileKind
 	if r.folder {

@@ -71,9 +71,10 @@ func insertTimedEntry(tx *db.Tx, r *row) (done bool, err error) {
 // nullable is a string as a parameter of SQL, with NULL for "".
 func nullable(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
 
-// updateContent gives a file the content of r, with its size, type and times, provided that it
-// still has the place and the object that before says; else changed is false. A picture gets
-// the time and the ratio that are stored for its object: none if the object was not examined.
+// updateContent stores the object, size, type and times of r in the row of a file. It changes
+// nothing and returns false if the parent, the name or the object of the row differ from before.
+// For a picture, it copies the time and the ratio from the table pictures, or stores NULL if the
+// object was not examined.
 func updateContent(tx *db.Tx, r, before *row) (changed bool, err error) {
 	n, err := tx.Exec(`
 		UPDATE entries

@@ -81,7 +81,7 @@ func (m *Maker) describe(ctx context.Context, from Source) (picture.Description,
 	return d, nil
 }
 
-// Camera returns what a picture states about the camera that took it, and about the place. who is
+// Camera reads the camera, the exposure and the place from the EXIF fields of a picture. who is
 // the account or address in whose lane of the queue the request waits. from may contain only the
 // first bytes of the picture. Faults: those of Get. Error: picture.ErrUnconfined.
 func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Camera, error) {

@@ -107,7 +107,7 @@ var pictureGuards = []mutation{
 		`content, err := found.ContentFor(c.actor)`,
 		"actor := c.actor\n\tactor.Role = \"admin\"\n\tcontent, err := found.ContentFor(actor)", api,
 		"^TestFilePropertiesNeedDownload$/^sqlite$"},
-	{"properties-lost", "a lost picture has the properties that the database knows", api + "/properties.go",
+	{"properties-lost", "the server returns the properties in the database if the object of a picture is lost", api + "/properties.go",
 		`case fault.Is(err, fault.Unavailable), fault.Is(err, fault.Damaged):`, `case false:`, api,
 		"^TestFileProperties$/^sqlite$"},
 	{"camera-directories", "a second directory of a kind is not read", "internal/thumb/picture/camera.go",

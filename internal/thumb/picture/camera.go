@@ -17,8 +17,8 @@ const CameraArg = "camera"
 // MaxCamera is the maximal length of the output of Main for CameraArg in bytes.
 const MaxCamera = 2 << 10
 
-// Camera is what a picture states about the camera that took it, and about the place. Values that
-// the picture does not state, or not validly, are zero.
+// Camera contains properties from the EXIF fields of a picture: the camera, the exposure and the
+// place. A value is zero if the picture has no field for it or if the field is not valid.
 type Camera struct {
 	Maker    string
 	Model    string
@@ -124,7 +124,7 @@ func describeCamera(in io.ReaderAt, is kind, out io.Writer) error {
 	return json.NewEncoder(out).Encode(c)
 }
 
-// camera returns what the fields of a picture state, valid or not.
+// camera reads the fields of a picture. It does not check the values.
 func (x exif) camera() (c Camera) {
 	exposed, placed := false, false // a second directory of a kind is not valid
 	for tag, f := range x.fields(x.first) {
