@@ -7,7 +7,7 @@ import (
 )
 
 // Listings contain the covers of folders, as ids of pictures whose thumbnails the caller may have.
-// Details, and answers for callers who may not download the pictures, have none.
+// Details contain no covers, and listings contain only pictures that the caller may download.
 func TestCovers(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -143,8 +143,8 @@ func (c *call) sharedPicture(visit share.Visit) (files.Entry, bool) {
 	return files.Entry{}, false
 }
 
-// isRaster reports whether a file is a picture of pixels by its type, so that it can have a
-// thumbnail. A drawing (SVG) is none.
+// isRaster reports whether the type of a file is that of a picture of pixels, which can have a
+// thumbnail. Drawings (SVG) have no thumbnails.
 func isRaster(e files.Entry) bool {
 	media, _, _ := strings.Cut(e.MimeType, ";")
 	return strings.HasPrefix(media, "image/") && media != "image/svg+xml"

@@ -96,8 +96,8 @@ func TestCovers(t *testing.T) {
 	})
 }
 
-// Searches and favourites have the covers of the folders that they list; the listing of a share has
-// none.
+// Searches and favourites contain the covers of the folders that they list. The listing of a share
+// contains no covers.
 func TestCoversInOtherListings(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		album := h.createFolder(h.ann, "/home/ann/album")
@@ -184,7 +184,7 @@ func TestCoversAreAmongTheFirst(t *testing.T) {
 	})
 }
 
-// No cover shows a picture behind a password, of its own or of a folder.
+// A picture with a password is no cover, and neither is a picture in a folder with a password.
 func TestCoversBehindPasswords(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.createFolder(h.ann, "/home/ann/album")

@@ -282,8 +282,8 @@ type match struct {
 	row
 	start       int
 	path, trail string
-	time        int64 // as that of a medium
-	ratio       int   // as that of a medium
+	time        int64 // see medium.time
+	ratio       int   // see medium.ratio
 }
 
 // folderCache caches the targets of folders in which something was found.

@@ -71,7 +71,7 @@ func TestTimelineRevision(t *testing.T) {
 	})
 }
 
-// Where rules or passwords decide about single files, the state is that of the visible ones.
+// If rules or passwords decide about single files, the state depends on the visible files only.
 func TestTimelineRevisionByRules(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.createFolder(h.ann, "/home/ann/out")

@@ -86,7 +86,7 @@ async function finds(page, config) {
   await config.shot('filters')
   if (!phone) {
     await page.getByRole('button', { name: say.list, exact: true }).click()
-    await page.reload() // the address has the filters and the view
+    await page.reload() // the address contains the filters and the view
     await becomes('whether it is a list', async () => (await columns()) > 0, true)
     await shows('last.jpg', 'summer.jpg')
   }

@@ -88,7 +88,7 @@ async function enterNew(page, config) {
   return own
 }
 
-// The accounts that have the album, by language.
+// The names of the accounts with the album, by language.
 const owners = {}
 
 // enterAlbum signs in to an account with the album, whose pictures the server has examined. A

@@ -18,8 +18,8 @@ const main = (page) => page.getByRole('main')
 const link = (page, name) => page.getByRole('link', { name: new RegExp(`^${name.replace('.', '\\.')}`) })
 const button = (scope, name) => scope.getByRole('button', { name, exact: true })
 
-// Hand does what a user does, and counts the clicks of the pointer and the keys. A text counts as
-// one key.
+// Hand clicks and types as a user does, and counts the clicks and the keys. A text counts as one
+// key.
 class Hand {
   clicks = 0
   keys = 0

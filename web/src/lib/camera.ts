@@ -1,7 +1,7 @@
 /** How a picture was taken, in the notation of photographers. */
 import { number } from "./i18n.svelte";
 
-/** Parts of what a picture states. */
+/** Properties of a picture from its EXIF fields. */
 export interface Exposure {
   /** Seconds. */
   exposureTime?: number | undefined;

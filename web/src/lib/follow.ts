@@ -14,8 +14,8 @@ const longest = 10_000;
 /**
  * Calls `changed` after each change in a folder or timeline, while the page is visible: with "", or
  * with the code of an error, of those in `ends`, when the folder cannot be listed any more.
- * `address` is that of the state, see Source; `total` is the number of entries that the page shows,
- * or of those it knows. Returns a function that ends this.
+ * `address` is that of the state, see Source; `total` returns the number of entries in the listing
+ * of the page. Returns a function that ends this.
  */
 export function follow(
   address: string,

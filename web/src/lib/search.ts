@@ -1,7 +1,7 @@
 /**
  * The search that the address of a folder has: `search` is a part of a name, `in=all` means all
- * folders, `shape` is the view of the results. The filters have the names of the interface; `from`
- * and `to` are the first and the last day, YYYY-MM-DD.
+ * folders, `shape` is the view of the results. The names of the filters are those of the interface;
+ * `from` and `to` are the first and the last day, YYYY-MM-DD.
  */
 import { beginOf } from "./localTime";
 import { goQuery, leaveQuery, route } from "./router.svelte";

@@ -3,7 +3,7 @@ import type { Failure, Schemas } from "../api";
 import type { ReceivedKey } from "../received";
 
 export type Entry = Schemas["ApiEntryReply"];
-/** The entry that has the name of an upload, with the SHA-256 of its content if that is known. */
+/** The entry whose name an upload asks for, with the SHA-256 of its content if that is known. */
 export type Existing = Schemas["ApiExistingReply"];
 
 export type State =

@@ -1,6 +1,9 @@
 /** The options of the command list that fit a text best. */
 
-/** The words that find an option: its own ones, and those of its group, which count less. */
+/**
+ * The words by which an option is found: those of the option, and those of its group, which count
+ * less.
+ */
 export type Words = [label: string, more: string];
 
 /** How well a text fits, 0 for best; undefined if a word of it is in neither the label nor more. */

@@ -45,7 +45,7 @@ export interface Collection {
   /** The title and the text of a screen without entries. */
   empty: string;
   help: string;
-  /** The folder that uploads go to, and "" or nothing where there are none. */
+  /** The target folder of uploads; "" or undefined if the page takes no uploads. */
   readonly uploads?: string;
   /** A choice of the entries, in the toolbar. */
   choice?: Snippet;
