@@ -234,6 +234,30 @@ async function quickly(page, config) {
   await until('the order 2 3 4 1 5', async () => (await names()) === '2.txt 3.txt 4.txt 1.txt 5.txt', 10_000)
 }
 
+// A message of success disappears after 6 s, whether or not another one came meanwhile, but not
+// below the pointer.
+async function disappears(page, config) {
+  const say = labels[config.language]
+  await openFolder(page, config, 'Told', ['a.txt', 'b.txt'])
+  const toasts = page.getByRole('region', { name: say.notices }).getByRole('listitem')
+  await page.clock.install()
+  await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
+  await page.keyboard.press('Control+x')
+  await toasts.waitFor()
+  await page.clock.runFor(4_000)
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Control+x')
+  await toasts.nth(1).waitFor()
+  await page.clock.runFor(3_000)
+  equal('how many messages are left', await toasts.count(), 1)
+  await toasts.hover()
+  await page.clock.runFor(60_000)
+  equal('how many messages are below the pointer', await toasts.count(), 1)
+  await page.mouse.move(0, 0)
+  await page.clock.runFor(6_000)
+  await toasts.waitFor({ state: 'detached' })
+}
+
 // A file that is dropped outside of the drop zone does not make the browser leave the page.
 async function drops(page) {
   const stays = () =>
@@ -253,6 +277,7 @@ async function drops(page) {
 }
 
 export const scenarios = [
+  { name: 'takes messages away in time', forms: once, run: disappears },
   { name: 'stays when something is dropped', forms: once, run: drops },
   { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
   { name: 'notices what others change', forms: once, run: othersChange },

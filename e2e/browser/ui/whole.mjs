@@ -233,7 +233,7 @@ async function connectsMail(page, config) {
   await labelled(page, 'Sender address').fill(mail.smtpFromEmail)
   await look(page, config, 'whole-6-mail')
   await press(page, site.save)
-  await page.getByText(site.saved, { exact: true }).waitFor()
+  await button(page, site.save).waitFor({ state: 'detached' })
   await labelled(page, site.to).fill('boss@example.org')
   await press(page, site.send)
   await page.getByText(site.sent('boss@example.org')).waitFor()
