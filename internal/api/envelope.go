@@ -128,7 +128,9 @@ func (c *call) describeError(err error) clientError {
 	}
 	known := codes[f.Kind]
 	if known.status >= 500 {
-		if c.r.Context().Err() == nil { // otherwise the client has disconnected, which is no failure
+		if c.r.Context().Err() != nil {
+			c.disconnected = true // which is no failure of the service
+		} else {
 			c.a.Log.Error("request failed", "method", c.r.Method, "path", loggedPath(c.r),
 				"request_id", c.requestID, "error", err)
 		}

@@ -12,7 +12,7 @@ import (
 type Observation struct {
 	Method   string        // "other" for a method that no route has
 	Route    string        // pattern of the route, such as /api/files/{id}; "" before the service has started
-	Status   int           // of the response
+	Status   int           // of the response, or statusDisconnected
 	Took     time.Duration // from the head of the request to the end of the response
 	Received int64         // bytes of the request's body that were read
 	Sent     int64         // bytes of the response's body
@@ -39,7 +39,7 @@ func (c *call) countReceived() {
 
 // observation describes the answered request for metrics; took is the time that it took.
 func (c *call) observation(took time.Duration) Observation {
-	o := Observation{Method: c.r.Method, Status: cmp.Or(c.w.status, http.StatusOK), Took: took, Sent: c.w.written}
+	o := Observation{Method: c.r.Method, Status: cmp.Or(c.status(), http.StatusOK), Took: took, Sent: c.w.written}
 	if !observedMethods[o.Method] {
 		o.Method = "other"
 	}
