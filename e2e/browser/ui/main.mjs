@@ -55,6 +55,7 @@ import * as ownfiles from './ownfiles.mjs'
 import * as panels from './panels.mjs'
 import * as past from './past.mjs'
 import * as phone from './phone.mjs'
+import * as manyphotos from './manyphotos.mjs'
 import * as photos from './photos.mjs'
 import * as places from './places.mjs'
 import * as register from './register.mjs'
@@ -101,7 +102,7 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  collections: [favourites, filters, photos, places, ownfiles, copying, arrivals, app],
+  collections: [favourites, filters, photos, manyphotos, places, ownfiles, copying, arrivals, app],
   accounts: [
     register,
     accounts,

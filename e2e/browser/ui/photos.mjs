@@ -4,6 +4,7 @@
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages, everyWith, once } from './forms.mjs'
 import { becomes, equal, give, inspect, isPhone, until } from './harness.mjs'
+import { jumpToMiddle, scroll } from './frames.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -58,7 +59,7 @@ const album = [
   { month: '2024-08', name: 'august', count: 6 },
   { month: '2023-12', name: 'last', count: 5 },
 ]
-const shapes = [
+export const shapes = [
   [480, 320],
   [320, 480],
   [400, 400],
@@ -67,7 +68,7 @@ const shapes = [
 const total = album.reduce((sum, { count }) => sum + count, 0)
 
 const nameOf = (name, nth) => `${name} ${String(nth + 1).padStart(2, '0')}.jpg`
-const two = (n) => String(n).padStart(2, '0')
+export const two = (n) => String(n).padStart(2, '0')
 
 // photographs returns the pictures of the album. The first one of each month is the newest.
 function photographs() {
@@ -81,7 +82,7 @@ function photographs() {
 }
 
 // enterNew signs in to a new account.
-async function enterNew(page, config) {
+export async function enterNew(page, config) {
   const username = await config.ask('createAccount', { locale: config.language })
   const own = { ...config, username }
   await enter(page, own, '')
@@ -523,60 +524,13 @@ async function scrollsFar(page, config) {
   await page.goto('/app/photos')
   await cell(page, 'picture 000000.jpg').waitFor()
   equal('the requests of the first page', asked.splice(0), ['limit=200'])
-  const session = await page.context().newCDPSession(page)
-  await session.send('Performance.enable')
-  const metrics = async () =>
-    Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value]))
-  const before = await metrics()
-  const { frames, most, long } = await page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        const deltas = []
-        let most = 0
-        let long = 0
-        new PerformanceObserver((list) => (long += list.getEntries().length)).observe({ type: 'longtask' })
-        let last = performance.now()
-        const step = (now) => {
-          deltas.push(now - last)
-          last = now
-          most = Math.max(most, document.querySelectorAll('[role=gridcell]').length)
-          scrollBy(0, 60)
-          if (deltas.length < 240) requestAnimationFrame(step)
-          else resolve({ frames: deltas.slice(1).sort((a, b) => a - b), most, long })
-        }
-        requestAnimationFrame(step)
-      }),
-  )
-  const after = await metrics()
+  const { most, ...costs } = await scroll(page)
   equal('whether few pictures are in the document', most > 20 && most <= 150, true)
   asked.splice(0)
-  const jump = await page.evaluate(async () => {
-    const begun = performance.now()
-    scrollTo(0, document.documentElement.scrollHeight / 2)
-    for (;;) {
-      await new Promise(requestAnimationFrame)
-      const seen = [...document.querySelectorAll('[role=gridcell] a')].filter((link) => {
-        const { top, bottom } = link.getBoundingClientRect()
-        return bottom > 0 && top < innerHeight
-      })
-      if (seen.length > 3) return performance.now() - begun
-      if (performance.now() - begun > 20_000) return Infinity
-    }
-  })
+  const jump = await jumpToMiddle(page)
   equal('whether the middle was reached', jump < 20_000, true)
   equal('whether few requests led there', asked.length <= 6, true)
-  const cost = (name) => ((after[name] - before[name]) * 1000) / frames.length
-  config.figure('100,000 photos', {
-    median: frames[Math.floor(frames.length / 2)],
-    p95: frames[Math.floor(frames.length * 0.95)],
-    script: cost('ScriptDuration'),
-    layout: cost('LayoutDuration'),
-    style: cost('RecalcStyleDuration'),
-    long,
-    jump,
-    most,
-    heap: after.JSHeapUsedSize / 2 ** 20,
-  })
+  config.figure('100,000 photos', { ...costs, jump, most })
   await config.shot('photos-middle')
   await slider(page, words).focus()
   await page.keyboard.press('End')

@@ -1,0 +1,61 @@
+// The cost of scrolling a grid of pictures that fills the page. The times have no limits, because
+// they depend on the machine and its load.
+
+// scroll scrolls 240 frames of 60 px each. It returns the median and the 95th percentile of the
+// times between two frames, the scripts, layout and style of one frame (ms), the number of tasks
+// over 50 ms, the heap (MiB), and the largest number of cells in the document.
+export async function scroll(page) {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
+  const metrics = async () =>
+    Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value]))
+  const before = await metrics()
+  const { frames, most, long } = await page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const deltas = []
+        let most = 0
+        let long = 0
+        new PerformanceObserver((list) => (long += list.getEntries().length)).observe({ type: 'longtask' })
+        let last = performance.now()
+        const step = (now) => {
+          deltas.push(now - last)
+          last = now
+          most = Math.max(most, document.querySelectorAll('[role=gridcell]').length)
+          scrollBy(0, 60)
+          if (deltas.length < 240) requestAnimationFrame(step)
+          else resolve({ frames: deltas.slice(1).sort((a, b) => a - b), most, long })
+        }
+        requestAnimationFrame(step)
+      }),
+  )
+  const after = await metrics()
+  const cost = (name) => ((after[name] - before[name]) * 1000) / frames.length
+  return {
+    median: frames[Math.floor(frames.length / 2)],
+    p95: frames[Math.floor(frames.length * 0.95)],
+    script: cost('ScriptDuration'),
+    layout: cost('LayoutDuration'),
+    style: cost('RecalcStyleDuration'),
+    long,
+    heap: after.JSHeapUsedSize / 2 ** 20,
+    most,
+  }
+}
+
+// jumpToMiddle scrolls to the middle of the page. It returns the time until pictures are in the
+// window (ms), or Infinity after 20 s.
+export const jumpToMiddle = (page) =>
+  page.evaluate(async () => {
+    const begun = performance.now()
+    scrollTo(0, document.documentElement.scrollHeight / 2)
+    for (;;) {
+      await new Promise(requestAnimationFrame)
+      const seen = [...document.querySelectorAll('[role=gridcell] a')].filter((link) => {
+        const { top, bottom } = link.getBoundingClientRect()
+        return bottom > 0 && top < innerHeight
+      })
+      if (seen.length > 3) return performance.now() - begun
+      if (performance.now() - begun > 20_000) return Infinity
+    }
+  })
