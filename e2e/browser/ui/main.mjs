@@ -59,6 +59,7 @@ import * as manyphotos from './manyphotos.mjs'
 import * as photos from './photos.mjs'
 import * as places from './places.mjs'
 import * as register from './register.mjs'
+import * as screens from './screens.mjs'
 import * as settings from './settings.mjs'
 import * as share from './share.mjs'
 import * as sharechanges from './sharechanges.mjs'
@@ -102,7 +103,7 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  collections: [favourites, filters, photos, manyphotos, places, ownfiles, copying, arrivals, app],
+  collections: [favourites, filters, photos, manyphotos, screens, places, ownfiles, copying, arrivals, app],
   accounts: [
     register,
     accounts,
