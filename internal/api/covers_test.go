@@ -3,8 +3,36 @@ package api_test
 import (
 	"testing"
 
+	"larder/internal/api"
 	"larder/internal/apptest"
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
 )
+
+// The pictures that can be covers are those that can have a thumbnail: all types of pictures except
+// drawings. The types are those that uploads get, and some that only a client claims.
+func TestCoversAreRasterPictures(t *testing.T) {
+	t.Parallel()
+	types := map[string]bool{
+		"image/avif": true, "image/bmp": true, "image/gif": true, "image/heic": true, "image/heic-sequence": true,
+		"image/heif": true, "image/heif-sequence": true, "image/jpeg": true, "image/jxl": true, "image/png": true,
+		"image/tiff": true, "image/vnd.adobe.photoshop": true, "image/webp": true, "image/x-icon": true,
+		"image/x-unknown": true, "image/svg": true,
+		"image/svg+xml": false, "": false, "image": false, "video/mp4": false, "audio/mpeg": false, "font/woff2": false,
+		"text/html": false, "text/plain; charset=utf-8": false, "application/pdf": false,
+		"application/octet-stream": false, "application/image/png": false,
+	}
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for mimeType, want := range types {
+			var cover bool
+			err := d.Read(t.Context()).QueryRow("SELECT "+db.CoverPicture+
+				" FROM (SELECT 1 AS kind, CAST($1 AS TEXT) AS mime_type) c", mimeType).Scan(&cover)
+			if raster := api.IsRaster(mimeType); err != nil || cover != want || raster != want {
+				t.Errorf("%q: cover %t, %v, raster %t, want %t", mimeType, cover, err, raster, want)
+			}
+		}
+	})
+}
 
 // Listings contain the covers of folders, as ids of pictures whose thumbnails the caller may have.
 // Details contain no covers, and listings contain only pictures that the caller may download.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"larder/internal/concurrency"
+	"larder/internal/files"
 )
 
 // TableRow is a row of the route table, for tests that must cover every route.
@@ -25,6 +26,9 @@ func TableRows() []TableRow {
 
 // CompressAt returns a function that compresses like the answers of the service, at a level.
 func CompressAt(level int) func(text []byte) []byte { return newCompressor(level).compress }
+
+// IsRaster reports whether a file of a type can have a thumbnail.
+func IsRaster(mimeType string) bool { return isRaster(files.Entry{MimeType: mimeType}) }
 
 // Disposition returns the Content-Disposition of a file.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }

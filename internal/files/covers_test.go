@@ -12,19 +12,6 @@ import (
 	"larder/internal/vpath"
 )
 
-// typedFile uploads a file of a type.
-func (f *fixture) typedFile(a access.Actor, p, mimeType string) files.Entry {
-	f.t.Helper()
-	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
-		files.Fail)
-	f.must(err)
-	stored := f.storeContentIn(place.ProviderID, p)
-	stored.MimeType = mimeType
-	e, err := f.putEntry(a, place, stored)
-	f.must(err)
-	return e
-}
-
 // coversIn returns the covers of each folder that a query lists, as `folder: name name`.
 func (f *fixture) coversIn(a access.Actor, q files.ListQuery) (found []string) {
 	f.t.Helper()
@@ -74,9 +61,9 @@ func TestCovers(t *testing.T) {
 			"album/4.jpg", "album/inner/0.jpg", "chosen/1.jpg"} {
 			h.picture(h.ann, "/home/ann/"+name, name)
 		}
-		h.typedFile(h.ann, "/home/ann/album/0.svg", "image/svg+xml")
-		h.typedFile(h.ann, "/home/ann/album/0.mp4", "video/mp4")
-		h.typedFile(h.ann, "/home/ann/docs/0.txt", "text/plain")
+		h.typedFile(h.ann, "/home/ann/album/0.svg", "x", "image/svg+xml")
+		h.typedFile(h.ann, "/home/ann/album/0.mp4", "x", "video/mp4")
+		h.typedFile(h.ann, "/home/ann/docs/0.txt", "x", "text/plain")
 		cover := "https://example.com/x.jpg"
 		_, err := h.tree.Update(t.Context(), h.ann, h.idAtPath("/home/ann/chosen"),
 			files.Change{Cover: files.Field[string]{Given: true, Value: &cover}})

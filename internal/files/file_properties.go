@@ -1,6 +1,10 @@
 package files
 
-import "context"
+import (
+	"context"
+
+	"larder/internal/object"
+)
 
 // FileProperties are further properties of a file, for its details.
 type FileProperties struct {
@@ -10,6 +14,11 @@ type FileProperties struct {
 
 // FileProperties returns further properties of a file that the caller may download. Fault:
 // NotFound.
-func (t *Tree) FileProperties(ctx context.Context, c Content) (FileProperties, error) {
-	return filePropertiesOf(t.DB.Read(ctx), c.Entry.ID)
+func (t *Tree) FileProperties(ctx context.Context, c Content) (p FileProperties, err error) {
+	q := t.DB.Read(ctx)
+	if p.Owner, err = ownerName(q, c.Entry.ID); err != nil {
+		return FileProperties{}, err
+	}
+	p.SHA256, err = object.SHA256(q, c.Entry.object)
+	return p, err
 }

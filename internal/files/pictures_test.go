@@ -30,17 +30,23 @@ func (f *fixture) examine(p *files.Picture) int {
 	return len(examined)
 }
 
-// picture uploads content as a file of the type image/jpeg, in place of one at that path.
-func (f *fixture) picture(a access.Actor, p, content string) files.Entry {
+// typedFile uploads content as a file of a type, in place of one at that path.
+func (f *fixture) typedFile(a access.Actor, p, content, mimeType string) files.Entry {
 	f.t.Helper()
 	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
 		files.Replace)
 	f.must(err)
 	stored := f.storeContentIn(place.ProviderID, content)
-	stored.MimeType = "image/jpeg"
+	stored.MimeType = mimeType
 	e, err := f.putEntry(a, place, stored)
 	f.must(err)
 	return e
+}
+
+// picture is typedFile for the type image/jpeg.
+func (f *fixture) picture(a access.Actor, p, content string) files.Entry {
+	f.t.Helper()
+	return f.typedFile(a, p, content, "image/jpeg")
 }
 
 // wantPicture compares what an actor learns of the picture with this id, in details and listing.

@@ -7,19 +7,18 @@ import (
 	"larder/internal/db"
 )
 
-// filePropertiesOf reads the FileProperties of a file. Fault: NotFound.
-func filePropertiesOf(q db.Querier, id string) (p FileProperties, err error) {
+// ownerName reads the name of the account that an entry counts for, "" if that account is deleted.
+// Fault: NotFound.
+func ownerName(q db.Querier, id string) (name string, err error) {
 	err = q.QueryRow(`
-		SELECT COALESCE(u.username, ''), COALESCE(o.sha256, '')
-		FROM entries e
-			JOIN objects o ON o.id = e.object_id
-			LEFT JOIN users u ON u.id = e.owner_id
-		WHERE e.id = $1`, id).Scan(&p.Owner, &p.SHA256)
+		SELECT COALESCE(u.username, '')
+		FROM entries e LEFT JOIN users u ON u.id = e.owner_id
+		WHERE e.id = $1`, id).Scan(&name)
 	if errors.Is(err, db.ErrNoRows) { // it was deleted since the caller found it
-		return FileProperties{}, noEntry()
+		return "", noEntry()
 	}
 	if err != nil {
-		return FileProperties{}, fmt.Errorf("read further properties of a file: %w", err)
+		return "", fmt.Errorf("read the owner of a file: %w", err)
 	}
-	return p, nil
+	return name, nil
 }

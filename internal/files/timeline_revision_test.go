@@ -57,12 +57,7 @@ func TestTimelineRevision(t *testing.T) {
 		h.toTrash(h.ann, "/home/ann/trip")
 		h.wantRevision("a folder in the trash", h.ann, now, true, 0)
 
-		film := h.storeContent("film")
-		film.MimeType = "video/mp4"
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "film.mp4", files.Fail)
-		h.must(err)
-		_, err = h.putEntry(h.ann, place, film)
-		h.must(err)
+		h.typedFile(h.ann, "/home/ann/film.mp4", "film", "video/mp4")
 		for types, want := range map[files.TypeGroup]int{files.ImageTypes: 0, files.VideoTypes: 1} {
 			if r, err := h.tree.TimelineRevision(t.Context(), h.ann, types); err != nil || r.Total != want {
 				t.Errorf("%s: %d media, %v; want %d", types, r.Total, err, want)

@@ -147,13 +147,7 @@ func TestTimelineAfterChanges(t *testing.T) {
 		if names = h.timelineNames(h.ann, ownMedia, inJuly); len(names) != 2 {
 			t.Errorf("examined again: %q", names)
 		}
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/trip"), "lake.jpg",
-			files.Replace)
-		h.must(err)
-		film := h.storeContentIn(place.ProviderID, "film")
-		film.MimeType = "video/mp4"
-		_, err = h.putEntry(h.ann, place, film)
-		h.must(err)
+		h.typedFile(h.ann, "/home/ann/trip/lake.jpg", "film", "video/mp4")
 		h.wantTimeline("replaced by a video", h.ann, inJuly, "copy.jpg")
 	})
 }
