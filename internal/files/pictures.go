@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -50,9 +51,10 @@ func (t *Tree) Unexamined(ctx context.Context, after ExaminePosition, limit int)
 	return unexaminedAfter(ctx, t.DB, after, limit)
 }
 
-// PictureSource returns a function that opens a picture to examine it. whole is false if the object
-// contains only the first bytes of the picture, because the picture is in a bucket and larger than
-// pictureHead. Faults of open: Unavailable.
+// PictureSource returns a function that opens a picture to examine it, one call at a time. It
+// fetches a picture in a bucket only once, because most vendors charge for reads. whole is false if
+// the object contains only the first bytes of the picture, because the picture is in a bucket and
+// larger than pictureHead. Faults of open: Unavailable.
 func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 	open func(ctx context.Context) (blob.Object, error), whole bool, err error) {
 	h := contentHandle{tree: t, provider: p.Provider, key: p.key, size: p.Size}
@@ -60,19 +62,13 @@ func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 	if err != nil {
 		return nil, false, err
 	}
+	openWhole := func(ctx context.Context) (blob.Object, error) { return h.openExamined(ctx, store) }
 	ranger, ok := store.(blob.RangeOpener)
-	if !ok || p.Size <= pictureHead {
-		return func(ctx context.Context) (blob.Object, error) {
-			o, err := store.Open(ctx, p.key)
-			if err != nil {
-				return nil, h.storeFault(err)
-			}
-			if o.Size() != p.Size {
-				o.Close() // opened for reading: nothing is lost
-				return nil, h.sizeMismatch(o.Size())
-			}
-			return o, nil
-		}, true, nil
+	switch {
+	case !ok:
+		return openWhole, true, nil
+	case p.Size <= pictureHead:
+		return openOnce(openWhole), true, nil
 	}
 	return func(ctx context.Context) (blob.Object, error) {
 		o, err := ranger.OpenRange(ctx, p.key, p.Size, 0, pictureHead)
@@ -82,6 +78,44 @@ func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 		return headObject{o, io.LimitReader(o, pictureHead)}, nil
 	}, false, nil
 }
+
+// openExamined opens the whole content in its recorded size. Fault: Unavailable.
+func (h contentHandle) openExamined(ctx context.Context, store blob.Store) (blob.Object, error) {
+	o, err := store.Open(ctx, h.key)
+	if err != nil {
+		return nil, h.storeFault(err)
+	}
+	if o.Size() != h.size {
+		o.Close() // opened for reading: nothing is lost
+		return nil, h.sizeMismatch(o.Size())
+	}
+	return o, nil
+}
+
+// openOnce returns a function that calls open at its first call, reads the object into memory, and
+// opens it there. After an error it is not called again.
+func openOnce(open func(ctx context.Context) (blob.Object, error)) func(ctx context.Context) (blob.Object, error) {
+	var content []byte
+	return func(ctx context.Context) (blob.Object, error) {
+		if content == nil {
+			o, err := open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer o.Close() // opened for reading: nothing is lost
+			if content, err = io.ReadAll(o); err != nil {
+				return nil, err
+			}
+		}
+		return memoryObject{bytes.NewReader(content)}, nil
+	}
+}
+
+// memoryObject is an object in memory.
+type memoryObject struct{ *bytes.Reader }
+
+// Close implements io.Closer.
+func (memoryObject) Close() error { return nil }
 
 // headObject is the first bytes of an object.
 type headObject struct {

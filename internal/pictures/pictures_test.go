@@ -3,16 +3,20 @@ package pictures_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/blob/s3/s3test"
 	"larder/internal/db"
 	"larder/internal/files"
 	"larder/internal/pictures"
@@ -227,6 +231,54 @@ func TestShortPicture(t *testing.T) {
 	examine(t, l, 2*time.Second)
 	if width := widthOf(t, alice, photo); width != "480" {
 		t.Errorf("width %q of the whole object", width)
+	}
+}
+
+// The server fetches a picture in a bucket once to examine it, and once for each request for its
+// properties: up to 1 MiB the whole picture, and of a larger one the first MiB.
+func TestPictureInABucket(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	proxy := s3test.NewProxy(t, s3test.New(t))
+	l.RootOnS3(t, apptest.M{"endpoint": proxy.Endpoint})
+	alice := l.User(t, "alice")
+	photo := thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), thumbtest.Holiday(binary.LittleEndian))
+
+	var mu sync.Mutex
+	var fetched []string
+	proxy.SetAfter(func(answer *http.Response) {
+		if r := answer.Request; r.Method == http.MethodGet {
+			mu.Lock()
+			defer mu.Unlock()
+			fetched = append(fetched, fmt.Sprintf("%s: %d bytes", r.Header.Get("Range"), answer.ContentLength))
+		}
+	})
+	wantFetched := func(what, want string) {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(fetched, []string{want}) {
+			t.Errorf("%s: fetched %q, want %q once", what, fetched, want)
+		}
+		fetched = nil
+	}
+	for _, c := range []struct {
+		size    int
+		fetched string
+		preview bool
+	}{{1 << 20, ": 1048576 bytes", true}, {1<<20 + 1, "bytes=0-1048575: 1048576 bytes", false}} {
+		content := slices.Concat(photo, make([]byte, c.size-len(photo)))
+		id := alice.Upload("/home/alice", fmt.Sprintf("%d.jpg", c.size), content)
+		examine(t, l, 2*time.Second)
+		wantFetched(fmt.Sprintf("examine %d bytes", c.size), c.fetched)
+		got := item(t, alice.Get("/api/files?path=/home/alice"), id)
+		if _, preview := got["thumbhash"]; fmt.Sprint(got["width"]) != "64" || preview != c.preview {
+			t.Errorf("%d bytes: width %v, preview %t, want 64, %t", c.size, got["width"], preview, c.preview)
+		}
+		if name := alice.Get("/api/files/" + id + "/properties").OK(200).Text("camera"); name != "NIKON D750" {
+			t.Errorf("%d bytes: camera %q", c.size, name)
+		}
+		wantFetched(fmt.Sprintf("properties of %d bytes", c.size), c.fetched)
 	}
 }
 
