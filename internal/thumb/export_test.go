@@ -1,0 +1,8 @@
+package thumb
+
+// Queued returns the number of requests that wait for a place in the queue, and of free places.
+func (m *Maker) Queued() (waiting, free int) {
+	m.queue.mu.Lock()
+	defer m.queue.mu.Unlock()
+	return m.queue.waiting, m.queue.free
+}
