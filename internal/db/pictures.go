@@ -26,8 +26,8 @@ var pictureSteps = []Step{
 	{Name: stepUnexamined, After: 28, Index: Index{Name: "entries_to_examine",
 		On: "entries (created_at, id) WHERE " + strings.ReplaceAll(Unexamined, "e.", "")}},
 	{Name: "index the pictures and videos of each owner", After: 28, Index: Index{Name: "entries_timeline",
-		On: "entries (owner_id, (" + TimelineTime + "), id, parent_id, ratio, kind, mime_type, taken_at, created_at) " +
-			"WHERE " + Media}},
+		On: "entries (owner_id, (" + TimelineTime + "), id, parent_id, ratio, kind, mime_type, taken_at, created_at, " +
+			"updated_at) WHERE " + Media}},
 	// Replicas of schema 27, which is in no release, list the pictures by the former index.
 	{Name: "drop the former index of pictures without known properties", After: 28,
 		Drop: Drop{Index: "entries_unexamined", While: "SELECT EXISTS (SELECT 1 FROM replicas WHERE schema < 28)"}},

@@ -1,13 +1,14 @@
 package files
 
 import (
+	"database/sql"
 	"fmt"
 
 	"larder/internal/db"
 )
 
 // timelineColumns are the columns of a medium, of the table entries.
-const timelineColumns = db.TimelineTime + ", id, parent_id, COALESCE(ratio, 0)"
+const timelineColumns = db.TimelineTime + ", updated_at, id, parent_id, COALESCE(ratio, 0)"
 
 // mediaQuery lists media of an account (the first parameter) of some types, from newer to older
 // ones: not older than a time (ms), after a time and an id, at most a number.
@@ -30,33 +31,40 @@ func mediaOf(q db.Querier, userID string, types TypeGroup, after timelinePositio
 	if err != nil {
 		return nil, fmt.Errorf("list the media of an account: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var m medium
-		if err := rows.Scan(&m.time, &m.id, &m.parent, &m.ratio); err != nil {
-			return nil, fmt.Errorf("list the media of an account: %w", err)
-		}
-		found = append(found, m)
-	}
-	if err := rows.Err(); err != nil {
+	if found, err = scanMedia(rows); err != nil {
 		return nil, fmt.Errorf("list the media of an account: %w", err)
 	}
 	return found, nil
 }
 
+// scanMedia reads the rows of a query for timelineColumns, and closes them.
+func scanMedia(rows *sql.Rows) (found []medium, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var m medium
+		if err := rows.Scan(&m.time, &m.updated, &m.id, &m.parent, &m.ratio); err != nil {
+			return nil, err
+		}
+		found = append(found, m)
+	}
+	return found, rows.Err()
+}
+
 // mediaSums describes the media of an account in a folder: their number, and the sums of their
-// times (ms, modulo timeModulus) and ratios. A change of one time or ratio changes a sum.
+// times, of the times of their last changes (ms, modulo timeModulus) and of their ratios. Another
+// value of one medium changes a sum.
 type mediaSums struct {
-	folder               string
-	count, times, ratios int64
+	folder                        string
+	count, times, changes, ratios int64
 }
 
 // mediaSumsQuery sums up the media of an account (the parameter) of some types, folder by folder.
 func mediaSumsQuery(types TypeGroup) string {
 	return fmt.Sprintf(`
-		SELECT parent_id, COUNT(*), CAST(SUM(%s %% %d) AS BIGINT), CAST(SUM(COALESCE(ratio, 0)) AS BIGINT)
+		SELECT parent_id, COUNT(*), CAST(SUM(%[1]s %% %[2]d) AS BIGINT), CAST(SUM(updated_at %% %[2]d) AS BIGINT),
+			CAST(SUM(COALESCE(ratio, 0)) AS BIGINT)
 		FROM entries e
-		WHERE owner_id = $1 AND %s AND %s
+		WHERE owner_id = $1 AND %[3]s AND %[4]s
 		GROUP BY parent_id
 		ORDER BY parent_id`, db.TimelineTime, timeModulus, db.Media, typeConditions[types])
 }
@@ -70,7 +78,7 @@ func mediaSumsOf(q db.Querier, userID string, types TypeGroup) (found []mediaSum
 	defer rows.Close()
 	for rows.Next() {
 		var s mediaSums
-		if err := rows.Scan(&s.folder, &s.count, &s.times, &s.ratios); err != nil {
+		if err := rows.Scan(&s.folder, &s.count, &s.times, &s.changes, &s.ratios); err != nil {
 			return nil, fmt.Errorf("sum up the media of an account: %w", err)
 		}
 		found = append(found, s)
@@ -81,23 +89,34 @@ func mediaSumsOf(q db.Querier, userID string, types TypeGroup) (found []mediaSum
 	return found, nil
 }
 
+// mediaInQuery lists media of some types in folders, the first chunk of parameters, of an account.
+// COALESCE keeps the planner from the indexes over all files of the account.
+func mediaInQuery(types TypeGroup) string {
+	return "SELECT " + timelineColumns + " FROM entries e WHERE parent_id " + db.InChunk +
+		" AND COALESCE(owner_id, '') = " + db.AfterChunk + " AND " + db.Media + " AND " + typeConditions[types]
+}
+
+// mediaIn lists the media of an account of some types in folders, in no particular order.
+func mediaIn(q db.Querier, folders []string, userID string, types TypeGroup) ([]medium, error) {
+	return mediaByChunk(q, mediaInQuery(types), folders, userID)
+}
+
 // mediaAmong reads what a timeline needs of the entries with these ids.
-func mediaAmong(q db.Querier, ids []string) (found []medium, err error) {
+func mediaAmong(q db.Querier, ids []string) ([]medium, error) {
+	return mediaByChunk(q, "SELECT "+timelineColumns+" FROM entries WHERE id "+db.InChunk, ids)
+}
+
+// mediaByChunk returns the media of a query whose parameters are a chunk of ids, and then more.
+func mediaByChunk(q db.Querier, query string, ids []string, more ...any) (found []medium, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
-		rows, err := q.Query("SELECT "+timelineColumns+" FROM entries WHERE id "+db.InChunk, args...)
+		rows, err := q.Query(query, args...)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var m medium
-			if err := rows.Scan(&m.time, &m.id, &m.parent, &m.ratio); err != nil {
-				return err
-			}
-			found = append(found, m)
-		}
-		return rows.Err()
-	})
+		some, err := scanMedia(rows)
+		found = append(found, some...)
+		return err
+	}, more...)
 	if err != nil {
 		return nil, fmt.Errorf("read the times of media: %w", err)
 	}

@@ -6,24 +6,27 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 
 	"larder/internal/access"
+	"larder/internal/db"
 )
 
 // TimelineRevision returns the state of the timeline of the actor's own media of some types ("" for
-// all types). Its ID differs after a medium was added, removed or moved to another folder, or got
-// another time or other proportions; but it stays if the number and the sums of the times and
-// proportions of each folder do. It reads the index of the media and their folders; where rules or
-// passwords decide about single files, it costs as much as Timeline.
+// all types). Its ID differs after a medium was added, removed, renamed, replaced or moved to
+// another folder, or got another time or other proportions; but it stays if the number and the sums
+// of the times, changes and proportions of each folder do. It reads the index of the media and
+// their folders. Of folders in which rules or passwords decide about single files, it reads each
+// medium.
 func (t *Tree) TimelineRevision(ctx context.Context, a access.Actor, types TypeGroup) (Revision, error) {
-	folders, err := mediaSumsOf(t.DB.Read(ctx), a.UserID, cmp.Or(types, mediaTypes))
+	types = cmp.Or(types, mediaTypes)
+	folders, err := mediaSumsOf(t.DB.Read(ctx), a.UserID, types)
 	if err != nil {
 		return Revision{}, err
 	}
 	digest, total := sha256.New(), int64(0)
 	viewer := timelineViewer{tree: t, actor: a}
+	var mixed []string // folders in which each medium needs a decision of its own
 	for some := range slices.Chunk(folders, mediaChunk) {
 		media := make([]medium, len(some))
 		for i := range some {
@@ -35,27 +38,26 @@ func (t *Tree) TimelineRevision(ctx context.Context, a access.Actor, types TypeG
 		for _, s := range some {
 			switch viewer.folders[s.folder].shown {
 			case eachShown:
-				return t.revisionOfVisibleMedia(ctx, a, types)
+				mixed = append(mixed, s.folder)
 			case allShown:
-				fmt.Fprintf(digest, "%q %d %d %d\n", s.folder, s.count, s.times, s.ratios)
+				fmt.Fprintf(digest, "%q %d %d %d %d\n", s.folder, s.count, s.times, s.changes, s.ratios)
 				total += s.count
 			}
 		}
 	}
-	return Revision{ID: hex.EncodeToString(digest.Sum(nil)[:16]), Total: int(total)}, nil
-}
-
-// revisionOfVisibleMedia is TimelineRevision from each medium that the actor sees.
-func (t *Tree) revisionOfVisibleMedia(ctx context.Context, a access.Actor, types TypeGroup) (Revision, error) {
-	digest, total := sha256.New(), 0
-	err := t.eachVisibleMedium(ctx, a, TimelineQuery{Types: types}, newest, math.MinInt64, mediaChunk,
-		func(m medium) bool {
-			fmt.Fprintf(digest, "%q %q %d %d\n", m.id, m.parent, m.time, m.ratio)
-			total++
-			return true
-		})
-	if err != nil {
-		return Revision{}, err
+	for some := range slices.Chunk(mixed, db.ChunkSize) {
+		media, err := mediaIn(t.DB.Read(ctx), some, a.UserID, types)
+		if err != nil {
+			return Revision{}, err
+		}
+		if media, err = viewer.visible(ctx, media); err != nil {
+			return Revision{}, err
+		}
+		slices.SortFunc(media, func(a, b medium) int { return cmp.Compare(a.id, b.id) })
+		for _, m := range media {
+			fmt.Fprintf(digest, "%q %q %d %d %d\n", m.id, m.parent, m.time, m.updated, m.ratio)
+		}
+		total += int64(len(media))
 	}
-	return Revision{ID: hex.EncodeToString(digest.Sum(nil)[:16]), Total: total}, nil
+	return Revision{ID: hex.EncodeToString(digest.Sum(nil)[:16]), Total: int(total)}, nil
 }
