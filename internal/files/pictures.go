@@ -93,7 +93,7 @@ func (h contentHandle) openExamined(ctx context.Context, store blob.Store) (blob
 }
 
 // openOnce returns a function that calls open at its first call, reads the object into memory, and
-// opens it there. After an error it is not called again.
+// opens it there. After an error, the next call is a first one.
 func openOnce(open func(ctx context.Context) (blob.Object, error)) func(ctx context.Context) (blob.Object, error) {
 	var content []byte
 	return func(ctx context.Context) (blob.Object, error) {
@@ -103,9 +103,11 @@ func openOnce(open func(ctx context.Context) (blob.Object, error)) func(ctx cont
 				return nil, err
 			}
 			defer o.Close() // opened for reading: nothing is lost
-			if content, err = io.ReadAll(o); err != nil {
+			read, err := io.ReadAll(o)
+			if err != nil {
 				return nil, err
 			}
+			content = read
 		}
 		return memoryObject{bytes.NewReader(content)}, nil
 	}
