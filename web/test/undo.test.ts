@@ -12,11 +12,19 @@ vi.stubGlobal("document", { documentElement: {} });
 let sent: [string, string, unknown][] = [];
 /** Ids that the server does not move. */
 let kept: string[] = [];
+/** The entries as the server has them, by id. */
+let now: Record<string, Partial<Entry>> = {};
 
 vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
   const request = new Request(new URL(url, location.href), how);
   const { pathname } = new URL(request.url);
   if (pathname === "/api/auth/csrf-token") return Response.json({ success: true, data: { token: "t" }, timestamp: 0 });
+  if (request.method === "GET") {
+    const file = now[pathname.slice("/api/files/".length)];
+    if (file) return Response.json({ success: true, data: { file }, timestamp: 0 });
+    const error = { code: "NOT_FOUND", message: "There is no such entry." };
+    return Response.json({ success: false, error, timestamp: 0 }, { status: 404 });
+  }
   const body = (await request.json()) as { fileIds?: string[] };
   sent.push([request.method, pathname, body]);
   const ids = body.fileIds ?? [];
@@ -41,6 +49,7 @@ beforeEach(async () => {
   toasts.all = [];
   sent = [];
   kept = [];
+  now = { a: { path: "/z" }, b: { path: "/z" }, c: { path: "/z" }, sub: { path: "/z" } };
   changed.length = 0;
 });
 
@@ -73,6 +82,16 @@ test("a folder goes back before the entries that were in it", async () => {
   ]);
 });
 
+test("an entry that was moved again or deleted stays where it is", async () => {
+  now = { a: { path: "/z" }, b: { path: "/elsewhere" } };
+  undo.toastMoved([entry("a", "/x"), entry("b", "/x")], "/z");
+  expect(await act(2)).toEqual(["ok 1 item moved back.", "error 1 item couldn't be moved: Another move has followed."]);
+  now = {};
+  undo.toastMoved([entry("a", "/x")], "/z");
+  expect(await act(1)).toEqual([expect.stringMatching(/^error 1 item couldn't be moved: .+/)]);
+  expect(sent).toEqual([["POST", "/api/files/batch", { action: "move", targetPath: "/x", fileIds: ["a"] }]]);
+});
+
 test("two moves with the same message can both be undone", () => {
   undo.toastMoved([entry("a", "/x")], "/z");
   undo.toastMoved([entry("b", "/y")], "/z");
@@ -91,13 +110,28 @@ test("a move of no entries shows no toast", () => {
 });
 
 test("an entry gets its former name", async () => {
+  now = { a: { name: "b.txt" } };
   undo.toastRenamed(entry("a", "/x"), "b.txt");
   expect(await act(1)).toEqual(["ok Undone."]);
   expect(sent).toEqual([["PUT", "/api/files/a", { name: "a.txt" }]]);
   expect(changed).toEqual(["/x"]);
 });
 
+const again = "error “b.txt” was changed again since then, so nothing was undone.";
+
+test("an entry that was renamed again keeps its name", async () => {
+  now = { a: { name: "c.txt" } };
+  undo.toastRenamed(entry("a", "/x"), "b.txt");
+  expect(await act(1)).toEqual([again]);
+  now = {};
+  undo.toastRenamed(entry("a", "/x"), "b.txt");
+  expect(await act(1)).toEqual([expect.stringMatching(/^error (?!“b)/)]);
+  expect(sent).toEqual([]);
+  expect(changed).toEqual(["/x", "/x"]);
+});
+
 test("the message of a rename, and that of its undo, are shown where the caller says", async () => {
+  now = { a: { name: "b.txt" } };
   const said: string[] = [];
   let action: Toast["action"];
   undo.toastRenamed(entry("a", "/x"), "b.txt", (kind, text, offered) => {
@@ -126,20 +160,40 @@ test("a refusal of the trash is shown where the caller says, and leads to deleti
 });
 
 test("an entry gets its former appearance back, also the parts that were not set", async () => {
-  undo.toastAppearance(entry("a", "/x", { customColor: "#112233", iconEmoji: null }));
+  const before = entry("a", "/x", { customColor: "#112233", iconEmoji: null });
+  const after = entry("a", "/x", { customColor: "#445566", customTitle: "A" });
+  now = { a: { customColor: "#445566", customTitle: "A", iconEmoji: null, name: "other.txt" } };
+  undo.toastAppearance(before, after);
   await act(1);
   const body = { customColor: "#112233", iconEmoji: null, customTitle: null, coverUrl: null };
   expect(sent).toEqual([["PUT", "/api/files/a", body]]);
 });
 
+test("an appearance that was changed again stays", async () => {
+  now = { b: { customColor: "#112233", iconEmoji: "x" } };
+  undo.toastAppearance(entry("b", "/x"), entry("b", "/x", { customColor: "#112233" }));
+  expect(await act(1)).toEqual([again]);
+  expect(sent).toEqual([]);
+});
+
+const moved = [
+  ["a", 3, 5],
+  ["b", null, 7],
+] as const;
+
 test("all entries whose positions have changed get the former ones", async () => {
-  undo.toastOrder(entry("a", "/x"), [
-    ["a", 3],
-    ["b", null],
-  ]);
+  now = { a: { manualPosition: 5 }, b: { manualPosition: 7 } };
+  undo.toastOrder(entry("b", "/x"), moved);
   await act(1);
   expect(sent).toEqual([
     ["PUT", "/api/files/a", { manualPosition: 3 }],
     ["PUT", "/api/files/b", { manualPosition: null }],
   ]);
+});
+
+test("a manual order that was changed again stays", async () => {
+  now = { a: { manualPosition: 5 }, b: {} };
+  undo.toastOrder(entry("b", "/x"), moved);
+  expect(await act(1)).toEqual([again]);
+  expect(sent).toEqual([]);
 });

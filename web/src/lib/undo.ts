@@ -1,13 +1,25 @@
-/** Toasts of changes that the user can undo. */
+/**
+ * Toasts of changes that the user can undo. Undo reads the entries again first: it leaves entries
+ * that are no longer as the change left them, so that later changes of other people are kept.
+ */
 import { show } from "./activities.svelte";
 import { client, take, type Schemas } from "./api";
-import { moveAll } from "./bulk";
+import { each, moveAll } from "./bulk";
 import { explain, explainName, nameOf, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
 import { toast } from "./toasts.svelte";
 import { folderChanged } from "./upload/changes";
 
 type Change = Schemas["ApiUpdateFileInput"];
+
+/** The undoing of a change of an entry. */
+interface Step {
+  id: string;
+  /** The properties before the change. */
+  before: Change;
+  /** The same properties after the change. */
+  after: Change;
+}
 
 /** Shows that entries were moved. They are given as they were before. */
 export function toastMoved(entries: readonly Entry[], to: string): void {
@@ -16,14 +28,23 @@ export function toastMoved(entries: readonly Entry[], to: string): void {
   toast("ok", t.changes.moved(entries.length, nameOf(to) || t.files.home), { label: t.changes.undo, once: true, run });
 }
 
-/** Moves entries from a folder back to the folders in which they were. */
+/** Moves entries from a folder back to the folders in which they were, if they are still in it. */
 async function moveBack(entries: readonly Entry[], from: string): Promise<void> {
-  const former = new Map<string, Entry[]>();
-  for (const entry of entries) former.set(entry.path, [...(former.get(entry.path) ?? []), entry]);
   const card = show(t.changes.movingBack, entries.length);
   let back = 0;
-  let tried = 0;
   let reason = "";
+  const still = new Set<Entry>();
+  await each(entries, async (entry) => {
+    try {
+      if ((await read(entry.id)).path === from) still.add(entry);
+      else reason ||= t.changes.elsewhere;
+    } catch (cause) {
+      reason ||= explain(cause);
+    }
+  });
+  let tried = entries.length - still.size;
+  const former = new Map<string, Entry[]>();
+  for (const entry of entries) if (still.has(entry)) former.set(entry.path, [...(former.get(entry.path) ?? []), entry]);
   // a folder comes back before the entries that were in it
   const byLength = [...former].sort(([a], [b]) => a.length - b.length);
   for (const [folder, some] of byLength) {
@@ -42,39 +63,69 @@ async function moveBack(entries: readonly Entry[], from: string): Promise<void> 
 /** Shows that an entry was renamed. It is given as it was before. `say` shows the messages. */
 export function toastRenamed(before: Entry, name: string, say = toast): void {
   const words = (cause: unknown) => explainName(cause, "update");
-  const undo = () => change(before.path, [[before.id, { name: before.name }]], words, say);
+  const steps = [{ id: before.id, before: { name: before.name }, after: { name } }];
+  const undo = () => change({ ...before, name }, steps, words, say);
   say("ok", t.changes.renamed(name), { label: t.changes.undo, once: true, run: () => void undo() });
 }
 
-/** Shows that the appearance of an entry was changed. It is given as it was before. */
-export function toastAppearance(before: Entry): void {
-  const { customColor = null, iconEmoji = null, customTitle = null, coverUrl = null } = before;
-  const undo = () => change(before.path, [[before.id, { customColor, iconEmoji, customTitle, coverUrl }]]);
+/** Shows that the appearance of an entry was changed. */
+export function toastAppearance(before: Entry, after: Entry): void {
+  const steps = [{ id: before.id, before: appearanceOf(before), after: appearanceOf(after) }];
+  const undo = () => change(before, steps);
   toast("ok", t.changes.appearanceChanged(before.name), { label: t.changes.undo, once: true, run: () => void undo() });
 }
 
+function appearanceOf({ customColor = null, iconEmoji = null, customTitle = null, coverUrl = null }: Entry): Change {
+  return { customColor, iconEmoji, customTitle, coverUrl };
+}
+
 /**
- * Shows that an entry has another place in the manual order. `former` are the positions that have
- * changed, as they were.
+ * Shows that an entry has another place in the manual order. `moved` are the positions that have
+ * changed, before and after.
  */
-export function toastOrder(entry: Entry, former: readonly (readonly [id: string, position: number | null])[]): void {
-  const changes = former.map(([id, manualPosition]): [string, Change] => [id, { manualPosition }]);
-  const run = () => void change(entry.path, changes);
+export function toastOrder(
+  entry: Entry,
+  moved: readonly (readonly [id: string, before: number | null, after: number])[],
+): void {
+  const steps = moved.map(([id, before, after]) => ({
+    id,
+    before: { manualPosition: before },
+    after: { manualPosition: after },
+  }));
+  const run = () => void change(entry, steps);
   toast("ok", t.changes.reordered(entry.name), { label: t.changes.undo, once: true, run });
 }
 
-/** Changes entries of a folder, and shows that a change was undone, or why not. */
+/** Undoes changes in the folder of an entry, and shows that they were undone, or why not. */
 async function change(
-  folder: string,
-  changes: readonly (readonly [id: string, body: Change])[],
+  entry: Entry,
+  steps: readonly Step[],
   words: (cause: unknown) => string = explain,
   say = toast,
 ): Promise<void> {
   try {
-    for (const [id, body] of changes) await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body }));
-    say("ok", t.changes.undone);
+    if (await unchanged(steps)) {
+      for (const { id, before } of steps)
+        await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body: before }));
+      say("ok", t.changes.undone);
+    } else say("error", t.changes.changedSince(entry.name));
   } catch (cause) {
     say("error", words(cause));
   }
-  folderChanged(folder);
+  folderChanged(entry.path);
+}
+
+/** Reports whether all entries still have the properties that they had after the change. */
+async function unchanged(steps: readonly Step[]): Promise<boolean> {
+  for (const { id, after } of steps) {
+    const now: Change = await read(id);
+    const keys = Object.keys(after) as (keyof Change)[];
+    if (keys.some((key) => (now[key] ?? null) !== after[key])) return false;
+  }
+  return true;
+}
+
+/** Reads an entry. Throws Failure. */
+async function read(id: string): Promise<Entry> {
+  return (await take(client.GET("/api/files/{id}", { params: { path: { id } } }))).file;
 }

@@ -11,6 +11,8 @@ export const changes: typeof zh = {
   notCopied: (n, reason) => `${items(n)} couldn't be copied: ${reason}`,
   undo: "Undo",
   undone: "Undone.",
+  changedSince: (name) => `“${name}” was changed again since then, so nothing was undone.`,
+  elsewhere: "Another move has followed.",
   movingBack: "Moving back",
   movedBack: (n) => `${items(n)} moved back.`,
   renamed: (name) => `Renamed to “${name}”.`,

@@ -9,6 +9,8 @@ export const changes = {
   notCopied: (n: number, reason: string) => `${digits(n)} 项未能复制：${reason}`,
   undo: "撤销",
   undone: "已撤销。",
+  changedSince: (name: string) => `“${name}”此后又被更改，因此没有撤销。`,
+  elsewhere: "此后又被移动。",
   movingBack: "正在移回原处",
   movedBack: (n: number) => `已将 ${digits(n)} 项移回原处。`,
   renamed: (name: string) => `已重命名为“${name}”。`,

@@ -17,14 +17,14 @@ export async function moveWithin(browser: Browser, index: number, to: number, te
     const numbers = row.map((entry) => entry.manualPosition ?? null);
     const descending = browser.order === "desc";
     const signed = descending ? numbers.map((number) => (number === null ? null : -number)) : numbers;
-    const former: [string, number | null][] = [];
+    const moved: [id: string, before: number | null, after: number][] = [];
     for (const [nth, position] of reposition(signed, index - first, wanted - first)) {
       const id = row[nth]!.id;
-      const body = { manualPosition: descending ? -position : position };
-      await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body }));
-      former.push([id, numbers[nth]!]);
+      const manualPosition = descending ? -position : position;
+      await take(client.PUT("/api/files/{id}", { params: { path: { id } }, body: { manualPosition } }));
+      moved.push([id, numbers[nth]!, manualPosition]);
     }
-    if (tell) toastOrder(row[index - first]!, former);
+    if (tell) toastOrder(row[index - first]!, moved);
     await browser.refresh(row[index - first]!.id);
     await tick();
     browser.focus(browser.selection.active);
