@@ -218,6 +218,11 @@ func TestTimelineByRules(t *testing.T) {
 		want("a folder", h.ann, "d.jpg c.png b.jpg a.jpg")
 		deny("/home/ann/*.png")
 		want("a pattern of names", h.ann, "d.jpg b.jpg a.jpg")
+		h.advance(time.Millisecond)
+		h.picture(h.ann, "/home/ann/in/f.png", "f")
+		want("a folder without rules of its own", h.ann, "f.png d.jpg b.jpg a.jpg")
+		deny("/home/ann/in/*.png")
+		want("a pattern of names as the only rule", h.ann, "d.jpg b.jpg a.jpg")
 		deny("/home/ann/in/d.jpg")
 		want("a name", h.ann, "b.jpg a.jpg")
 		if got := h.timelineNames(h.ann, ownMedia, files.TimelinePosition{Offset: 1, Limit: 9}); len(got) != 1 {

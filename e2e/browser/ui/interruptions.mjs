@@ -4,7 +4,7 @@ import { createFolder, enter } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
-import { stranger } from './stranger.mjs'
+import { api, idOf, stranger } from './stranger.mjs'
 
 const texts = (...names) => names.map((name) => ({ name, bytes: btoa('a few words') }))
 
@@ -108,6 +108,52 @@ async function othersChange(page, config) {
   await page.getByRole('button', { name: say.newFolder }).click()
   await page.getByRole('textbox', { name: say.folderName }).press('Enter')
   await page.getByRole('heading', { name: say.noFolder }).waitFor()
+}
+
+// Two sessions change the same file. Undo in the first one keeps what the second one has done
+// since: a name, and a place. Without such a change, Undo works.
+async function undoes(page, config) {
+  const say = labels[config.language]
+  const folder = await openFolder(page, config, `Undone ${config.language}`, ['plan.txt'])
+  const other = await stranger(page, config)
+  await enter(other, config, folder)
+  const cell = (name) => page.getByRole('gridcell', { name })
+  const undo = page.getByRole('button', { name: say.undo, exact: true })
+  const rename = async (name, to) => {
+    await cell(name).click()
+    await page.keyboard.press('F2')
+    await page.getByRole('textbox', { name: say.newName }).fill(to)
+    await page.keyboard.press('Enter')
+    await undo.hover() // keeps it
+  }
+  await rename(/^plan\.txt/, 'draft.txt')
+  await undo.click()
+  await cell(/^plan\.txt/).waitFor()
+
+  await rename(/^plan\.txt/, 'agenda.txt')
+  const id = await idOf(other, `${folder}/agenda.txt`)
+  await api(other, 'PUT', `/api/files/${id}`, { name: 'minutes.txt' })
+  await undo.click()
+  await page.getByText(say.changedSince('agenda.txt')).waitFor()
+  await cell(/^minutes\.txt/).waitFor()
+  equal('faults of the message', await inspect(page), [])
+  await config.shot('undo-refused')
+
+  await createFolder(other, config, 'Inbox', [], folder)
+  await createFolder(other, config, 'Done', [], folder)
+  await cell(/^Inbox/).waitFor()
+  await cell(/^minutes\.txt/).click()
+  await page.keyboard.press('Control+x')
+  await cell(/^Inbox/).dblclick()
+  await page.getByText(say.emptyFolder).waitFor()
+  await page.keyboard.press('Control+v')
+  await cell(/^minutes\.txt/).waitFor()
+  await undo.hover()
+  await api(other, 'POST', '/api/files/batch', { action: 'move', fileIds: [id], targetPath: `${folder}/Done` })
+  await undo.click()
+  await page.getByText(say.movedSince).waitFor()
+  equal('where the file is', (await api(other, 'GET', `/api/files/${id}`)).file.path, `${folder}/Done`)
+  await other.context().close()
 }
 
 // Two people have the same folder open. Each sees what the other does, without a reload: a new
@@ -282,6 +328,7 @@ export const scenarios = [
   { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
   { name: 'notices what others change', forms: once, run: othersChange },
   { name: 'shows what another person does', forms: once, run: sideBySide },
+  { name: 'undoes nothing that another session has changed', forms: bothLanguages, run: undoes },
   { name: 'shows a folder when the network is back', forms: once, run: networkReturns },
   { name: 'shows a folder when the server is back', forms: once, run: serverReturns },
   { name: 'says that a page is out of date', forms: once, run: outdated },

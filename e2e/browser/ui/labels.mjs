@@ -107,7 +107,9 @@ export const labels = {
     download: 'Download',
     protected: 'Protected by a password',
     copiedPath: (n) =>
-      n === 1 ? 'Copied: only people with access can open it.' : `${n} links copied: only people with access can open them.`,
+      n === 1
+        ? 'Copied: only people with access can open it.'
+        : `${n} links copied: only people with access can open them.`,
     copiedForAll: (n) =>
       n === 1 ? 'Copied: anyone with the link can open it.' : `${n} links copied: anyone who has them can open them.`,
     linkQuestion: 'Who may open the links that you copy?',
@@ -157,6 +159,8 @@ export const labels = {
     both: ['Already there', 'New file'],
     leftOut: '1 file already there',
     undo: 'Undo',
+    changedSince: (name) => `“${name}” was changed again since then, so nothing was undone.`,
+    movedSince: 'Another move has followed.',
     copyLinkOf: (name) => `Copy the link of ${name}`,
     retryAll: 'Retry all',
     clearList: 'Clear the list',
@@ -331,6 +335,8 @@ export const labels = {
     both: ['已有', '新文件'],
     leftOut: '1 个相同文件已存在，未重复上传',
     undo: '撤销',
+    changedSince: (name) => `“${name}”此后又被更改，因此没有撤销。`,
+    movedSince: '此后又被移动。',
     copyLinkOf: (name) => `复制 ${name} 的链接`,
     retryAll: '全部重试',
     clearList: '清空列表',

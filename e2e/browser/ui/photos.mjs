@@ -8,6 +8,7 @@ import { jumpToMiddle, scroll } from './frames.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
+import { api, idOf } from './stranger.mjs'
 
 const texts = {
   'en-US': {
@@ -403,6 +404,9 @@ async function changes(page, config) {
   equal('the videos', await page.getByRole('gridcell').count(), 1)
   await page.reload()
   await cell(page, 'wave.mp4').waitFor()
+  const renamed = await idOf(page, `/home/${own.username}/wave.mp4`)
+  await api(page, 'PUT', `/api/files/${renamed}`, { name: 'surf.mp4' }) // as another client does
+  await cell(page, 'surf.mp4').waitFor()
   await kinds.getByRole('button', { name: words.all, exact: true }).click()
   await narrow.waitFor()
   equal('the address of all', new URL(page.url()).searchParams.has('kind'), false)
