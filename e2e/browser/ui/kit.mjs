@@ -83,6 +83,26 @@ async function plain(page, config) {
   equal('what moves in spite of reduced motion', moves, [])
 }
 
+// On a phone the sheet of a submenu replaces that of its menu, which is back when it is closed.
+async function sheets(page, config) {
+  await enter(page, config)
+  const menu = page.getByRole('menu', { name: 'Actions', exact: true })
+  const submenu = page.getByRole('menu', { name: 'Share', exact: true })
+  const share = page.getByRole('menuitem', { name: 'Share', exact: true })
+  const open = () => page.locator(':popover-open').count()
+  await page.getByRole('button', { name: 'Actions', exact: true }).tap()
+  await share.tap()
+  await submenu.getByRole('menuitem', { name: 'Password' }).waitFor()
+  equal('whether the sheet of the menu is visible', await menu.locator('> .items').isVisible(), false)
+  await config.shot('kit-submenu')
+  await page.touchscreen.tap(190, 40)
+  await becomes('the open menus', open, 1)
+  await becomes('whether the item has the focus', () => share.evaluate((one) => one === document.activeElement), true)
+  await page.touchscreen.tap(190, 40)
+  await becomes('the open menus', open, 0)
+  await becomes('the focus', () => page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Actions')
+}
+
 const chosen = (k, what) =>
   until(`the choice of ${what}`, () => k.page.getByText(`Chosen: ${what}`, { exact: true }).isVisible(), 5000)
 const table = (k) => k.page.getByRole('table', { name: 'Users' })
@@ -279,4 +299,9 @@ export const scenarios = [
   { name: 'the kit looks right', forms: everywhere, run: looks },
   { name: 'the kit without colours', forms: desk, run: plain },
   { name: 'the kit by the keyboard alone', forms: desk, run: byKeys },
+  {
+    name: 'submenus of the kit are sheets',
+    forms: () => [{ language: 'en-US', theme: 'light', size: 'phone' }],
+    run: sheets,
+  },
 ]

@@ -66,6 +66,7 @@ import * as sharechanges from './sharechanges.mjs'
 import * as sharefiles from './sharefiles.mjs'
 import * as sharelocks from './sharelocks.mjs'
 import * as shares from './shares.mjs'
+import * as sheets from './sheets.mjs'
 import * as shown from './shown.mjs'
 import * as signin from './signin.mjs'
 import * as stores from './stores.mjs'
@@ -99,6 +100,7 @@ const suites = {
     keyboard,
     panels,
     phone,
+    sheets,
     layout,
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),

@@ -1,15 +1,22 @@
 // Narrow screens, touch and large text: no sideways scrolling, no targets that are too small, cut
-// off or covered.
+// off, covered or too near to each other.
 import { small } from './forms.mjs'
 import { enter } from './files.mjs'
+import { near } from './gaps.mjs'
 import { equal, isPhone } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { walk } from './panels.mjs'
 
 // cramped returns whether the page scrolls sideways, and the targets of a touch screen that are too
-// small or out of reach: 24 px for every target of the topmost layer, and `most` px for buttons and
-// fields. Windows of a mouse have no such targets unless the scenario asks for them.
+// small, out of reach or too near to each other: 24 px for every target of the topmost layer, `most`
+// px for buttons and fields, 8 px between two of them on a phone. Windows of a mouse have no such
+// buttons and fields unless the scenario asks for them.
 export async function cramped(page, { size }, most = isPhone(size) ? 44 : 0) {
+  const found = await misfits(page, most)
+  return isPhone(size) ? [...found, ...(await near(page))] : found
+}
+
+function misfits(page, most) {
   return page.evaluate((most) => {
     const found = []
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth
