@@ -139,7 +139,7 @@ func (c *call) writeAuditNotes() {
 	if c.route.limit != unlimited {
 		log.CountRequest()
 	}
-	method, status := c.r.Method, c.status()
+	method, status := c.r.Method, c.w.status
 	if method == http.MethodHead {
 		return
 	}

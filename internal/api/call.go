@@ -41,16 +41,16 @@ type call struct {
 	omitBody      bool              // see headOnly
 	existing      *existingReply    // for the error envelope, see createSession
 	received      *countingReader   // of the request's body, nil if there is none or nobody counts
-	disconnected  bool              // the client disconnected, and the request failed after that
+	disconnected  bool              // the request failed because the client disconnected
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// statusDisconnected is the status of a request that failed after its client had disconnected, in
-// the logs and metrics. nginx uses the same number.
+// statusDisconnected is the status of a request that failed because its client had disconnected, in
+// the log and metrics. nginx uses the same number.
 const statusDisconnected = 499
 
-// status returns the status of the response for the logs and metrics: 0 if the request has none.
+// status returns the status of the response for the log and metrics, 0 if there is no response.
 func (c *call) status() int {
 	if c.disconnected {
 		return statusDisconnected

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -128,8 +129,8 @@ func (c *call) describeError(err error) clientError {
 	}
 	known := codes[f.Kind]
 	if known.status >= 500 {
-		if c.r.Context().Err() != nil {
-			c.disconnected = true // which is no failure of the service
+		if c.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+			c.disconnected = true // a disconnected client is no failure of the service
 		} else {
 			c.a.Log.Error("request failed", "method", c.r.Method, "path", loggedPath(c.r),
 				"request_id", c.requestID, "error", err)
