@@ -62,7 +62,7 @@ type timelineRevisionInput struct {
 }
 
 type timelineRevisionReply struct {
-	Revision string `json:"revision" required:"true" description:"Text that changes when a file is added, removed or moved to another folder, and when its time or proportions change."`
+	Revision string `json:"revision" required:"true" description:"Text that changes when a file is added, removed, renamed, moved to another folder or gets new content, and when its time or proportions change."`
 	Total    int    `json:"total" required:"true" description:"Number of pictures and videos."`
 }
 

@@ -90,3 +90,6 @@ var MediaInQuery = mediaInQuery
 
 // MediaSumsQuery is the query of TimelineRevision.
 var MediaSumsQuery = mediaSumsQuery
+
+// OpenOnce reads an object only once, see openOnce.
+var OpenOnce = openOnce

@@ -51,10 +51,11 @@ func (t *Tree) Unexamined(ctx context.Context, after ExaminePosition, limit int)
 	return unexaminedAfter(ctx, t.DB, after, limit)
 }
 
-// PictureSource returns a function that opens a picture to examine it, one call at a time. It
-// fetches a picture in a bucket only once, because most vendors charge for reads. whole is false if
-// the object contains only the first bytes of the picture, because the picture is in a bucket and
-// larger than pictureHead. Faults of open: Unavailable.
+// PictureSource returns a function that opens a picture to examine it. Its calls must not be
+// concurrent. It fetches a picture of at most pictureHead bytes from a bucket only once and keeps
+// it in memory, because most vendors charge for reads. whole is false if the object contains only
+// the first bytes of the picture, because the picture is in a bucket and larger than pictureHead.
+// Fault of open: Unavailable. open also returns errors of reads from the bucket.
 func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 	open func(ctx context.Context) (blob.Object, error), whole bool, err error) {
 	h := contentHandle{tree: t, provider: p.Provider, key: p.key, size: p.Size}
@@ -92,8 +93,9 @@ func (h contentHandle) openExamined(ctx context.Context, store blob.Store) (blob
 	return o, nil
 }
 
-// openOnce returns a function that calls open at its first call, reads the object into memory, and
-// opens it there. After an error, the next call is a first one.
+// openOnce returns a function that calls open and reads the object into memory at its first call.
+// Each call opens the copy in memory. After an error, the next call of the function calls open
+// again.
 func openOnce(open func(ctx context.Context) (blob.Object, error)) func(ctx context.Context) (blob.Object, error) {
 	var content []byte
 	return func(ctx context.Context) (blob.Object, error) {
@@ -103,9 +105,9 @@ func openOnce(open func(ctx context.Context) (blob.Object, error)) func(ctx cont
 				return nil, err
 			}
 			defer o.Close() // opened for reading: nothing is lost
-			read, err := io.ReadAll(o)
-			if err != nil {
-				return nil, err
+			read := make([]byte, o.Size())
+			if _, err := io.ReadFull(o, read); err != nil {
+				return nil, fmt.Errorf("read a picture: %w", err)
 			}
 			content = read
 		}

@@ -1,12 +1,18 @@
 package files_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"larder/internal/access"
+	"larder/internal/blob"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
@@ -226,4 +232,43 @@ func TestSweepPictures(t *testing.T) {
 			t.Errorf("%d contents have properties after a deletion, want 1", n)
 		}
 	})
+}
+
+// onceObject is an object of a store whose reads may fail.
+type onceObject struct {
+	io.Reader
+	io.Seeker
+	io.Closer
+	size int64
+}
+
+func (o onceObject) Size() int64 { return o.size }
+
+// A picture that is fetched once is fetched again only after a fetch that failed or was too short.
+func TestPictureIsFetchedOnce(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the connection broke")
+	bodies := []io.Reader{iotest.ErrReader(broken), bytes.NewReader([]byte("pic")), bytes.NewReader([]byte("picture"))}
+	fetches := 0
+	open := files.OpenOnce(func(context.Context) (blob.Object, error) {
+		fetches++
+		return onceObject{Reader: bodies[fetches-1], Closer: io.NopCloser(nil), size: 7}, nil
+	})
+	for _, want := range []error{broken, io.ErrUnexpectedEOF} {
+		if _, err := open(t.Context()); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	for range 2 {
+		o, err := open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content, err := io.ReadAll(o); err != nil || string(content) != "picture" || o.Size() != 7 {
+			t.Errorf("%q of %d bytes, %v", content, o.Size(), err)
+		}
+	}
+	if fetches != 3 {
+		t.Errorf("%d fetches, want 3", fetches)
+	}
 }

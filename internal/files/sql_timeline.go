@@ -37,7 +37,7 @@ func mediaOf(q db.Querier, userID string, types TypeGroup, after timelinePositio
 	return found, nil
 }
 
-// scanMedia reads the rows of a query for timelineColumns, and closes them.
+// scanMedia reads rows of the timelineColumns, and closes them.
 func scanMedia(rows *sql.Rows) (found []medium, err error) {
 	defer rows.Close()
 	for rows.Next() {
@@ -51,8 +51,8 @@ func scanMedia(rows *sql.Rows) (found []medium, err error) {
 }
 
 // mediaSums describes the media of an account in a folder: their number, and the sums of their
-// times, of the times of their last changes (ms, modulo timeModulus) and of their ratios. Another
-// value of one medium changes a sum.
+// times and of the times of their last changes (ms, each modulo timeModulus), and of their ratios.
+// A change of one value of one medium changes a sum.
 type mediaSums struct {
 	folder                        string
 	count, times, changes, ratios int64
@@ -89,8 +89,9 @@ func mediaSumsOf(q db.Querier, userID string, types TypeGroup) (found []mediaSum
 	return found, nil
 }
 
-// mediaInQuery lists media of some types in folders, the first chunk of parameters, of an account.
-// COALESCE keeps the planner from the indexes over all files of the account.
+// mediaInQuery lists the media of an account of some types in folders. Its parameters are a chunk
+// of ids of folders, and the id of the account. COALESCE keeps the planner from using an index by
+// owner, which contains all files of the account.
 func mediaInQuery(types TypeGroup) string {
 	return "SELECT " + timelineColumns + " FROM entries e WHERE parent_id " + db.InChunk +
 		" AND COALESCE(owner_id, '') = " + db.AfterChunk + " AND " + db.Media + " AND " + typeConditions[types]
@@ -106,7 +107,8 @@ func mediaAmong(q db.Querier, ids []string) ([]medium, error) {
 	return mediaByChunk(q, "SELECT "+timelineColumns+" FROM entries WHERE id "+db.InChunk, ids)
 }
 
-// mediaByChunk returns the media of a query whose parameters are a chunk of ids, and then more.
+// mediaByChunk returns the media that a query lists whose parameters are a chunk of ids and the
+// values of more.
 func mediaByChunk(q db.Querier, query string, ids []string, more ...any) (found []medium, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
 		rows, err := q.Query(query, args...)

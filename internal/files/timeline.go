@@ -43,7 +43,7 @@ type TimelinePosition struct {
 // medium is a picture or a video in a timeline.
 type medium struct {
 	time       int64 // ms, when it was taken, else created
-	updated    int64 // ms, the last change of the entry; not set below a folder
+	updated    int64 // ms, the last change of the entry; 0 in what mediaBelow finds by a search
 	id, parent string
 	ratio      int // width divided by height in hundredths; 0 for not known
 }

@@ -14,9 +14,9 @@ import (
 
 // TimelineRevision returns the state of the timeline of the actor's own media of some types ("" for
 // all types). Its ID differs after a medium was added, removed, renamed, replaced or moved to
-// another folder, or got another time or other proportions; but it stays if the number and the sums
-// of the times, changes and proportions of each folder do. It reads the index of the media and
-// their folders. Of folders in which rules or passwords decide about single files, it reads each
+// another folder, or got another time or other proportions; but the ID stays the same if the values
+// of mediaSums stay the same for each folder. TimelineRevision reads the index of the media and
+// their folders. In folders where rules or passwords decide about single files, it reads each
 // medium.
 func (t *Tree) TimelineRevision(ctx context.Context, a access.Actor, types TypeGroup) (Revision, error) {
 	types = cmp.Or(types, mediaTypes)
@@ -50,14 +50,17 @@ func (t *Tree) TimelineRevision(ctx context.Context, a access.Actor, types TypeG
 		if err != nil {
 			return Revision{}, err
 		}
-		if media, err = viewer.visible(ctx, media); err != nil {
-			return Revision{}, err
-		}
 		slices.SortFunc(media, func(a, b medium) int { return cmp.Compare(a.id, b.id) })
-		for _, m := range media {
-			fmt.Fprintf(digest, "%q %q %d %d %d\n", m.id, m.parent, m.time, m.updated, m.ratio)
+		for part := range slices.Chunk(media, mediaChunk) {
+			visible, err := viewer.visible(ctx, part)
+			if err != nil {
+				return Revision{}, err
+			}
+			for _, m := range visible {
+				fmt.Fprintf(digest, "%q %q %d %d %d\n", m.id, m.parent, m.time, m.updated, m.ratio)
+			}
+			total += int64(len(visible))
 		}
-		total += int64(len(media))
 	}
 	return Revision{ID: hex.EncodeToString(digest.Sum(nil)[:16]), Total: int(total)}, nil
 }

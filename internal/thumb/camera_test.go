@@ -27,7 +27,8 @@ type cameraRequests struct {
 	opened  map[string]int // pictures that were opened, by account
 }
 
-// ask requests the camera of a picture for an account.
+// ask requests the camera of a picture for an account. The channel receives the error of the
+// request, or one that names a wrong camera.
 func (r *cameraRequests) ask(ctx context.Context, who string) <-chan error {
 	from := source("content", thumbtest.InJPEG(photo, thumbtest.Holiday(binary.LittleEndian)))
 	open := from.Open
@@ -104,7 +105,10 @@ func TestCameraQueue(t *testing.T) {
 	var running []<-chan error
 	leaving, leave := context.WithCancel(t.Context())
 	running = append(running, r.ask(leaving, "alice")) // a child is started for it
-	await(t, "a child", func() bool { return len(r.children(t)) == 1 })
+	await(t, "a child", func() bool {
+		text, _ := os.ReadFile(log) // there is none before the child has begun
+		return string(text) == "begin\n"
+	})
 	for range 3 {
 		running = append(running, r.ask(t.Context(), "alice"))
 	}
