@@ -13,6 +13,7 @@ type batchInput struct {
 	Action     *string `json:"action" required:"true" enum:"delete,move"`
 	FileIDs    []text  `json:"fileIds" required:"true" minItems:"1" maxItems:"100" description:"A repeated id counts once."`
 	TargetPath *string `json:"targetPath" description:"The folder to move to; required for move, ignored for delete."`
+	FromPath   *string `json:"fromPath" description:"An addition, for move: only entries that are in this folder are moved; for others the code is OPERATION_FAILED."`
 	Trash      *bool   `json:"trash" description:"An addition, for delete: true deletes into the trash, false for good. Without it the setting trashAll decides."`
 }
 
@@ -95,5 +96,27 @@ func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outco
 	if err != nil {
 		return nil, err
 	}
-	return a.Tree.MoveEach(c.ctx(), c.actor, ids, target)
+	still, err := stillIn(in.FromPath)
+	if err != nil {
+		return nil, err
+	}
+	return a.Tree.MoveEach(c.ctx(), c.actor, ids, target, still)
+}
+
+// stillIn returns the precondition that an entry is in a folder; nil without a folder. Fault:
+// Invalid.
+func stillIn(folder *string) (files.Precondition, error) {
+	if folder == nil {
+		return nil, nil
+	}
+	from, err := vpath.Parse(*folder)
+	if err != nil {
+		return nil, err
+	}
+	return func(at vpath.Path, _ string) error {
+		if at.Parent() != from {
+			return fault.New(fault.Conflict, "The entry is in another folder now.")
+		}
+		return nil
+	}, nil
 }

@@ -106,6 +106,33 @@ func TestBatchDelete(t *testing.T) {
 	})
 }
 
+// With fromPath, a move applies only to entries in that folder. The answer about another account's
+// file does not depend on the folder.
+func TestBatchMoveFromAFolder(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, bob := l.User(t, "alice"), l.User(t, "bob")
+		const home = "/home/alice"
+		mkdir(alice, home, "left")
+		mkdir(alice, home, "to")
+		here := alice.Upload(home+"/left", "here.txt", []byte("h"))
+		moved := alice.Upload(home, "moved.txt", []byte("m"))
+		foreign := bob.Upload("/home/bob", "theirs.txt", []byte("t"))
+		move := func(from string, ids ...string) *apptest.Reply {
+			return alice.Post("/api/files/batch",
+				M{"action": "move", "fileIds": ids, "targetPath": home + "/to", "fromPath": from})
+		}
+		wantOutcomes(t, "from a folder", move(home+"/left", here, moved), []string{here},
+			[2]string{moved, "OPERATION_FAILED"})
+		wantStrings(t, "the target", listNames(alice, home+"/to"), "here.txt")
+		wantStatus(t, "a path with dots", move(home+"/../alice", moved), 400, "VALIDATION_ERROR")
+		for _, from := range []string{"/home/bob", "/home/none"} {
+			wantOutcomes(t, "theirs from "+from, move(from, foreign), []string{}, [2]string{foreign, "FORBIDDEN"})
+		}
+		wantOutcomes(t, "from where it is", move(home, moved), []string{moved})
+	})
+}
+
 // Abuse cases C30, C26 beyond one entry.
 func TestBatchMove(t *testing.T) {
 	t.Parallel()

@@ -41,12 +41,14 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string, to 
 
 // MoveEach moves entries into the folder target and keeps their names. It handles the batch as
 // DeleteEach does, and each entry as Move does. An entry that is named itself is taken out of a
-// folder that is moved as well, in either order.
-func (t *Tree) MoveEach(ctx context.Context, a access.Actor, ids []string, target vpath.Path) ([]Outcome, error) {
+// folder that is moved as well, in either order. still is the precondition of each move, nil for
+// none.
+func (t *Tree) MoveEach(ctx context.Context, a access.Actor, ids []string, target vpath.Path, still Precondition) (
+	[]Outcome, error) {
 	ids = distinct(ids)
 	return each(ctx, ids, func(i int) Outcome {
 		o := Outcome{ID: ids[i]}
-		made, err := t.Move(ctx, a, o.ID, target, nil)
+		made, err := t.move(ctx, a, o.ID, target, nil, CopyMoveOptions{Precondition: still})
 		if o.Err = err; err == nil && made.Status != job.Completed {
 			o.Job = &made
 		}

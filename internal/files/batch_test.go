@@ -27,7 +27,7 @@ func TestBatchStopsWhenContextIsCancelled(t *testing.T) {
 		if _, err := h.tree.DeleteEach(ctx, h.ann, []string{b.ID}, files.AsSet); !errors.Is(err, context.Canceled) {
 			t.Errorf("delete: %v", err)
 		}
-		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, mustParsePath("/uploads")); !errors.Is(err,
+		if _, err := h.tree.MoveEach(ctx, h.ann, []string{b.ID}, mustParsePath("/uploads"), nil); !errors.Is(err,
 			context.Canceled) {
 			t.Errorf("move: %v", err)
 		}

@@ -157,7 +157,7 @@ var changes = map[string]change{
 	"move into a folder": {func(s *lockTree, a access.Actor) error { return s.move(a, "out/o", "dir/sub") },
 		[]string{"out", "dir/sub"}, "out/o"},
 	"move some": {func(s *lockTree, a access.Actor) error {
-		return firstErr(s.tree.MoveEach(s.t.Context(), a, []string{s.ids["dir/sub"]}, s.path("out")))
+		return firstErr(s.tree.MoveEach(s.t.Context(), a, []string{s.ids["dir/sub"]}, s.path("out"), nil))
 	}, []string{"dir", "out"}, "dir/sub"},
 	"delete a file": {func(s *lockTree, a access.Actor) error { return s.delete(a, "dir/f") }, []string{"dir"},
 		"dir/f"},

@@ -89,7 +89,7 @@ func TestKeysCannotMoveOutOfProtectedFolder(t *testing.T) {
 				what := whose + ", " + c.from + " to " + c.to
 				w.wantFault(what, w.moveTo(who, c.from, c.to, c.over), fault.PasswordRequired)
 				if !c.over {
-					done, err := w.tree.MoveEach(t.Context(), who, []string{id}, mustParsePath(c.to).Parent())
+					done, err := w.tree.MoveEach(t.Context(), who, []string{id}, mustParsePath(c.to).Parent(), nil)
 					w.must(err)
 					w.wantFault(what+", in a batch", done[0].Err, fault.PasswordRequired)
 				}

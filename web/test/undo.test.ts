@@ -25,11 +25,12 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
     const error = { code: "NOT_FOUND", message: "There is no such entry." };
     return Response.json({ success: false, error, timestamp: 0 }, { status: 404 });
   }
-  const body = (await request.json()) as { fileIds?: string[] };
+  const body = (await request.json()) as { fileIds?: string[]; fromPath?: string };
   sent.push([request.method, pathname, body]);
   const ids = body.fileIds ?? [];
-  const failed = ids.filter((id) => kept.includes(id)).map((id) => ({ id, code: "ALREADY_EXISTS", error: "taken" }));
-  const succeeded = ids.filter((id) => !kept.includes(id));
+  const stays = (id: string) => kept.includes(id) || now[id]?.path !== body.fromPath;
+  const failed = ids.filter(stays).map((id) => ({ id, code: "OPERATION_FAILED", error: "It stays." }));
+  const succeeded = ids.filter((id) => !stays(id));
   return Response.json({ success: true, data: { succeeded, failed, jobs: [], trashIds: [], file: {} }, timestamp: 0 });
 });
 
@@ -67,8 +68,8 @@ test("entries go back to the folders that they came from", async () => {
   undo.toastMoved([entry("a", "/x"), entry("b", "/y"), entry("c", "/x")], "/z");
   expect(await act(2)).toEqual(["ok 2 items moved back.", expect.stringMatching(/^error 1 item couldn't be moved/)]);
   expect(sent).toEqual([
-    ["POST", "/api/files/batch", { action: "move", targetPath: "/x", fileIds: ["a", "c"] }],
-    ["POST", "/api/files/batch", { action: "move", targetPath: "/y", fileIds: ["b"] }],
+    ["POST", "/api/files/batch", { action: "move", fromPath: "/z", targetPath: "/x", fileIds: ["a", "c"] }],
+    ["POST", "/api/files/batch", { action: "move", fromPath: "/z", targetPath: "/y", fileIds: ["b"] }],
   ]);
   expect(changed).toEqual(["/x", "/y", "/z"]);
 });
@@ -77,19 +78,21 @@ test("a folder goes back before the entries that were in it", async () => {
   undo.toastMoved([entry("a", "/x/sub"), entry("sub", "/x")], "/z");
   expect(await act(1)).toEqual(["ok 2 items moved back."]);
   expect(sent).toEqual([
-    ["POST", "/api/files/batch", { action: "move", targetPath: "/x", fileIds: ["sub"] }],
-    ["POST", "/api/files/batch", { action: "move", targetPath: "/x/sub", fileIds: ["a"] }],
+    ["POST", "/api/files/batch", { action: "move", fromPath: "/z", targetPath: "/x", fileIds: ["sub"] }],
+    ["POST", "/api/files/batch", { action: "move", fromPath: "/z", targetPath: "/x/sub", fileIds: ["a"] }],
   ]);
 });
 
-test("an entry that was moved again or deleted stays where it is", async () => {
+test("an entry that was moved again stays where it is", async () => {
   now = { a: { path: "/z" }, b: { path: "/elsewhere" } };
   undo.toastMoved([entry("a", "/x"), entry("b", "/x")], "/z");
-  expect(await act(2)).toEqual(["ok 1 item moved back.", "error 1 item couldn't be moved: Another move has followed."]);
-  now = {};
-  undo.toastMoved([entry("a", "/x")], "/z");
-  expect(await act(1)).toEqual([expect.stringMatching(/^error 1 item couldn't be moved: .+/)]);
-  expect(sent).toEqual([["POST", "/api/files/batch", { action: "move", targetPath: "/x", fileIds: ["a"] }]]);
+  expect(await act(2)).toEqual([
+    "ok 1 item moved back.",
+    "error 1 item couldn't be moved: An item is in another folder now, or its name is taken.",
+  ]);
+  expect(sent).toEqual([
+    ["POST", "/api/files/batch", { action: "move", fromPath: "/z", targetPath: "/x", fileIds: ["a", "b"] }],
+  ]);
 });
 
 test("two moves with the same message can both be undone", () => {
@@ -117,7 +120,7 @@ test("an entry gets its former name", async () => {
   expect(changed).toEqual(["/x"]);
 });
 
-const again = "error “b.txt” was changed again since then, so nothing was undone.";
+const again = "error Nothing was undone, because “b.txt” or its order has changed since.";
 
 test("an entry that was renamed again keeps its name", async () => {
   now = { a: { name: "c.txt" } };
@@ -125,7 +128,7 @@ test("an entry that was renamed again keeps its name", async () => {
   expect(await act(1)).toEqual([again]);
   now = {};
   undo.toastRenamed(entry("a", "/x"), "b.txt");
-  expect(await act(1)).toEqual([expect.stringMatching(/^error (?!“b)/)]);
+  expect(await act(1)).toEqual([expect.stringMatching(/^error (?!Nothing was undone)/)]);
   expect(sent).toEqual([]);
   expect(changed).toEqual(["/x", "/x"]);
 });

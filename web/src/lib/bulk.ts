@@ -37,8 +37,23 @@ export function moveAll(entries: readonly Entry[], to: string, progress: Progres
   return inBatches({ action: "move", targetPath: to }, entries, progress);
 }
 
+/**
+ * Moves entries that are in the folder `from`. `elsewhere` is the reason for an entry that is not
+ * there, or whose name is taken.
+ */
+export function moveAllFrom(
+  from: string,
+  entries: readonly Entry[],
+  to: string,
+  progress: Progress,
+  elsewhere: string,
+): Promise<Outcome> {
+  const how = { action: "move", fromPath: from, targetPath: to } as const;
+  return inBatches(how, entries, progress, undefined, { OPERATION_FAILED: elsewhere });
+}
+
 async function inBatches(
-  how: { action: "delete"; trash: boolean } | { action: "move"; targetPath: string },
+  how: { action: "delete"; trash: boolean } | { action: "move"; fromPath?: string; targetPath: string },
   entries: readonly Entry[],
   progress: Progress,
   signal?: AbortSignal,

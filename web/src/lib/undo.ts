@@ -1,10 +1,11 @@
 /**
- * Toasts of changes that the user can undo. Undo reads the entries again first: it leaves entries
- * that are no longer as the change left them, so that later changes of other people are kept.
+ * Toasts of changes that the user can undo. Undo reads the entries again first. It moves back only
+ * the entries that nobody has moved since. It restores other properties only if nobody has changed
+ * one of them since. So it keeps later changes of other people.
  */
 import { show } from "./activities.svelte";
 import { client, take, type Schemas } from "./api";
-import { each, moveAll } from "./bulk";
+import { each, moveAllFrom } from "./bulk";
 import { explain, explainName, nameOf, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
 import { toast } from "./toasts.svelte";
@@ -12,7 +13,7 @@ import { folderChanged } from "./upload/changes";
 
 type Change = Schemas["ApiUpdateFileInput"];
 
-/** The undoing of a change of an entry. */
+/** A change of an entry that can be undone. */
 interface Step {
   id: string;
   /** The properties before the change. */
@@ -28,27 +29,19 @@ export function toastMoved(entries: readonly Entry[], to: string): void {
   toast("ok", t.changes.moved(entries.length, nameOf(to) || t.files.home), { label: t.changes.undo, once: true, run });
 }
 
-/** Moves entries from a folder back to the folders in which they were, if they are still in it. */
+/** Moves those of the entries that are still in a folder back to their former folders. */
 async function moveBack(entries: readonly Entry[], from: string): Promise<void> {
   const card = show(t.changes.movingBack, entries.length);
   let back = 0;
   let reason = "";
-  const still = new Set<Entry>();
-  await each(entries, async (entry) => {
-    try {
-      if ((await read(entry.id)).path === from) still.add(entry);
-      else reason ||= t.changes.elsewhere;
-    } catch (cause) {
-      reason ||= explain(cause);
-    }
-  });
-  let tried = entries.length - still.size;
+  let tried = 0;
   const former = new Map<string, Entry[]>();
-  for (const entry of entries) if (still.has(entry)) former.set(entry.path, [...(former.get(entry.path) ?? []), entry]);
+  for (const entry of entries) former.set(entry.path, [...(former.get(entry.path) ?? []), entry]);
   // a folder comes back before the entries that were in it
   const byLength = [...former].sort(([a], [b]) => a.length - b.length);
   for (const [folder, some] of byLength) {
-    const { done, failed } = await moveAll(some, folder, (count) => card.progress(tried + count));
+    const progress = (count: number) => card.progress(tried + count);
+    const { done, failed } = await moveAllFrom(from, some, folder, progress, t.changes.elsewhere);
     tried += some.length;
     back += done.length;
     reason ||= failed[0]?.reason ?? "";
@@ -68,7 +61,7 @@ export function toastRenamed(before: Entry, name: string, say = toast): void {
   say("ok", t.changes.renamed(name), { label: t.changes.undo, once: true, run: () => void undo() });
 }
 
-/** Shows that the appearance of an entry was changed. */
+/** Shows that the appearance of an entry was changed. It is given as it was before and after. */
 export function toastAppearance(before: Entry, after: Entry): void {
   const steps = [{ id: before.id, before: appearanceOf(before), after: appearanceOf(after) }];
   const undo = () => change(before, steps);
@@ -96,7 +89,10 @@ export function toastOrder(
   toast("ok", t.changes.reordered(entry.name), { label: t.changes.undo, once: true, run });
 }
 
-/** Undoes changes in the folder of an entry, and shows that they were undone, or why not. */
+/**
+ * Undoes all steps, or none if a property was changed since, and shows the outcome. `entry` is the
+ * entry that the message names; all steps are in its folder.
+ */
 async function change(
   entry: Entry,
   steps: readonly Step[],
@@ -117,12 +113,13 @@ async function change(
 
 /** Reports whether all entries still have the properties that they had after the change. */
 async function unchanged(steps: readonly Step[]): Promise<boolean> {
-  for (const { id, after } of steps) {
+  let same = true;
+  await each(steps, async ({ id, after }) => {
     const now: Change = await read(id);
     const keys = Object.keys(after) as (keyof Change)[];
-    if (keys.some((key) => (now[key] ?? null) !== after[key])) return false;
-  }
-  return true;
+    if (keys.some((key) => (now[key] ?? null) !== after[key])) same = false;
+  });
+  return same;
 }
 
 /** Reads an entry. Throws Failure. */
