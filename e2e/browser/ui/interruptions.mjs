@@ -110,8 +110,8 @@ async function othersChange(page, config) {
   await page.getByRole('heading', { name: say.noFolder }).waitFor()
 }
 
-// Two sessions change the same file. Undo in the first one keeps what the second one has done
-// since: a name, and a place. Without such a change, Undo works.
+// Two sessions change the same file. Undo in the first one keeps the name and the folder that the
+// second one has set since. Without such a change, Undo works.
 async function undoes(page, config) {
   const say = labels[config.language]
   const folder = await openFolder(page, config, `Undone ${config.language}`, ['plan.txt'])
@@ -124,7 +124,7 @@ async function undoes(page, config) {
     await page.keyboard.press('F2')
     await page.getByRole('textbox', { name: say.newName }).fill(to)
     await page.keyboard.press('Enter')
-    await undo.hover() // keeps it
+    await undo.hover() // the message stays while the pointer is on it
   }
   await rename(/^plan\.txt/, 'draft.txt')
   await undo.click()
@@ -280,13 +280,14 @@ async function quickly(page, config) {
   await until('the order 2 3 4 1 5', async () => (await names()) === '2.txt 3.txt 4.txt 1.txt 5.txt', 10_000)
 }
 
-// A message of success disappears after 6 s, whether or not another one came meanwhile, but not
-// below the pointer.
+// A message of success disappears after 6 s, also if another one has appeared meanwhile, but not
+// while the pointer is on the messages.
 async function disappears(page, config) {
   const say = labels[config.language]
   await openFolder(page, config, 'Told', ['a.txt', 'b.txt'])
   const toasts = page.getByRole('region', { name: say.notices }).getByRole('listitem')
   await page.clock.install()
+  await page.clock.pauseAt(Date.now() + 60_000)
   await page.getByRole('gridcell', { name: /^a\.txt/ }).click()
   await page.keyboard.press('Control+x')
   await toasts.waitFor()
@@ -323,7 +324,7 @@ async function drops(page) {
 }
 
 export const scenarios = [
-  { name: 'takes messages away in time', forms: once, run: disappears },
+  { name: 'removes messages of success after 6 s', forms: once, run: disappears },
   { name: 'stays when something is dropped', forms: once, run: drops },
   { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
   { name: 'notices what others change', forms: once, run: othersChange },

@@ -42,7 +42,7 @@ async function drag(page, { x, y }, by) {
   await touch('touchEnd')
 }
 
-// hold presses an element with a finger until something is visible.
+// hold presses an element with a finger until another element is visible.
 async function hold(page, element, until) {
   const { x, y, width, height } = await box(element)
   const touch = await finger(page)
@@ -51,7 +51,7 @@ async function hold(page, element, until) {
   await touch('touchEnd')
 }
 
-// looksRight checks the place, the size and the title of the open sheet.
+// looksRight checks the place, the size, the title and the rows of the open sheet, also by axe.
 async function looksRight(page, config, title) {
   const { width, height } = page.viewportSize()
   const { left, right, top, bottom } = await box(sheet(page))
@@ -66,7 +66,7 @@ async function looksRight(page, config, title) {
   equal('faults', [...(await inspect(page)), ...(await cramped(page, config))], [])
 }
 
-// covers reports whether the open sheet or its scrim is above an element.
+// covers reports whether the open sheet or its scrim is above the middle of a box.
 const covers = (page, { x, y, width, height }) =>
   page.evaluate(
     ([x, y]) => document.elementFromPoint(x, y).closest('[role=menu]') !== null,
@@ -114,12 +114,16 @@ async function closes(page, config) {
   await looksRight(page, config, name)
   await config.shot('sheet-display')
   equal('whether the scrim is above a file', await covers(page, tile), true)
+  const first = await box(page.getByRole('menuitemradio').first())
+  await page.touchscreen.tap(first.x + 20, first.y - 20) // the title
+  equal('the open menus after a tap on the title', await page.locator('[role=menu]:popover-open').count(), 1)
   await page.touchscreen.tap(at.x, at.y)
   await still('a tap on the scrim')
 
   await button.tap()
   await page.getByRole('menuitemradio').first().waitFor()
   await drag(page, at, 100)
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
   equal('how far the page is scrolled behind a sheet', await scrolled(page), 0)
   await page.keyboard.press('Escape')
   await still('Escape')
@@ -144,7 +148,8 @@ async function closes(page, config) {
   await becomes('whether the page scrolls without a sheet', async () => (await scrolled(page)) > 0, true)
 }
 
-// In the window of a desktop the menu is at its button, without a title.
+// The sheet appears without a transition if the user reduces motion. In the window of a desktop the
+// menu is at its button, without a title.
 async function moves(page, config) {
   const say = labels[config.language]
   await openFolder(page, config, 'Motion')
