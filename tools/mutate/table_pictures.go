@@ -37,7 +37,7 @@ var pictureGuards = []mutation{
 		"^TestOneReplicaExamines$"},
 	{"picture-fetched", "a picture in a bucket is fetched once to examine it", files + "/pictures.go",
 		`return openOnce(openWhole), true, nil`, `return openWhole, true, nil`, "internal/pictures", "^TestPictureInABucket$"},
-	{"picture-head", "the properties of a picture read its first MiB in a bucket", files + "/pictures.go",
+	{"picture-head", "the properties of a picture in a bucket are read from its first MiB", files + "/pictures.go",
 		`c.OpenRange(ctx, 0, min(c.size, pictureHead))`, `c.OpenRange(ctx, 0, c.size)`, "internal/pictures",
 		"^TestPictureInABucket$"},
 	{"picture-turns", "a replica keeps the lease between its turns", "internal/pictures/sql.go",

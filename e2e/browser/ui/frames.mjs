@@ -1,9 +1,9 @@
-// The cost of scrolling a grid of pictures that fills the page. The times have no limits, because
+// Measures how a grid of pictures scrolls that fills the page. The times have no limits, because
 // they depend on the machine and its load.
 
 // scroll scrolls 240 frames of 60 px each. It returns the median and the 95th percentile of the
-// times between two frames, the scripts, layout and style of one frame (ms), the number of tasks
-// over 50 ms, the heap (MiB), and the largest number of cells in the document.
+// times between two frames (ms), the mean times of scripts, layout and styles in a frame (ms), the
+// number of tasks over 50 ms, the heap (MiB), and the largest number of cells in the document.
 export async function scroll(page) {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')

@@ -1,11 +1,11 @@
-// The distance between neighbouring targets on a touch screen, so that a finger that is meant for
-// one of them does not reach the other.
+// Neighbouring targets on a touch screen need a distance, so that a finger on one of them does not
+// touch the other one.
 
 // near returns the targets of the topmost layer that are nearer than 8 px to each other. These may
 // be nearer: rows of one list, menu or group of choices that are at least 44 px high, the pictures
-// of a gallery, and an element and a control that lies on it. The content of a page scrolls below
-// its fixed parts, so it is not compared with them. A link in a text has the distance that the text
-// gives it. The whole cell of an entry is its target.
+// of a gallery, and an element and a control that lies on it. Fixed parts of a page are not
+// compared with the content, which scrolls behind them. Links within a text are left out. The
+// target of an entry is its whole cell.
 export function near(page) {
   return page.evaluate(() => {
     const least = 8

@@ -83,7 +83,7 @@ async function plain(page, config) {
   equal('what moves in spite of reduced motion', moves, [])
 }
 
-// On a phone the sheet of a submenu replaces that of its menu, which is back when it is closed.
+// On a phone the sheet of a submenu replaces that of its menu, until the submenu is closed.
 async function sheets(page, config) {
   await enter(page, config)
   const menu = page.getByRole('menu', { name: 'Actions', exact: true })

@@ -1,6 +1,6 @@
 // Photos with a hundred thousand pictures that the server stores: "I have the photos of twenty
-// years; Photos opens at once, and I scroll through them without a pause." Only full runs have it,
-// because the server copies the pictures for minutes.
+// years; Photos opens at once, and I scroll through them without a pause." Only full runs contain
+// this scenario, because the server needs minutes to copy the pictures.
 import { createFolder } from './files.mjs'
 import { once } from './forms.mjs'
 import { jumpToMiddle, scroll } from './frames.mjs'
@@ -17,8 +17,8 @@ const photographs = Array.from({ length: 100 }, (_, nth) => {
   return { name: `${year}-${month}.jpg`, width: width * 2, height: height * 2, taken: `${year}:${month}:10 12:00:00` }
 })
 
-// tenfold puts nine copies of a folder, with all that it contains, beside it in a new folder. It
-// returns the path of the new folder.
+// tenfold moves a folder and nine copies of it into a new folder of home, and returns the new
+// folder.
 async function tenfold(page, home, folder, name) {
   const { file } = await api(page, 'POST', '/api/files/folder', { path: home, name })
   const targetPath = `${file.path}/${file.name}`

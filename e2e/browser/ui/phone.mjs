@@ -7,10 +7,9 @@ import { equal, isPhone } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { walk } from './panels.mjs'
 
-// cramped returns whether the page scrolls sideways, and the targets of a touch screen that are too
-// small, out of reach or too near to each other: 24 px for every target of the topmost layer,
-// `most` px for buttons and fields, 8 px between two of them on a phone. Windows of a mouse have no
-// such buttons and fields unless the scenario asks for them.
+// cramped reports whether the page scrolls sideways, and which targets of the topmost layer are too
+// small, cut off or covered, or on a phone less than 8 px apart. Every target needs 24 px, buttons
+// and fields need `most` px. With 0, the default in windows of a desktop, targets are not checked.
 export async function cramped(page, { size }, most = isPhone(size) ? 44 : 0) {
   const found = await misfits(page, most)
   return isPhone(size) ? [...found, ...(await near(page))] : found

@@ -15,7 +15,7 @@ const texts = {
   'zh-CN': { favourite: '收藏' },
 }
 
-// The pictures of the account: a wide one, a tall one, and a panorama among them.
+// The sizes of the pictures, by turns: a wide one, a tall one, a square and a panorama.
 const shapes = [
   [480, 320],
   [320, 480],
@@ -39,7 +39,7 @@ async function fill(page, config) {
   const folder = await createFolder(page, config, 'Lakes', [...pictures, { ...pictures[0], name: longName }])
   await examined(page)
   await createFolder(page, config, 'Lakes', [
-    film, // a video has no proportions
+    film, // after `examined`, which waits for proportions: a video never has any
     { name: 'notes.txt', bytes: base64(`${words.repeat(4)}\n\n`.repeat(30)) },
     { name: '报告.pdf', bytes: base64('no paper') },
   ])
@@ -174,9 +174,10 @@ async function messages(page, say, look) {
   await look('messages')
 }
 
-// misfits returns faults that `cramped` does not know: rows of Photos that are not filled, the
-// place of the picture and of the parts of the viewer, lines that are too long, and, if `names` is
-// set, names whose ends are cut off.
+// misfits returns faults that `cramped` does not find: rows of Photos that are not filled, months
+// that are not in line with the title, parts of the viewer that cover each other, a picture that
+// does not fill its space, lines that are too long, and, if `names` is true, names whose ends are
+// cut off.
 const misfits = (page, names) =>
   page.evaluate((names) => {
     const found = []
@@ -235,7 +236,7 @@ const misfits = (page, names) =>
     return found
   }, names)
 
-// watch counts the layout shifts of all pages of a session.
+// watch adds up the layout shifts of each page of a session, in window.jumps.
 const watch = (page) =>
   page.addInitScript(() => {
     window.jumps = 0
@@ -263,9 +264,10 @@ export async function walk(page, config, look) {
 
 const still = ['photos', 'viewer', 'results', 'results as a list'] // the screens whose layout must not shift
 
-// fits walks in a first window, in which all entries are rendered, and looks at each screen in
-// windows of several widths, after `before`. A short run leaves axe to the scenarios of the
-// screens. Text of twice the size leaves no room for the ends of names.
+// fits opens each screen in a first window, in which all entries are rendered, and checks it in
+// windows of several widths. If `before` is given, fits calls it at each width to enlarge the text,
+// and does not check the ends of names, for which large text leaves no space. A short run leaves
+// axe to the scenarios of the single screens.
 async function fits(page, config, widths, before) {
   const found = []
   const { height } = page.viewportSize()
