@@ -29,7 +29,7 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
   sent.push([request.method, pathname, body]);
   const ids = body.fileIds ?? [];
   const stays = (id: string) => kept.includes(id) || now[id]?.path !== body.fromPath;
-  const failed = ids.filter(stays).map((id) => ({ id, code: "OPERATION_FAILED", error: "It stays." }));
+  const failed = ids.filter(stays).map((id) => ({ id, code: "OPERATION_FAILED", error: "The server tells why." }));
   const succeeded = ids.filter((id) => !stays(id));
   return Response.json({ success: true, data: { succeeded, failed, jobs: [], trashIds: [], file: {} }, timestamp: 0 });
 });
@@ -86,10 +86,7 @@ test("a folder goes back before the entries that were in it", async () => {
 test("an entry that was moved again stays where it is", async () => {
   now = { a: { path: "/z" }, b: { path: "/elsewhere" } };
   undo.toastMoved([entry("a", "/x"), entry("b", "/x")], "/z");
-  expect(await act(2)).toEqual([
-    "ok 1 item moved back.",
-    "error 1 item couldn't be moved: An item is in another folder now, or its name is taken.",
-  ]);
+  expect(await act(2)).toEqual(["ok 1 item moved back.", "error 1 item couldn't be moved: The server tells why."]);
   expect(sent).toEqual([
     ["POST", "/api/files/batch", { action: "move", fromPath: "/z", targetPath: "/x", fileIds: ["a", "b"] }],
   ]);

@@ -160,7 +160,7 @@ export const labels = {
     leftOut: '1 file already there',
     undo: 'Undo',
     changedSince: (name) => `Nothing was undone, because “${name}” or its order has changed since.`,
-    movedSince: 'An item is in another folder now, or its name is taken.',
+    movedSince: 'The entry is in another folder now.',
     copyLinkOf: (name) => `Copy the link of ${name}`,
     retryAll: 'Retry all',
     clearList: 'Clear the list',
