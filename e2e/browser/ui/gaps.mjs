@@ -3,8 +3,9 @@
 
 // near returns the targets of the topmost layer that are nearer than 8 px to each other. These may
 // be nearer: rows of one list, menu or group of choices that are at least 44 px high, the pictures
-// of a gallery, and an element and a control that lies on it. Fixed parts of a page are not
-// compared with the content, which scrolls behind them. Links within a text are left out. The
+// of a gallery with their controls and headings, and an element and a control that lies on it.
+// Fixed parts of a page are not compared with the content, which scrolls behind them, nor is the
+// content of one scrolling part with the content of another. Links within a text are left out. The
 // target of an entry is its whole cell.
 export function near(page) {
   return page.evaluate(() => {
@@ -49,12 +50,21 @@ export function near(page) {
       const box = seen(own)
       if (box.right - box.left < 1 || box.bottom - box.top < 1) continue
       const fixed = above(own).find((outer) => /fixed|sticky/.test(style(outer).position))
-      targets.push({ own, box, fixed, list: own.closest(mark ? `${lists}, form` : lists), text: name(element) })
+      const scroller = above(own.parentElement).find((outer) => /auto|scroll/.test(style(outer).overflowY))
+      targets.push({
+        own,
+        box,
+        fixed,
+        scroller,
+        list: own.closest(mark ? `${lists}, form` : lists),
+        text: name(element),
+      })
     }
 
     const found = []
     for (const [n, one] of targets.entries())
       for (const other of targets.slice(n + 1)) {
+        if (one.scroller !== other.scroller) continue
         if (!one.fixed !== !other.fixed || one.own.contains(other.own) || other.own.contains(one.own)) continue
         const [a, b] = [one.box, other.box]
         const beside = Math.max(0, a.left - b.right, b.left - a.right)
@@ -65,7 +75,9 @@ export function near(page) {
           Math.min(a.right, b.right) - Math.max(a.left, b.left) >
             Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) &&
           [one, other].every(({ own }) => own.offsetHeight >= row)
-        const pictures = [one, other].every(({ own }) => own.querySelector('img'))
+        const pictures = [one, other].every(
+          ({ own }) => own.closest('[role=rowheader]') || own.closest('[data-index]')?.querySelector('img'),
+        )
         if ((rows || pictures) && one.list && one.list === other.list) continue
         const distance = Math.round(Math.hypot(beside, below))
         found.push(`${one.text} is ${distance} px from ${other.text}, want ${least}`)

@@ -168,7 +168,7 @@ async function isFound(page, config) {
     const [w, h] = shapes[(Number(/\d+/.exec(name)[0]) - 1) % shapes.length]
     const wanted = (height * w) / h
     // the widths are whole pixels, and the height is rounded after a row is filled
-    if (Math.abs(width - wanted) > 1 + 0.5 * (w / h))
+    if (Math.abs(width - wanted) > 1.001 + 0.5 * (w / h))
       throw new Error(`${name} is ${width} × ${height} px, want ${wanted} px of width`)
   }
   await until('the pictures', () =>
