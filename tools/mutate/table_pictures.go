@@ -67,7 +67,7 @@ var pictureGuards = []mutation{
 	{"timeline-revision-folder", "a hidden folder is no part of the state of a timeline", files + "/timeline_revision.go",
 		`case allShown:`, `default:`, files, "^TestTimelineRevisionByRules$/^sqlite$"},
 	{"timeline-revision-names", "rules about names apply to the state of a timeline", files + "/timeline_revision.go",
-		`if media, err = viewer.visible(ctx, media); err != nil {`, `if _, err = viewer.visible(ctx, media); err != nil {`,
+		`for _, m := range visible {`, `for _, m := range part {`,
 		files, "^TestTimelineRevisionByRules$/^sqlite$"},
 	{"timeline-revision-others", "the files of other accounts are no part of the state of a timeline", files + "/sql_timeline.go",
 		`COALESCE(owner_id, '') = "`, `COALESCE(owner_id, '') <> '' || "`, files, "^TestTimelineRevisionByRules$/^sqlite$"},
