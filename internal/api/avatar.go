@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -146,13 +145,7 @@ func (s avatarSource) RedirectAddress(context.Context, files.RedirectTerms) (str
 // OpenRange implements contentSource. The result reads on to the end of the picture; the caller
 // stops after its length.
 func (s avatarSource) OpenRange(_ context.Context, first, _ int64) (blob.Object, error) {
-	object := avatarObject{bytes.NewReader(s.content)}
+	object := blob.NewInMemory(s.content)
 	_, err := object.Seek(first, io.SeekStart)
 	return object, err
 }
-
-// avatarObject is the picture of an account in memory as a blob.Object.
-type avatarObject struct{ *bytes.Reader }
-
-// Close implements blob.Object.
-func (avatarObject) Close() error { return nil }

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -111,15 +110,9 @@ func openOnce(open func(ctx context.Context) (blob.Object, error)) func(ctx cont
 			}
 			content = read
 		}
-		return memoryObject{bytes.NewReader(content)}, nil
+		return blob.NewInMemory(content), nil
 	}
 }
-
-// memoryObject is an object in memory.
-type memoryObject struct{ *bytes.Reader }
-
-// Close implements io.Closer.
-func (memoryObject) Close() error { return nil }
 
 // headObject is the first bytes of an object.
 type headObject struct {

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -96,7 +95,7 @@ func (r *Registry) OpenCached(ctx context.Context, store blob.Store, at Location
 			return nil, err
 		}
 	}
-	return newCachedObject(content), nil
+	return blob.NewInMemory(content), nil
 }
 
 // openAndKeep opens the object at a location, reads it whole (size bytes, as recorded), and keeps
@@ -124,25 +123,5 @@ func (r *Registry) openAndKeep(ctx context.Context, store blob.Store, at Locatio
 	case !errors.Is(err, db.ErrNoRows) && ctx.Err() == nil: // not deleted meanwhile, and the client waits for it
 		r.Log.Warn("read the hash of an object", "provider", at.Provider, "key", at.Key, "error", err)
 	}
-	return newCachedObject(content), nil
+	return blob.NewInMemory(content), nil
 }
-
-// cachedObject is an open object in memory.
-type cachedObject struct {
-	bytes.Reader
-	content []byte
-}
-
-var _ blob.InMemory = (*cachedObject)(nil)
-
-// newCachedObject returns an open object that reads content from its beginning.
-func newCachedObject(content []byte) *cachedObject {
-	o := &cachedObject{content: content}
-	o.Reset(content)
-	return o
-}
-
-func (*cachedObject) Close() error { return nil }
-
-// Rest implements blob.InMemory: it returns the bytes that have not been read yet.
-func (o *cachedObject) Rest() []byte { return o.content[len(o.content)-o.Len():] }
