@@ -85,9 +85,6 @@ const (
 // MediaQuery is the query of Timeline.
 var MediaQuery = mediaQuery
 
-// MediaInQuery is the query of TimelineRevision for folders with decisions about single files.
-var MediaInQuery = mediaInQuery
-
 // MediaSumsQuery is the query of TimelineRevision.
 var MediaSumsQuery = mediaSumsQuery
 

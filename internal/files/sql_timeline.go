@@ -89,36 +89,17 @@ func mediaSumsOf(q db.Querier, userID string, types TypeGroup) (found []mediaSum
 	return found, nil
 }
 
-// mediaInQuery lists the media of an account of some types in folders. Its parameters are a chunk
-// of ids of folders, and the id of the account. COALESCE keeps the planner from using an index by
-// owner, which contains all files of the account.
-func mediaInQuery(types TypeGroup) string {
-	return "SELECT " + timelineColumns + " FROM entries e WHERE parent_id " + db.InChunk +
-		" AND COALESCE(owner_id, '') = " + db.AfterChunk + " AND " + db.Media + " AND " + typeConditions[types]
-}
-
-// mediaIn lists the media of an account of some types in folders, in no particular order.
-func mediaIn(q db.Querier, folders []string, userID string, types TypeGroup) ([]medium, error) {
-	return mediaByChunk(q, mediaInQuery(types), folders, userID)
-}
-
 // mediaAmong reads what a timeline needs of the entries with these ids.
-func mediaAmong(q db.Querier, ids []string) ([]medium, error) {
-	return mediaByChunk(q, "SELECT "+timelineColumns+" FROM entries WHERE id "+db.InChunk, ids)
-}
-
-// mediaByChunk returns the media that a query lists whose parameters are a chunk of ids and the
-// values of more.
-func mediaByChunk(q db.Querier, query string, ids []string, more ...any) (found []medium, err error) {
+func mediaAmong(q db.Querier, ids []string) (found []medium, err error) {
 	err = db.EachChunk(ids, func(args []any) error {
-		rows, err := q.Query(query, args...)
+		rows, err := q.Query("SELECT "+timelineColumns+" FROM entries WHERE id "+db.InChunk, args...)
 		if err != nil {
 			return err
 		}
 		some, err := scanMedia(rows)
 		found = append(found, some...)
 		return err
-	}, more...)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the times of media: %w", err)
 	}
