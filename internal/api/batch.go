@@ -13,7 +13,7 @@ type batchInput struct {
 	Action     *string `json:"action" required:"true" enum:"delete,move"`
 	FileIDs    []text  `json:"fileIds" required:"true" minItems:"1" maxItems:"100" description:"A repeated id counts once."`
 	TargetPath *string `json:"targetPath" description:"The folder to move to; required for move, ignored for delete."`
-	FromPath   *string `json:"fromPath" description:"An addition, for move: only entries that are in this folder are moved; for others the code is OPERATION_FAILED."`
+	FromPath   *string `json:"fromPath" description:"An addition, for move: only entries that are in this folder are moved; for others the code is OPERATION_FAILED. A delete with it is refused."`
 	Trash      *bool   `json:"trash" description:"An addition, for delete: true deletes into the trash, false for good. Without it the setting trashAll decides."`
 }
 
@@ -40,7 +40,7 @@ type batchJob struct {
 // batch handles POST /api/files/batch: it deletes or moves up to 100 entries one by one. The reply
 // has the ids of the entries that succeeded, including moves that go on as jobs, and for each entry
 // that failed the code and message of the operation on a single entry. Faults, for the whole batch:
-// Forbidden for a key without the permission; Invalid for a missing or wrong target path.
+// Forbidden for a key without the permission; Invalid for a missing or wrong path.
 func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 	ids := make([]string, len(in.FileIDs))
 	for i, id := range in.FileIDs {
@@ -81,6 +81,9 @@ func (a *API) batch(c *call, in batchInput) (batchReply, error) {
 // of batch.
 func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outcome, error) {
 	if *in.Action == "delete" {
+		if in.FromPath != nil { // ignoring a condition would delete entries that the client wants to keep
+			return nil, fault.InvalidField("fromPath", "fromPath is for moves only.")
+		}
 		if err := c.requirePermission("delete"); err != nil {
 			return nil, err
 		}
@@ -96,27 +99,13 @@ func (a *API) batchOutcomes(c *call, in batchInput, ids []string) ([]files.Outco
 	if err != nil {
 		return nil, err
 	}
-	still, err := stillIn(in.FromPath)
-	if err != nil {
-		return nil, err
+	var still files.Precondition
+	if in.FromPath != nil {
+		from, err := vpath.Parse(*in.FromPath)
+		if err != nil {
+			return nil, err
+		}
+		still = files.InFolder(from)
 	}
 	return a.Tree.MoveEach(c.ctx(), c.actor, ids, target, still)
-}
-
-// stillIn returns the precondition that an entry is in a folder; nil without a folder. Fault:
-// Invalid.
-func stillIn(folder *string) (files.Precondition, error) {
-	if folder == nil {
-		return nil, nil
-	}
-	from, err := vpath.Parse(*folder)
-	if err != nil {
-		return nil, err
-	}
-	return func(at vpath.Path, _ string) error {
-		if at.Parent() != from {
-			return fault.New(fault.Conflict, "The entry is in another folder now.")
-		}
-		return nil
-	}, nil
 }

@@ -129,6 +129,8 @@ func TestBatchMoveFromAFolder(t *testing.T) {
 		for _, from := range []string{"/home/bob", "/home/none"} {
 			wantOutcomes(t, "theirs from "+from, move(from, foreign), []string{}, [2]string{foreign, "FORBIDDEN"})
 		}
+		wantStatus(t, "a deletion", alice.Post("/api/files/batch",
+			M{"action": "delete", "fileIds": []string{moved}, "fromPath": home}), 400, "VALIDATION_ERROR")
 		wantOutcomes(t, "from where it is", move(home, moved), []string{moved})
 	})
 }

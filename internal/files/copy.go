@@ -43,6 +43,16 @@ type CopyMoveOptions struct {
 // checks nothing.
 type Precondition func(at vpath.Path, etag string) error
 
+// InFolder is the precondition that an entry is in a folder, whatever its name. Fault: Conflict.
+func InFolder(folder vpath.Path) Precondition {
+	return func(at vpath.Path, _ string) error {
+		if at.Parent() != folder {
+			return fault.New(fault.Conflict, "The entry is in another folder now.")
+		}
+		return nil
+	}
+}
+
 // check calls the precondition with the current path and ETag of n; nil checks nothing.
 func (p Precondition) check(n *node) error {
 	if p == nil {
