@@ -150,6 +150,10 @@ export function equal(what, got, want) {
     throw new Error(`${what} is ${JSON.stringify(got)}, want ${JSON.stringify(want)}`)
 }
 
+// drawn waits until the page has drawn its current state, in two frames.
+export const drawn = (page) =>
+  page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
+
 // becomes fails a scenario unless a value of the page becomes the wanted one soon: a page may show
 // the outcome of an action a moment after the sentence about it.
 export async function becomes(what, read, want, patience = 5000) {

@@ -58,9 +58,9 @@ async function scrolls(page, config) {
     return shown.length > 8 && shown.every(({ complete, naturalWidth }) => complete && naturalWidth > 0)
   })
   const opened = Date.now() - begun
-  const { most, ...costs } = await scroll(page)
+  const { most, ...costs } = await scroll(page, '[role=gridcell]')
   equal('whether few pictures are in the document', most > 20 && most <= 150, true)
-  const jump = await jumpToMiddle(page)
+  const jump = await jumpToMiddle(page, '[role=gridcell] a')
   equal('whether the middle was reached', jump < 20_000, true)
   await until(
     'the pictures in the middle',

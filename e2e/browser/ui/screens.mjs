@@ -3,7 +3,7 @@
 // not too long.
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages, small } from './forms.mjs'
-import { equal, give, inspect, isPhone, until } from './harness.mjs'
+import { drawn, equal, give, inspect, isPhone, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { film } from './media.mjs'
 import { cramped, enlarge } from './phone.mjs'
@@ -246,9 +246,6 @@ const watch = (page) =>
     })
   })
 
-const drawn = (page) =>
-  page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
-
 // walk shows one screen after the other and calls look with the name of each.
 export async function walk(page, config, look) {
   const say = { ...labels[config.language], ...texts[config.language] }
@@ -264,6 +261,16 @@ export async function walk(page, config, look) {
 
 const still = ['photos', 'viewer', 'results', 'results as a list'] // the screens whose layout must not shift
 
+// The elements that misfits checks in a screen, so a check of a missing element is a fault.
+const checked = {
+  folder: ['a > .tail'],
+  photos: ['[data-index].photo', '[role=rowheader] h2', 'main h1'],
+  viewer: ['header', '.column > .stage', '.current img.main'],
+  'viewer with details': ['header', 'aside', '.current img.main'],
+  video: ['header', '.column > .stage'],
+  text: ['.page', '.step'],
+}
+
 // fits opens each screen in a first window, in which all entries are rendered, and checks it in
 // windows of several widths. If `before` is given, fits calls it at each width to enlarge the text,
 // and does not check the ends of names, for which large text leaves no space. A short run leaves
@@ -277,6 +284,8 @@ async function fits(page, config, widths, before) {
   await page.setViewportSize(first)
   await walk(page, config, async (what) => {
     const jumps = await page.evaluate(() => window.jumps)
+    for (const part of checked[what] ?? [])
+      if ((await page.locator(part).count()) === 0) found.push(`${what}: there is no ${part}`)
     if (still.includes(what) && !(jumps <= 0.02)) found.push(`${what}: its layout shifts by ${jumps}`)
     for (const width of widths) {
       await page.setViewportSize({ width, height })

@@ -1,7 +1,7 @@
 // Menus on phones, by touch: sheets at the lower edge, above everything else.
 import { bothPhones } from './forms.mjs'
 import { createFolder, enter } from './files.mjs'
-import { becomes, equal, inspect, sizes } from './harness.mjs'
+import { becomes, drawn, equal, inspect, sizes } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -123,7 +123,7 @@ async function closes(page, config) {
   await button.tap()
   await page.getByRole('menuitemradio').first().waitFor()
   await drag(page, at, 100)
-  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
+  await drawn(page)
   equal('how far the page is scrolled behind a sheet', await scrolled(page), 0)
   await page.keyboard.press('Escape')
   await still('Escape')

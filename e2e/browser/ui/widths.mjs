@@ -2,7 +2,7 @@
 // readable, and the details leave the toolbar free.
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages } from './forms.mjs'
-import { equal, inspect, until } from './harness.mjs'
+import { drawn, equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { folders } from './places.mjs'
 
@@ -70,7 +70,7 @@ async function fits(page, config) {
       }
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
-        await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
+        await drawn(page)
         for (const fault of await crowded(page, leastName))
           found.push(`${shape}, ${width} px, details ${open ? 'open' : 'closed'}: ${fault}`)
         await config.shot(`width-${width}-${shape}-${open ? 'open' : 'closed'}`)
