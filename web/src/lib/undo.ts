@@ -1,7 +1,7 @@
 /**
- * Toasts of changes that the user can undo. Undo reads the entries again first. It moves back only
- * the entries that nobody has moved since. It restores other properties only if nobody has changed
- * one of them since. So it keeps later changes of other people.
+ * Toasts of changes that the user can undo. Undo keeps later changes of other clients: the server
+ * moves back only the entries that are still in the folder, and the page restores other properties
+ * only if the server still has the values that the change stored.
  */
 import { show } from "./activities.svelte";
 import { client, take, type Schemas } from "./api";
