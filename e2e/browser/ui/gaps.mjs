@@ -76,7 +76,7 @@ export function near(page) {
             Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) &&
           [one, other].every(({ own }) => own.offsetHeight >= row)
         const pictures = [one, other].every(
-          ({ own }) => own.closest('[role=rowheader]') || own.closest('[data-index]')?.querySelector('img'),
+          ({ own }) => own.closest('[role=rowheader]') || (own.closest('[data-index]') ?? own).querySelector('img'),
         )
         if ((rows || pictures) && one.list && one.list === other.list) continue
         const distance = Math.round(Math.hypot(beside, below))
