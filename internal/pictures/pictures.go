@@ -40,8 +40,10 @@ const (
 
 	// failurePause is how long a picture that could not be read is passed over, and maxFailures how
 	// often that happens before it counts as one that cannot be read. A picture that its store has
-	// lost never does.
+	// lost never does, nor one for which the machine had no time; busyPause is how long that one is
+	// passed over at first. The pause doubles each time up to failurePause.
 	failurePause = 15 * time.Minute
+	busyPause    = time.Minute
 	maxFailures  = 3
 	// maxFailed is the number of failed pictures that an Examiner remembers.
 	maxFailed = 10_000
@@ -67,8 +69,9 @@ type Examiner struct {
 
 // failure describes the failed tries to read a picture.
 type failure struct {
-	next  time.Time // the time of the next try
-	tries int
+	next  time.Time     // the time of the next try
+	tries int           // that count
+	pause time.Duration // after the last try for which the machine had no time
 }
 
 // New returns an Examiner.
@@ -176,14 +179,19 @@ func (e *Examiner) fail(pass *pass, p files.UnexaminedPicture, err error) bool {
 		pass.failed[p.Provider] = true
 		return false
 	}
-	f := e.failed[p.Content]
-	if !fault.Is(err, fault.Unavailable) { // lost, short or damaged, which a scrub reports
+	f, pause := e.failed[p.Content], failurePause
+	switch {
+	case errors.Is(err, thumb.ErrStarved), fault.Is(err, fault.RateLimited): // the machine is busy
+		f.pause = min(max(busyPause, 2*f.pause), failurePause)
+		pause = f.pause
+	case fault.Is(err, fault.Unavailable): // lost, short or damaged, which a scrub reports
+	default:
 		f.tries++
 	}
 	if f.tries == maxFailures {
 		return true
 	}
-	if f.next = e.Now().Add(failurePause); len(e.failed) < maxFailed {
+	if f.next = e.Now().Add(pause); len(e.failed) < maxFailed {
 		e.failed[p.Content] = f
 	}
 	return false

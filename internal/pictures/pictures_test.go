@@ -182,29 +182,76 @@ func TestStoreIsAway(t *testing.T) {
 	}
 }
 
+// examinerWith returns an examiner of the first replica whose children run a script of the shell
+// for at most timeout, how many children it has started, and how many pictures are not examined.
+func examinerWith(t *testing.T, l *apptest.Larder, script string, timeout time.Duration) (
+	examiner *pictures.Examiner, started, left func() int) {
+	t.Helper()
+	dir, children := t.TempDir(), 0
+	maker := thumb.New(thumb.Config{Dir: dir, Child: []string{"/bin/sh", "-c", script},
+		Vips: func() string { return "" },
+		Spool: func() (*os.File, error) {
+			children++ // each child writes into one file
+			return os.CreateTemp(dir, "spool")
+		},
+		CheckSpace: func() error { return nil }, Slots: 1, Now: l.Clock.Now, Log: slog.New(slog.DiscardHandler),
+		BackgroundTimeout: timeout})
+	t.Cleanup(maker.Close)
+	examiner = pictures.New(pictures.Config{DB: l.Apps[0].DB, Tree: l.Apps[0].Tree, Thumbs: maker, Now: l.Clock.Now,
+		Log: slog.New(slog.DiscardHandler)})
+	return examiner, func() int { return children }, func() int {
+		left, err := l.Apps[0].Tree.Unexamined(t.Context(), files.FirstExaminePosition, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(left)
+	}
+}
+
 // A picture whose child dies is tried three times, and then counts as one that cannot be read.
 func TestChildThatDies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	l.User(t, "alice").Upload("/home/alice", "photo.jpg", camera)
-	dir := t.TempDir()
-	maker := thumb.New(thumb.Config{Dir: dir, Child: []string{"/bin/sh", "-c", "kill -9 $$"},
-		Vips: func() string { return "" }, Spool: func() (*os.File, error) { return os.CreateTemp(dir, "spool") },
-		CheckSpace: func() error { return nil }, Slots: 1, Now: l.Clock.Now, Log: slog.New(slog.DiscardHandler)})
-	defer maker.Close()
-	examiner := pictures.New(pictures.Config{DB: l.Apps[0].DB, Tree: l.Apps[0].Tree, Thumbs: maker, Now: l.Clock.Now,
-		Log: slog.New(slog.DiscardHandler)})
+	examiner, _, left := examinerWith(t, l, "kill -9 $$", time.Minute)
 	for try, want := range []int{1, 1, 0} {
 		for range 2 { // the second call passes over it
 			if _, err := examiner.Examine(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		left, err := l.Apps[0].Tree.Unexamined(t.Context(), files.FirstExaminePosition, 10)
-		if err != nil || len(left) != want {
-			t.Errorf("after %d tries %d pictures are left, %v, want %d", try+1, len(left), err, want)
+		if got := left(); got != want {
+			t.Errorf("after %d tries %d pictures are left, want %d", try+1, got, want)
 		}
 		l.Clock.Advance(15 * time.Minute)
+	}
+}
+
+// A picture for which a busy machine has no time is tried again after 1, 2, 4, 8, 15 and 15
+// minutes. It never counts as one that cannot be read.
+func TestBusyMachine(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	l.User(t, "alice").Upload("/home/alice", "photo.jpg", camera)
+	examiner, started, left := examinerWith(t, l, "exec sleep 3600", time.Millisecond)
+	try := func(want int) {
+		t.Helper()
+		if _, err := examiner.Examine(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := started(); got != want {
+			t.Errorf("tried %d times, want %d", got, want)
+		}
+	}
+	try(1)
+	for n, minutes := range []time.Duration{1, 2, 4, 8, 15, 15} {
+		l.Clock.Advance(minutes*time.Minute - time.Millisecond)
+		try(n + 1)
+		l.Clock.Advance(time.Millisecond)
+		try(n + 2)
+	}
+	if left() != 1 {
+		t.Error("the picture counts as one that cannot be read")
 	}
 }
 

@@ -60,7 +60,7 @@ func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, e
 	case ctx.Err() != nil: // no request waits for it
 		return ctx.Err()
 	case p == background && patient.Err() != nil:
-		return errStarved
+		return ErrStarved
 	case patient.Err() != nil, errors.As(failed, &ended), errors.Is(failed, errNoPicture):
 		return noThumbnail(failed)
 	}
@@ -72,13 +72,13 @@ type priority bool
 
 const (
 	foreground priority = false // a request waits for it
-	background priority = true  // it gives way to all other processes
+	background priority = true  // it gives way to other processes
 )
 
-// errStarved means that a child in the background did not end in time. The cause may be a busy
+// ErrStarved means that a child in the background did not end in time. The cause may be a busy
 // machine and not the picture: if a picture takes too much time of a processor, the limit of that
 // ends the child.
-var errStarved = errors.New("a child in the background got too little time")
+var ErrStarved = errors.New("a child in the background got too little time")
 
 // childTimeout returns how long a child may run.
 func (m *Maker) childTimeout(p priority) time.Duration {

@@ -28,11 +28,11 @@ type Properties struct {
 }
 
 // Examine returns the properties of a picture. Children read them, as they make thumbnails, but
-// give way to all other processes; the caller makes sure that one call runs at a time. If whole is
+// give way to other processes; the caller makes sure that one call runs at a time. If whole is
 // true, from has all bytes of the picture, and Examine also makes a thumbnail of it, which stays in
 // the cache; otherwise from has only the first bytes, and there is no ThumbHash. Faults: those of
-// Get. Other errors: picture.ErrUnconfined, and an error for a child that was killed or got too
-// little time, which another try may avoid.
+// Get. Other errors: picture.ErrUnconfined, ErrStarved, and an error for a child that was killed,
+// which another try may avoid.
 func (m *Maker) Examine(ctx context.Context, from Source, whole bool) (Properties, error) {
 	ctx, end, err := m.begin(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case patient.Err() != nil && p == background:
-		return nil, errStarved
+		return nil, ErrStarved
 	case patient.Err() != nil:
 		return nil, noThumbnail(err)
 	case errors.As(err, &ended) && ended.ExitCode() == picture.Unconfined:

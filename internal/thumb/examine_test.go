@@ -114,7 +114,7 @@ func TestExamineFails(t *testing.T) {
 	}
 }
 
-// If a child in the background gets too little time, Examine returns an error other than NotFound.
+// If a child in the background gets too little time, Examine returns ErrStarved.
 // A request for the same thumbnail does not wait for that child.
 func TestExamineStarves(t *testing.T) {
 	t.Parallel()
@@ -142,7 +142,7 @@ func TestExamineStarves(t *testing.T) {
 				}
 			}
 			f.get(t, source("content", photo), 320)
-			if err := <-ended; err == nil || fault.Is(err, fault.NotFound) {
+			if err := <-ended; !errors.Is(err, thumb.ErrStarved) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -161,7 +161,7 @@ func TestExamineAfterAFailure(t *testing.T) {
 	}
 }
 
-// Children that examine a picture have the lowest priority. Children that a request waits for have
+// Children that examine a picture have a lower priority. Children that a request waits for have
 // the priority of the server.
 func TestExamineGivesWay(t *testing.T) {
 	t.Parallel()
@@ -170,14 +170,14 @@ func TestExamineGivesWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "nice")
-	f := newFixture(t, `[ "$2" = 160 ] || while [ "$(nice)" != 19 ]; do :; done
+	f := newFixture(t, `[ "$2" = 160 ] || while [ "$(nice)" != 10 ]; do :; done
 echo "$2 $(nice)" >> `+path+"\n"+childScript)
 	if _, err := f.Examine(t.Context(), source("content", photo), true); err != nil {
 		t.Fatal(err)
 	}
 	f.get(t, source("content", photo), 160)
 	told, err := os.ReadFile(path)
-	if want := "describe 19\n320 19\nhash 19\n160 " + string(own); err != nil || string(told) != want {
+	if want := "describe 10\n320 10\nhash 10\n160 " + string(own); err != nil || string(told) != want {
 		t.Errorf("%q, %v, want %q", told, err, want)
 	}
 }

@@ -106,7 +106,7 @@ async function enterAlbum(page, config) {
 
 const timeline = (page) => page.evaluate(async () => (await (await fetch('/api/files/timeline')).json()).data.months)
 
-// examined waits until the server has examined all pictures, which it does at the lowest priority.
+// examined waits until the server has examined all pictures, which it does at a low priority.
 export const examined = (page) =>
   until(
     'the proportions of all pictures',
