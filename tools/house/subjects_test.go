@@ -1,6 +1,7 @@
 package house
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func TestHistory(t *testing.T) {
 		t.Helper()
 		args = append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c",
 			"commit.gpgsign=false"}, args...)
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		if out, err := gitCommand(args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}
 	}
@@ -69,6 +70,18 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// gitCommand returns a command of git that works in the directory that its arguments name, also if
+// git has started the tests, as `git rebase --exec` does: then variables name the repository.
+func gitCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("git", args...)
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "GIT_") {
+			cmd.Env = append(cmd.Env, variable)
+		}
+	}
+	return cmd
+}
+
 // history returns the commits since the base, without merges, and what could not be checked.
 func history(t *testing.T, dir string) ([]Commit, string) {
 	t.Helper()
@@ -76,11 +89,11 @@ func history(t *testing.T, dir string) ([]Commit, string) {
 		return nil, "this tree is no repository: no subjects to check"
 	}
 	since, remark := base+"..HEAD", ""
-	if err := exec.Command("git", "-C", dir, "cat-file", "-e", base+"^{commit}").Run(); err != nil {
+	if err := gitCommand("-C", dir, "cat-file", "-e", base+"^{commit}").Run(); err != nil {
 		since, remark = "--since="+baseTime, "this clone does not have the commit "+base+": only what it has since "+
 			baseTime+" is checked"
 	}
-	out, err := exec.Command("git", "-C", dir, "log", "--no-merges", "--format=%h%x09%s", since, "--").Output()
+	out, err := gitCommand("-C", dir, "log", "--no-merges", "--format=%h%x09%s", since, "--").Output()
 	if err != nil {
 		return nil, "git log: " + err.Error() + ": no subjects to check"
 	}
@@ -96,6 +109,6 @@ func history(t *testing.T, dir string) ([]Commit, string) {
 // that was exported into somebody else's repository is not.
 func isRepository(t *testing.T, dir string) bool {
 	t.Helper()
-	out, err := exec.Command("git", "-C", dir, "rev-parse", "--show-prefix").Output()
+	out, err := gitCommand("-C", dir, "rev-parse", "--show-prefix").Output()
 	return err == nil && strings.TrimSpace(string(out)) == ""
 }
