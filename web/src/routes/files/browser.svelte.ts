@@ -237,7 +237,9 @@ export class Browser {
     const { shape, ...others } = changes;
     if (shape && this.searching) changeSearch({ shape });
     views.set(this.path, this.searching ? others : changes);
-    if (changes.sort || changes.order) void this.reopen();
+    if (!changes.sort && !changes.order) return;
+    const reopened = this.reopen();
+    this.#nudged = this.#nudged.then(() => reopened); // places are counted in the new order
   }
 
   /** Loads the visible entries again. The selection stays with its entries. */
