@@ -53,6 +53,7 @@ async function unlocks(page, config) {
     true,
   )
   await page.clock.install()
+  await standStill(page)
   await refuses(page, '**/api/public/unlock')
   await page.getByRole('button', { name: say.open }).click()
   await page.getByText(say.tryLater(37)).waitFor()
@@ -62,6 +63,10 @@ async function unlocks(page, config) {
   await page.waitForURL((url) => url.pathname !== '/public/locked.txt')
   equal('what is shown', await page.evaluate(() => document.body.innerText), 'behind a password')
 }
+
+// standStill stops the clock of the page, so that a number that counts down stays. The scenario has
+// called `page.clock.install()` before. While the clock stands, axe does not run.
+export const standStill = async (page) => page.clock.pauseAt(await page.evaluate(() => Date.now() + 1000))
 
 // refuses answers the next request to an address like the limit of wrong passwords.
 export const refuses = (page, address) =>
@@ -84,10 +89,13 @@ export const refuses = (page, address) =>
 // and the page does not repeat the password.
 async function tellsOfTheLimit(page, config) {
   const say = labels[config.language]
+  await page.clock.install()
   await page.goto('/app/login?next=%2Fapp%2Ffiles%2Fpublic')
+  await standStill(page)
   await refuses(page, '**/api/auth/login')
   await signIn(page, config)
   await page.getByText(say.tryLater(37)).waitFor()
+  await page.clock.resume()
   await page.reload()
   await signIn(page, config)
   await page.getByRole('link', { name: /^locked\.txt/ }).dblclick()
@@ -95,10 +103,11 @@ async function tellsOfTheLimit(page, config) {
   await asks.getByLabel(say.accessPassword, { exact: true }).fill('open sesame')
   let tries = 0
   page.on('request', (request) => (tries += request.url().endsWith('/verify-password')))
-  await page.clock.install()
+  await standStill(page)
   await refuses(page, '**/verify-password')
   await asks.getByRole('button', { name: say.open, exact: true }).click()
   await asks.getByText(say.tryLater(37)).waitFor()
+  await page.clock.resume()
   equal('faults', await inspect(page), [])
   equal('how often the password was tried', tries, 1)
   await page.clock.fastForward(38_000)

@@ -76,9 +76,11 @@ async function stars(page, config) {
   // a star in the trash
   await entry(page, 'lake.png').click()
   await page.keyboard.press('Delete')
+  const undo = page.getByRole('button', { name: say.undo })
+  await undo.hover() // a message stays under the pointer
   await page.getByText(say.inTrash('lake.png')).waitFor()
   await page.getByText(say.none).waitFor()
-  await page.getByRole('button', { name: say.undo }).click()
+  await undo.click()
   await cell(page, 'lake.png').waitFor()
 
   // by the menu and by the key

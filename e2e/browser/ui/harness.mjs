@@ -154,10 +154,13 @@ export function equal(what, got, want) {
 export const drawn = (page) =>
   page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
 
+// patience is how long scenarios wait for the page, in milliseconds. It is not a limit of the page.
+const patience = 30_000
+
 // becomes fails a scenario unless a value of the page becomes the wanted one soon: a page may show
 // the outcome of an action a moment after the sentence about it.
-export async function becomes(what, read, want, patience = 5000) {
-  for (const end = Date.now() + patience; ;) {
+export async function becomes(what, read, want, time = patience) {
+  for (const end = Date.now() + time; ;) {
     const got = await read()
     if (JSON.stringify(got) === JSON.stringify(want)) return
     if (Date.now() > end) return equal(what, got, want)
@@ -172,9 +175,9 @@ export async function give(page, click, files) {
 }
 
 // until polls a condition.
-export async function until(what, condition, patience = 30_000) {
-  for (const end = Date.now() + patience; !(await condition());) {
-    if (Date.now() > end) throw new Error(`${what} did not happen in ${patience} ms`)
+export async function until(what, condition, time = patience) {
+  for (const end = Date.now() + time; !(await condition());) {
+    if (Date.now() > end) throw new Error(`${what} did not happen in ${time} ms`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }

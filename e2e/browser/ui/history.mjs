@@ -81,7 +81,7 @@ async function getsBack(page, config, { link, key, path }) {
   })
   equal('the status of the PUT', answer.status, 204)
   equal('the bytes behind the link', await bytesAt(page, config, link), overwritten.toString('base64'))
-  await becomes('the width of the tile', () => widthOf(page, first), 200, 15_000) // the page notices it
+  await becomes('the width of the tile', () => widthOf(page, first), 200) // the page notices it
 
   await fromMenu(page, say, new RegExp(`^${first}`), say.details)
   const list = page.getByRole('list', { name: versions.versions })
@@ -92,7 +92,7 @@ async function getsBack(page, config, { link, key, path }) {
   await button(dialog, versions.restore).click()
   await page.getByText(versions.restored(first)).waitFor()
   equal('the bytes behind the same link', await bytesAt(page, config, link), pictures[0].buffer.toString('base64'))
-  await becomes('the width of the tile', () => widthOf(page, first), 120, 15_000)
+  await becomes('the width of the tile', () => widthOf(page, first), 120)
 }
 
 // The folder is deleted by mistake, found in the trash, and restored with its link.

@@ -47,8 +47,10 @@ async function formSurvives(page, config) {
   await signIn(page, config)
   await lost.waitFor({ state: 'detached' })
   await form.waitFor({ state: 'detached' })
+  const undo = page.getByRole('button', { name: say.undo, exact: true })
+  await undo.hover() // a message stays under the pointer
   await page.getByRole('gridcell', { name: /^A title/ }).waitFor()
-  await page.getByRole('button', { name: say.undo, exact: true }).click()
+  await undo.click()
   await page.getByRole('gridcell', { name: /^kept\.txt/ }).waitFor()
 }
 

@@ -41,7 +41,7 @@ export class Keys {
     let is = ''
     for (const key of keys) {
       await this.page.keyboard.press(key)
-      await until(`something having the focus after ${key}`, async () => (is = await this.focus()) !== '', 3000)
+      await until(`something having the focus after ${key}`, async () => (is = await this.focus()) !== '')
     }
     return is
   }
@@ -55,7 +55,7 @@ export class Keys {
   // at waits until the focused element's name begins with a text.
   async at(name) {
     let is = ''
-    await until(`the focus on ${name}`, async () => (is = await this.focus()).startsWith(name), 5000).catch((error) => {
+    await until(`the focus on ${name}`, async () => (is = await this.focus()).startsWith(name)).catch((error) => {
       throw new Error(`${error.message}; it is on ${is || 'nothing'}`)
     })
   }
@@ -96,9 +96,9 @@ export class Keys {
     await this.to('Inner', 'ArrowDown')
   }
 
-  shows = (what) => this.page.getByText(what).first().waitFor({ timeout: 5000 })
+  shows = (what) => this.page.getByText(what).first().waitFor()
   dialog = (name) => this.page.getByRole('dialog', { name })
-  closed = () => this.page.getByRole('dialog').waitFor({ state: 'detached', timeout: 5000 })
+  closed = () => this.page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
 const scripts = {
@@ -311,7 +311,6 @@ const scripts = {
     await until(
       'another order',
       async () => (await k.page.getByRole('grid').getByRole('link').evaluateAll(names)).join() === '2.txt,1.txt,3.txt',
-      5000,
     )
   },
   async 'a key'(k) {
@@ -340,7 +339,7 @@ const scripts = {
     await k.press('Enter')
     await k.to(say.dark, 'ArrowDown')
     await k.press('Enter')
-    await until('the dark theme', () => k.page.evaluate(() => document.documentElement.dataset.theme === 'dark'), 5000)
+    await until('the dark theme', () => k.page.evaluate(() => document.documentElement.dataset.theme === 'dark'))
     await k.at(say.account)
     await k.press('Enter')
     await k.to(say.bySystem, 'ArrowDown') // restores the theme, which the account stores
@@ -348,7 +347,6 @@ const scripts = {
     await until(
       'the theme of the system',
       () => k.page.evaluate(() => document.documentElement.dataset.theme === 'light'),
-      5000,
     )
     await k.at(say.account)
     await k.press('Enter')

@@ -350,10 +350,13 @@ async function changes(page, config) {
   await page.getByRole('heading', { level: 2, name: words.july }).waitFor()
   await page.getByRole('heading', { level: 2, name: words.june }).waitFor()
   const narrow = cell(page, nameOf('july', 1)) // 320 × 480
-  await until('the proportions of a new picture', async () => {
-    const box = await narrow.boundingBox()
-    return box !== null && Math.abs(box.width / box.height - 2 / 3) < 0.02
-  })
+  await examined(page)
+  await until('the proportions of all new pictures', async () =>
+    (await cells(page)).every(({ name, width, height }) => {
+      const [across, down] = shapes[(Number(/\d+/.exec(name)[0]) - 1) % shapes.length]
+      return Math.abs(width - (height * across) / down) <= 1.001 + (0.5 * across) / down // whole pixels
+    }),
+  )
 
   // pictures that another client adds appear by themselves, and those above the window move nothing
   const below = cell(page, nameOf('june', 0))
@@ -361,7 +364,7 @@ async function changes(page, config) {
   await becomes('whether the page has scrolled', () => page.evaluate(() => scrollY > 150), true)
   const { y } = await below.boundingBox()
   await createFolder(page, own, 'Later', await config.ask('photographs', photographs().slice(0, 4)))
-  await becomes('the number of pictures', () => status(page).innerText(), words.items(18), 20_000)
+  await becomes('the number of pictures', () => status(page).innerText(), words.items(18))
   await examined(page)
   await becomes('the place of a picture in the window', async () => Math.round((await below.boundingBox()).y - y), 0)
   await page.keyboard.press('Home')
@@ -388,8 +391,10 @@ async function changes(page, config) {
   await narrow.getByRole('checkbox').click()
   await page.keyboard.press('Delete')
   await page.getByText(words.trash(nameOf('july', 1))).waitFor()
+  const undo = page.getByRole('button', { name: words.undo })
+  await undo.hover() // a message stays under the pointer
   await narrow.waitFor({ state: 'detached' })
-  await page.getByRole('button', { name: words.undo }).click()
+  await undo.click()
   await narrow.waitFor()
 
   // videos alone

@@ -1,6 +1,6 @@
 // Accounts of one's own: registration, the verification of the address, a forgotten password. The
 // scenarios change the settings of the site, and change them back.
-import { refuses } from './errorpages.mjs'
+import { refuses, standStill } from './errorpages.mjs'
 import { createFolder } from './files.mjs'
 import { bothLanguages, everyWith, once, small } from './forms.mjs'
 import { becomes, equal, inspect, open, until } from './harness.mjs'
@@ -380,9 +380,12 @@ async function waits(page, config, say) {
   const person = newcomer()
   const limited = async (address, button) => {
     await refuses(page, address)
+    await standStill(page)
     await press(page, button)
     await page.getByText(say.tryLater(37)).waitFor()
+    await page.clock.runFor(1000)
     await page.getByText(say.tryLater(36)).waitFor()
+    await page.clock.resume()
     await becomes(
       'whether the button waits',
       () => page.getByRole('button', { name: button }).getAttribute('aria-disabled'),
@@ -390,6 +393,7 @@ async function waits(page, config, say) {
     )
     equal('faults of the wait', await inspect(page), [])
   }
+  await page.clock.install()
   await page.goto('/app/register')
   await fill(page, say, person)
   await limited('**/api/auth/register', say.create)

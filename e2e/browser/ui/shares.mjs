@@ -511,6 +511,7 @@ async function byKeyboard(page, config) {
   await k.at('beta.txt')
 
   await k.press('Control+k')
+  await k.at(labels[config.language].find)
   await page.keyboard.type('Share this folder')
   await k.press('Enter')
   await k.dialog(say.shareTitle('Keys of shares')).waitFor()

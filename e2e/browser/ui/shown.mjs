@@ -23,11 +23,13 @@ async function asks(page, config) {
   const ofTree = (url) => /^\/api\/files\?path=(%2F|\/)&type=folder/.test(url.pathname + url.search)
   let end
   const ended = new Promise((resolve) => (end = resolve))
+  const held = []
   await page.route(ofTree, async (route) => {
+    held.push(route.request())
     await ended
     await route.continue()
   })
-  const tree = page.waitForResponse((answer) => ofTree(new URL(answer.url())))
+  const tree = page.waitForResponse((answer) => held.includes(answer.request()))
   await page.goto(`/app/files${folder}`)
   const entry = page.getByRole('gridcell', { name: /^one\.png/ })
   await entry.waitFor()

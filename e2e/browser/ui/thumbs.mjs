@@ -27,34 +27,32 @@ async function fills(page, config) {
     ],
     parent,
   )
-  const look = async (shown, what) => {
+  // look opens the folder and compares how the pictures fill their tiles, and their sizes.
+  const look = async (shown, what, want) => {
     await shown.goto(`/app/files${folder}`)
     const pictures = shown.locator('[role=grid] img')
     await until('the thumbnails', () =>
       pictures.evaluateAll((all) => all.length === 4 && all.every((one) => one.complete && one.naturalWidth > 0)),
     )
     await config.shot(what)
-    return pictures.evaluateAll((all) =>
-      all.map((one) => [getComputedStyle(one).objectFit, new URL(one.src).searchParams.get('size')].join(' ')),
-    )
+    const read = () =>
+      pictures.evaluateAll((all) =>
+        all.map((one) => [getComputedStyle(one).objectFit, new URL(one.src).searchParams.get('size')].join(' ')),
+      )
+    await becomes(what, read, want)
   }
-  equal('medium tiles', await look(page, 'thumbs-medium'), ['none 320', 'contain 320', 'cover 320', 'contain 320'])
+  await look(page, 'thumbs-medium', ['none 320', 'contain 320', 'cover 320', 'contain 320'])
   const sharp = await open(page.context().browser(), {
     base: config.base,
     storageState: await page.context().storageState(),
     deviceScaleFactor: 2,
   })
-  equal('medium tiles on a screen of twice the density', await look(sharp, 'thumbs-sharp'), [
-    'none 640',
-    'contain 640',
-    'cover 640',
-    'contain 640',
-  ])
+  await look(sharp, 'thumbs-sharp', ['none 640', 'contain 640', 'cover 640', 'contain 640'])
   equal('faults of the sharp page', sharp.faults(), [])
   await sharp.context().close()
   await page.getByRole('button', { name: say.display }).click()
   await page.getByRole('menuitemradio', { name: say.list, exact: true }).click()
-  equal('a list', await look(page, 'thumbs-list'), ['cover 160', 'contain 160', 'cover 160', 'contain 160'])
+  await look(page, 'thumbs-list', ['cover 160', 'contain 160', 'cover 160', 'contain 160'])
   await stands(page, config, parent)
 }
 

@@ -74,8 +74,10 @@ async function comesBack(page, config) {
   await page.keyboard.press('Delete')
   await page.getByText(say.inTrash('plan.txt')).waitFor()
   await page.getByRole('gridcell', { name: /^plan\.txt/ }).waitFor({ state: 'detached' })
+  const undo = page.getByRole('button', { name: say.undo })
+  await undo.hover() // a message stays under the pointer
   equal('faults of the notice', await inspect(page), [])
-  await page.getByRole('button', { name: say.undo }).click()
+  await undo.click()
   await page.getByRole('gridcell', { name: /^plan\.txt/ }).waitFor()
   await page.getByText(say.back).waitFor()
 
