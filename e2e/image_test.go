@@ -53,8 +53,8 @@ func (i *images) run(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The small container image has the program, certificates and a directory for data, and nothing
-// else.
+// The small container image has the program, certificates and directories for volumes, which belong
+// to the user of the program, and nothing else.
 func TestContainerImage(t *testing.T) {
 	t.Parallel()
 	i := newImages(t)
@@ -71,6 +71,14 @@ func TestContainerImage(t *testing.T) {
 	if want := []string{"/etc/ssl/certs/ca-certificates.crt", "/usr/local/bin/larder"}; err != nil ||
 		!slices.Equal(files, want) {
 		t.Errorf("the image has the files %q, %v", files, err)
+	}
+	for _, dir := range []string{"/data", "/objects", "/backups"} { // volumes of docs/operate.md and deploy/compose
+		info, err := os.Stat(root + dir)
+		if err != nil {
+			t.Error(err)
+		} else if stat, is := info.Sys().(*syscall.Stat_t); !is || stat.Uid != imageUser {
+			t.Errorf("%s belongs to the user %d", dir, stat.Uid)
+		}
 	}
 }
 
@@ -164,6 +172,9 @@ func TestContainerImageWithVips(t *testing.T) {
 	version := i.run(t, "buildah", "run", "--isolation", "chroot", container, "--", "vipsthumbnail", "--vips-version")
 	if !strings.HasPrefix(version, "libvips 8") {
 		t.Errorf("libvips prints %q", version)
+	}
+	for _, command := range [][]string{{"ffmpeg", "-version"}, {"pdftoppm", "-v"}} {
+		i.run(t, "buildah", append([]string{"run", "--isolation", "chroot", container, "--"}, command...)...)
 	}
 }
 

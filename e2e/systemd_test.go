@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
-const systemdUnit = "../deploy/larder.service"
+const systemdUnits = "../deploy/"
 
 // systemdAnalyze runs systemd-analyze, which needs no running systemd.
 func systemdAnalyze(t *testing.T, args ...string) string {
@@ -43,8 +44,18 @@ func callSets(t *testing.T) map[string][]string {
 	return sets
 }
 
-// allowedCalls returns the system calls that the unit allows.
-func allowedCalls(t *testing.T) []string {
+// unitText returns the text of a unit.
+func unitText(t *testing.T, unit string) string {
+	t.Helper()
+	text, err := os.ReadFile(systemdUnits + unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// allowedCalls returns the system calls that a unit allows.
+func allowedCalls(t *testing.T, unit string) []string {
 	t.Helper()
 	sets := callSets(t)
 	var expand func(word string) []string
@@ -60,12 +71,8 @@ func allowedCalls(t *testing.T) []string {
 		}
 		return calls
 	}
-	text, err := os.ReadFile(systemdUnit)
-	if err != nil {
-		t.Fatal(err)
-	}
 	allowed := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(unitText(t, unit)) {
 		list, found := strings.CutPrefix(strings.TrimSpace(line), "SystemCallFilter=")
 		if !found {
 			continue
@@ -88,16 +95,11 @@ func TestSystemdUnitIsHardened(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"larder.service", "larder-backup.service", "larder-backup.timer"} {
-		unit := filepath.Join(filepath.Dir(systemdUnit), name)
 		if strings.HasSuffix(name, ".service") {
-			systemdAnalyze(t, "--no-pager", "security", "--offline=true", "--threshold=20", unit)
-		}
-		text, err := os.ReadFile(unit)
-		if err != nil {
-			t.Fatal(err)
+			systemdAnalyze(t, "--no-pager", "security", "--offline=true", "--threshold=20", systemdUnits+name)
 		}
 		startable := filepath.Join(dir, name) // systemd looks for the program, and for the service of the timer
-		installed := strings.Replace(string(text), "/usr/local/bin/larder", binary, 1)
+		installed := strings.Replace(unitText(t, name), "/usr/local/bin/larder", binary, 1)
 		if err := os.WriteFile(startable, []byte(installed), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -107,19 +109,62 @@ func TestSystemdUnitIsHardened(t *testing.T) {
 	}
 }
 
-// Larder works with the system calls that the systemd unit allows: all others fail, as they do
-// under systemd.
-func TestSystemdUnitAllowsEnough(t *testing.T) {
-	t.Parallel()
-	allowed := allowedCalls(t)
+// sampleSettings returns the path of a copy of deploy/larder.toml in which all settings are in use.
+func sampleSettings(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../deploy/larder.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "larder.toml")
+	writeFile(t, setting.ReplaceAll(text, []byte("$1")), file)
+	return file
+}
+
+// setting matches the beginning of a setting that is a comment.
+var setting = regexp.MustCompile(`(?m)^# ([a-z_]+ = )`)
+
+// startedBy returns the command line of a unit after the name of the program.
+func startedBy(t *testing.T, unit, settings string, pairs ...string) []string {
+	t.Helper()
+	_, line, _ := strings.Cut(unitText(t, unit), "\nExecStart=/usr/local/bin/larder ")
+	line, _, _ = strings.Cut(line, "\n")
+	return strings.Fields(replaceOnce(t, unit, line, append(pairs, "/etc/larder/larder.toml", settings)...))
+}
+
+// confined returns a command that runs a program with the system calls that a unit allows: all
+// others fail, as they do under systemd. refused returns the calls that failed.
+func confined(t *testing.T, unit string) (wrapper []string, refused func() string) {
+	t.Helper()
+	allowed := allowedCalls(t, unit)
 	if len(allowed) < 200 {
-		t.Fatalf("the unit allows only %d system calls", len(allowed))
+		t.Fatalf("%s allows only %d system calls", unit, len(allowed))
 	}
 	set := "!?" + strings.Join(allowed, ",?")
-	s := newSite(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	p := s.start(t, "strace", "-D", "-f", "-q", "--seccomp-bpf", "-o", trace, "-e", "signal=none", "-e", "trace="+set,
-		"-e", "inject="+set+":error=EPERM")
+	return []string{"strace", "-D", "-f", "-q", "--seccomp-bpf", "-o", trace, "-e", "signal=none", "-e", "trace=" + set,
+			"-e", "inject=" + set + ":error=EPERM"}, func() string {
+			text, err := os.ReadFile(trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+}
+
+// Larder works with the settings of deploy/larder.toml and the system calls that the units allow,
+// while it serves and while it makes a backup.
+func TestSystemdUnitAllowsEnough(t *testing.T) {
+	t.Parallel()
+	settings := sampleSettings(t)
+	if words := startedBy(t, "larder.service", settings); !slices.Equal(words, []string{"serve", "--config", settings}) {
+		t.Errorf("the unit starts larder %v", words)
+	}
+	s := newSite(t)
+	s.keepPort(t)
+	s.env["LARDER_CONFIG"], s.env["LARDER_BASE_URL"] = settings, "http://"+s.env["LARDER_LISTEN"]
+	serving, refused := confined(t, "larder.service")
+	p := s.start(t, serving...)
 	content := uploadFixedContent(t, p)
 	content.wantServed(t, p)
 	key := withKey(s.key(t, "admin"), p.url)
@@ -130,15 +175,28 @@ func TestSystemdUnitAllowsEnough(t *testing.T) {
 			t.Errorf("thumbnail %d is %q, want one by libvips", i, got)
 		}
 	}
-	p.stop(t)
-	refused, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
+
+	delete(s.env, "LARDER_CONFIG")
+	to := filepath.Join(t.TempDir(), "backup")
+	saving, refusedToBackup := confined(t, "larder-backup.service")
+	backup := startedBy(t, "larder-backup.service", settings, "${BACKUP_TO}", to, "$BACKUP_OPTIONS", "--keep 7")
+	words := append(append(saving, s.binary()), backup...)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = s.environ()
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the backup: %v\n%s\nrefused were:\n%s", err, said, refusedToBackup())
 	}
-	if os.Geteuid() == 0 && !strings.Contains(string(refused), "fchown") { // SQLite calls it as root
-		t.Error("no system call was refused")
+	if snapshots, err := filepath.Glob(to + "/snapshots/*/manifest.json"); err != nil || len(snapshots) != 1 {
+		t.Errorf("the backup has the snapshots %v, %v", snapshots, err)
+	}
+
+	p.stop(t)
+	for name, calls := range map[string]string{"serve": refused(), "backup": refusedToBackup()} {
+		if os.Geteuid() == 0 && !strings.Contains(calls, "fchown") { // SQLite calls it as root
+			t.Errorf("%s: no system call was refused", name)
+		}
 	}
 	if strings.Contains(p.stderr.String(), `"level":"ERROR"`) {
-		t.Errorf("the log has errors; refused were:\n%s", refused)
+		t.Errorf("the log has errors; refused were:\n%s", refused())
 	}
 }
