@@ -39,10 +39,10 @@ type chaos struct {
 	uploaders []*uploader
 }
 
-// Two replicas, whose clocks are two hours apart, serve behind a balancer while one of them is
-// killed every ten seconds and PostgreSQL, Redis and the S3 server stop and start. Clients repeat a
-// request until it is answered. At the end everything acknowledged is there, no limit was exceeded,
-// and the check of the whole service finds nothing.
+// Two replicas, whose clocks are two hours apart, serve while one of them is killed every ten
+// seconds and PostgreSQL, Redis and the S3 server stop and start. Clients send a request to the
+// replicas in turn until it is answered. At the end everything acknowledged is there, no limit was
+// exceeded, and the check of the whole service finds nothing.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	c := &chaos{t: t, seed: crashSeed(t), services: startServices(t)}
