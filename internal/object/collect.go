@@ -32,6 +32,15 @@ const (
 	parallelDeletes = 8
 )
 
+// startBudget returns a context that ends when the time d for the deletions in the store of a
+// provider is spent.
+type startBudget func(ctx context.Context, provider string, d time.Duration) (context.Context, context.CancelFunc)
+
+// startTimer is the startBudget of the service.
+func startTimer(ctx context.Context, _ string, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
 // Collect deletes the next objects of the garbage list that are due, at most objectsPerPiece, in
 // all stores at the same time. more reports that there is more to do at once. A store that is slow
 // or does not answer delays the others no longer than its budget. No other code deletes objects.
@@ -101,7 +110,7 @@ func (r *Registry) shuffled(list []garbage) []garbage {
 // It pauses the provider after some failures in a row, after one deletion that takes too long, or
 // when the budget is spent, so that neither some bad objects nor one bad store delay the others.
 func (r *Registry) deleteFrom(ctx context.Context, provider string, these []garbage) (deleted, untried []garbage) {
-	spent, end := context.WithTimeout(ctx, r.storeBudget)
+	spent, end := r.startBudget(ctx, provider, r.storeBudget)
 	defer end()
 	remote := r.acceptsDirectWrites(ctx, provider)
 	var mu sync.Mutex

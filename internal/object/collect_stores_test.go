@@ -90,7 +90,7 @@ func TestCollectorSkipsHangingStore(t *testing.T) {
 	eachFixture(t, func(t *testing.T, w *fixture) {
 		s := addFailingStore(w, 1700)
 		gone := w.storeContent("x").Key
-		w.objects.SetDeleteTimeout(500 * time.Millisecond)
+		w.objects.SetDeleteTimeout(5 * time.Second) // the other store must delete an object in it
 		hangs := func(ctx context.Context, _ int) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -227,10 +227,23 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 		s := addFailingStore(w, 1000)
 		gone := w.storeContent("x").Key
 		w.advance(grace)
-		w.objects.SetStoreBudget(300 * time.Millisecond)
-		s.setHook(func(ctx context.Context, call int) error {
+		const budget = 300 * time.Millisecond
+		w.objects.SetStoreBudget(budget)
+		var spend context.CancelFunc // the budget of the vault
+		w.objects.SetStartBudget(func(ctx context.Context, provider string, d time.Duration) (context.Context,
+			context.CancelFunc) {
+			ctx, end := context.WithCancel(ctx)
+			if provider == "vault" {
+				spend = end
+			}
+			if d != budget {
+				t.Errorf("the budget of %s is %v, want %v", provider, d, budget)
+			}
+			return ctx, end
+		})
+		s.setHook(func(_ context.Context, call int) error {
 			if call == 5 { // uses the whole time budget and succeeds
-				<-time.After(600 * time.Millisecond)
+				spend()
 			}
 			return nil
 		})
@@ -241,8 +254,8 @@ func TestCollectorLeavesSlowStoreAfterTimeBudget(t *testing.T) {
 		if w.isStored(gone) {
 			t.Error("the garbage of the other store was not collected")
 		}
-		w.objects.SetStoreBudget(time.Hour)
-		w.advance(300*time.Millisecond - time.Millisecond)
+		s.setHook(nil)
+		w.advance(budget - time.Millisecond)
 		w.collect()
 		if n := w.countGarbage("vault"); n != 995 {
 			t.Errorf("%d keys are left of a paused store", n)

@@ -53,6 +53,7 @@ type Registry struct {
 
 	deleteTimeout time.Duration // of one deletion
 	storeBudget   time.Duration // time for the deletions of a piece in one store
+	startBudget   startBudget
 	paused        pausedProviders
 	garbageWatch  garbageWatch
 }
@@ -62,7 +63,8 @@ func New(cfg Config) *Registry {
 	if cfg.Store == nil {
 		cfg.Store = cfg.Providers.Store
 	}
-	r := &Registry{Config: cfg, deleteTimeout: deleteTimeout, storeBudget: storeBudget}
+	r := &Registry{Config: cfg, deleteTimeout: deleteTimeout, storeBudget: storeBudget,
+		startBudget: startTimer}
 	r.Keys = &KeySource{registry: r, byProvider: map[string]*providerKeys{}}
 	return r
 }
