@@ -39,9 +39,9 @@ const (
 	lease = 2 * time.Minute
 
 	// failurePause is how long a picture that could not be read is passed over, and maxFailures how
-	// often that happens before it counts as one that cannot be read. A picture that its store has
-	// lost never does, nor one for which the machine had no time; busyPause is how long that one is
-	// passed over at first. The pause doubles each time up to failurePause.
+	// often its child dies before it counts as one that cannot be read. busyPause is how long a
+	// picture for which the machine had no time is passed over at first. The pause doubles each
+	// time up to failurePause.
 	failurePause = 15 * time.Minute
 	busyPause    = time.Minute
 	maxFailures  = 3
@@ -70,7 +70,7 @@ type Examiner struct {
 // failure describes the failed tries to read a picture.
 type failure struct {
 	next  time.Time     // the time of the next try
-	tries int           // that count
+	tries int           // at which the child died
 	pause time.Duration // after the last try for which the machine had no time
 }
 
@@ -180,13 +180,12 @@ func (e *Examiner) fail(pass *pass, p files.UnexaminedPicture, err error) bool {
 		return false
 	}
 	f, pause := e.failed[p.Content], failurePause
-	switch {
+	switch { // an object that is lost, and errors of the database or the disk, count as no try
+	case errors.Is(err, thumb.ErrChildDied):
+		f.tries++
 	case errors.Is(err, thumb.ErrStarved), fault.Is(err, fault.RateLimited): // the machine is busy
 		f.pause = min(max(busyPause, 2*f.pause), failurePause)
 		pause = f.pause
-	case fault.Is(err, fault.Unavailable): // lost, short or damaged, which a scrub reports
-	default:
-		f.tries++
 	}
 	if f.tries == maxFailures {
 		return true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -182,20 +183,24 @@ func TestStoreIsAway(t *testing.T) {
 	}
 }
 
-// examinerWith returns an examiner of the first replica whose children run a script of the shell
-// for at most timeout, how many children it has started, and how many pictures are not examined.
-func examinerWith(t *testing.T, l *apptest.Larder, script string, timeout time.Duration) (
+// examinerWith returns an examiner of the first replica whose children run a script of the shell,
+// how many children it has started, and how many pictures are not examined.
+func examinerWith(t *testing.T, l *apptest.Larder, script string, change ...func(*thumb.Config)) (
 	examiner *pictures.Examiner, started, left func() int) {
 	t.Helper()
 	dir, children := t.TempDir(), 0
-	maker := thumb.New(thumb.Config{Dir: dir, Child: []string{"/bin/sh", "-c", script},
+	cfg := thumb.Config{Dir: dir, Child: []string{"/bin/sh", "-c", script},
 		Vips: func() string { return "" },
 		Spool: func() (*os.File, error) {
 			children++ // each child writes into one file
 			return os.CreateTemp(dir, "spool")
 		},
 		CheckSpace: func() error { return nil }, Slots: 1, Now: l.Clock.Now, Log: slog.New(slog.DiscardHandler),
-		BackgroundTimeout: timeout})
+		BackgroundTimeout: 10 * time.Minute}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	maker := thumb.New(cfg)
 	t.Cleanup(maker.Close)
 	examiner = pictures.New(pictures.Config{DB: l.Apps[0].DB, Tree: l.Apps[0].Tree, Thumbs: maker, Now: l.Clock.Now,
 		Log: slog.New(slog.DiscardHandler)})
@@ -208,12 +213,72 @@ func examinerWith(t *testing.T, l *apptest.Larder, script string, timeout time.D
 	}
 }
 
+// A picture that its store does not deliver in time is tried again until it does. It never counts
+// as one that cannot be read.
+func TestSlowStore(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	proxy := s3test.NewProxy(t, s3test.New(t))
+	proxy.HoldTime = -1
+	l.RootOnS3(t, apptest.M{"endpoint": proxy.Endpoint})
+	alice := l.User(t, "alice")
+	photo := alice.Upload("/home/alice", "photo.jpg", camera)
+	proxy.InjectFault(s3test.TimedOut, s3test.Get, s3test.Always)
+	examiner, started, left := examinerWith(t, l, "exit 1", func(cfg *thumb.Config) {
+		cfg.FetchTimeout = 100 * time.Millisecond
+	})
+	for range 4 {
+		if wait, err := examiner.Examine(t.Context()); err != nil || wait != time.Minute {
+			t.Errorf("the next call is after %v, %v, want a minute", wait, err)
+		}
+		l.Clock.Advance(15 * time.Minute)
+	}
+	if left() != 1 || started() != 0 {
+		t.Errorf("%d pictures are left after %d children, want 1 and 0", left(), started())
+	}
+	proxy.Restore()
+	examine(t, l, 2*time.Second)
+	if width := widthOf(t, alice, photo); width != "480" {
+		t.Errorf("width %q of a picture that its store delivers", width)
+	}
+}
+
+// While the disk of the server fails, a picture is tried again every 15 minutes.
+func TestServerFails(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	alice := l.User(t, "alice")
+	photo := alice.Upload("/home/alice", "photo.jpg", camera)
+	tries := 0
+	examiner, _, left := examinerWith(t, l, "exit 1", func(cfg *thumb.Config) {
+		cfg.Spool = func() (*os.File, error) {
+			tries++
+			return nil, errors.New("the disk fails")
+		}
+	})
+	for try := range 4 {
+		for range 2 { // the second call passes over it
+			if _, err := examiner.Examine(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tries != try+1 || left() != 1 {
+			t.Errorf("after %d tries %d pictures are left, want %d and 1", tries, left(), try+1)
+		}
+		l.Clock.Advance(15 * time.Minute)
+	}
+	examine(t, l, 2*time.Second)
+	if width := widthOf(t, alice, photo); width != "480" {
+		t.Errorf("width %q with a disk that works", width)
+	}
+}
+
 // A picture whose child dies is tried three times, and then counts as one that cannot be read.
 func TestChildThatDies(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	l.User(t, "alice").Upload("/home/alice", "photo.jpg", camera)
-	examiner, _, left := examinerWith(t, l, "kill -9 $$", time.Minute)
+	examiner, _, left := examinerWith(t, l, "kill -9 $$")
 	for try, want := range []int{1, 1, 0} {
 		for range 2 { // the second call passes over it
 			if _, err := examiner.Examine(t.Context()); err != nil {
@@ -233,7 +298,9 @@ func TestBusyMachine(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")
 	l.User(t, "alice").Upload("/home/alice", "photo.jpg", camera)
-	examiner, started, left := examinerWith(t, l, "exec sleep 3600", time.Millisecond)
+	examiner, started, left := examinerWith(t, l, "exec sleep 3600", func(cfg *thumb.Config) {
+		cfg.BackgroundTimeout = time.Millisecond
+	})
 	try := func(want int) {
 		t.Helper()
 		if _, err := examiner.Examine(t.Context()); err != nil {

@@ -31,8 +31,8 @@ type Properties struct {
 // give way to other processes; the caller makes sure that one call runs at a time. If whole is
 // true, from has all bytes of the picture, and Examine also makes a thumbnail of it, which stays in
 // the cache; otherwise from has only the first bytes, and there is no ThumbHash. Faults: those of
-// Get. Other errors: picture.ErrUnconfined, ErrStarved, and an error for a child that was killed,
-// which another try may avoid.
+// Get. Other errors: picture.ErrUnconfined, ErrStarved, ErrChildDied, and those of the disk and
+// of the start of a process.
 func (m *Maker) Examine(ctx context.Context, from Source, whole bool) (Properties, error) {
 	ctx, end, err := m.begin(ctx)
 	if err != nil {
@@ -110,6 +110,10 @@ func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Ca
 	return camera, nil
 }
 
+// ErrChildDied means that a child was killed or crashed while it examined a picture. Another try
+// may succeed.
+var ErrChildDied = errors.New("a child that examines a picture has died")
+
 // inspect runs a child with a priority and the argument arg on a picture, and returns its output,
 // at most most bytes. Fault: NotFound when the child fails because of the picture.
 func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File, most int) ([]byte, error) {
@@ -139,6 +143,8 @@ func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File
 		return nil, fmt.Errorf("examine a picture: %w: %w", picture.ErrUnconfined, err)
 	case errors.As(err, &ended) && ended.ExitCode() == 1: // what the command ends with after an error
 		return nil, noThumbnail(err)
+	case errors.As(err, &ended):
+		return nil, fmt.Errorf("examine a picture: %w: %w", ErrChildDied, err)
 	default:
 		return nil, fmt.Errorf("examine a picture: %w", err)
 	}

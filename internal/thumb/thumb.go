@@ -54,6 +54,7 @@ type Config struct {
 	ChildTimeout time.Duration            // for one child; 0 for 10 s
 	// BackgroundTimeout is for one child that a request does not wait for; 0 for a minute.
 	BackgroundTimeout time.Duration
+	FetchTimeout      time.Duration // for the transfer of a picture from its store; 0 for 30 s
 	Now               func() time.Time
 	Log               *slog.Logger
 }
@@ -79,6 +80,7 @@ type Maker struct {
 func New(cfg Config) *Maker {
 	cfg.ChildTimeout = cmp.Or(cfg.ChildTimeout, childTimeout)
 	cfg.BackgroundTimeout = cmp.Or(cfg.BackgroundTimeout, backgroundTimeout)
+	cfg.FetchTimeout = cmp.Or(cfg.FetchTimeout, fetchTimeout)
 	m := &Maker{
 		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
 		builds: map[buildKey]*build{}, failed: map[string]time.Time{},
@@ -306,11 +308,17 @@ func queueError(ctx context.Context, err error) error {
 }
 
 // fetch returns the picture as a file: the store's own, or a nameless copy. The caller calls done,
-// which closes it.
+// which closes it. Faults: those of Source.Open, and Unavailable, around blob.ErrUnavailable, when
+// the store is too slow.
 func (m *Maker) fetch(ctx context.Context, from Source) (in *os.File, done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	patient, cancel := context.WithTimeout(ctx, m.FetchTimeout)
 	defer cancel()
-	object, err := from.Open(ctx)
+	defer func() {
+		if err != nil && patient.Err() != nil && ctx.Err() == nil {
+			err = blob.Unavailable("fetch a picture in time", err)
+		}
+	}()
+	object, err := from.Open(patient)
 	if err != nil {
 		return nil, nil, err
 	}

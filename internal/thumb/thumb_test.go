@@ -368,6 +368,14 @@ func TestFailuresOfOthers(t *testing.T) {
 	if _, err := k.Get(t.Context(), "somebody", broken, 160); !errors.Is(err, down) {
 		t.Errorf("%v", err)
 	}
+	slow := thumb.Source{ID: "content", Size: 1, Open: func(ctx context.Context) (blob.Object, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	k = newFixture(t, childScript, func(cfg *thumb.Config) { cfg.FetchTimeout = time.Millisecond })
+	if _, err := k.Get(t.Context(), "somebody", slow, 160); !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("a store that is too slow: %v", err)
+	}
 	k.get(t, source("content", photo), 160)
 	full := newFixture(t, childScript, func(cfg *thumb.Config) { cfg.CheckSpace = func() error { return down } })
 	if _, err := full.Get(t.Context(), "somebody", source("content", photo), 160); !errors.Is(err, down) {
