@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"larder/internal/fault"
 	"larder/internal/thumb/picture"
 )
 
@@ -24,15 +25,16 @@ const maxChildOutput = 1 << 10
 
 // runDecoders makes a child write the thumbnail of in to out, whose longest edge has at most edge
 // pixels: first with libvips where it is installed, and when that fails with Go's decoders. Both
-// attempts together have childTimeout. Fault: NotFound, when the picture has no thumbnail. Other
-// errors are not the picture's fault.
+// attempts together have childTimeout. Faults: NotFound, when the picture has no thumbnail;
+// RateLimited, see timeoutError. Other errors are not the picture's fault.
 func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, edge int) error {
 	patient, cancel := context.WithTimeout(ctx, m.childTimeout(p))
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(edge)}
 	var failed error
+	var used time.Duration // by both
 	if vips := m.vips(); vips != "" {
-		if failed = runChild(patient, p, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
+		if used, failed = runChild(patient, p, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
 			failed = stripMetadata(out)
 		}
 		if failed == nil {
@@ -46,7 +48,8 @@ func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, e
 		}
 	}
 	if patient.Err() == nil {
-		err := runChild(patient, p, m.Child, args, in, out)
+		more, err := runChild(patient, p, m.Child, args, in, out)
+		used += more
 		if err == nil {
 			return nil
 		}
@@ -59,9 +62,9 @@ func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, e
 	switch {
 	case ctx.Err() != nil: // no request waits for it
 		return ctx.Err()
-	case p == background && patient.Err() != nil:
-		return ErrStarved
-	case patient.Err() != nil, errors.As(failed, &ended), errors.Is(failed, errNoPicture):
+	case patient.Err() != nil:
+		return m.timeoutError(p, used, failed)
+	case errors.As(failed, &ended), errors.Is(failed, errNoPicture):
 		return noThumbnail(failed)
 	}
 	return fmt.Errorf("make a thumbnail: %w", failed)
@@ -88,11 +91,28 @@ func (m *Maker) childTimeout(p priority) time.Duration {
 	return m.ChildTimeout
 }
 
+// timeoutError returns the error for a child that was killed because it did not end in time: in the
+// background ErrStarved, otherwise a fault. used is the processor time that the child has used. If
+// that is less than half of its time, the machine was busy and a later request may succeed:
+// RateLimited. Otherwise the picture takes too much time: NotFound.
+func (m *Maker) timeoutError(p priority, used time.Duration, cause error) error {
+	switch {
+	case p == background:
+		return ErrStarved
+	case used < m.ChildTimeout/2:
+		busy := fault.Error{Kind: fault.RateLimited, Message: "The server is busy. Please wait a moment.",
+			RetryAfter: retry}
+		return busy.WithCause(cause)
+	}
+	return noThumbnail(cause)
+}
+
 // runChild runs one child with a priority: the command line child followed by args, with in as its
 // standard input and out as its output. The child has a process group of its own, which is killed
-// when ctx ends, an empty environment, and no other files. It dies with the server. The error
-// contains the beginning of the child's standard error.
-func runChild(ctx context.Context, p priority, child, args []string, in, out *os.File) error {
+// when ctx ends, an empty environment, and no other files. It dies with the server. used is the
+// processor time that the child has used. The error contains the beginning of the child's standard
+// error.
+func runChild(ctx context.Context, p priority, child, args []string, in, out *os.File) (used time.Duration, err error) {
 	runtime.LockOSThread() // on Linux the child dies when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, child[0], append(slices.Clone(child[1:]), args...)...)
@@ -101,17 +121,19 @@ func runChild(ctx context.Context, p priority, child, args []string, in, out *os
 	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return killGroup(cmd) }
 	cmd.WaitDelay = time.Second
-	err := cmd.Start()
-	if err == nil {
+	if err = cmd.Start(); err == nil {
 		if p == background {
 			lowerPriority(cmd)
 		}
 		err = cmd.Wait()
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, said)
+	if ended := cmd.ProcessState; ended != nil {
+		used = ended.UserTime() + ended.SystemTime()
 	}
-	return nil
+	if err != nil {
+		return used, fmt.Errorf("%w: %s", err, said)
+	}
+	return used, nil
 }
 
 // outputHead keeps the first maxChildOutput bytes of a child's output.
@@ -143,7 +165,7 @@ func CheckVips(child []string, path string, spool func() (*os.File, error)) erro
 	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(Edges[0]), path}
-	if err := runChild(ctx, foreground, child, args, in, out); err != nil {
+	if _, err := runChild(ctx, foreground, child, args, in, out); err != nil {
 		return fmt.Errorf("try libvips: %w", err)
 	}
 	return stripMetadata(out)

@@ -115,7 +115,8 @@ func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Ca
 var ErrChildDied = errors.New("a child that examines a picture has died")
 
 // inspect runs a child with a priority and the argument arg on a picture, and returns its output,
-// at most most bytes. Fault: NotFound when the child fails because of the picture.
+// at most most bytes. Faults: NotFound when the child fails because of the picture; RateLimited,
+// see timeoutError.
 func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File, most int) ([]byte, error) {
 	free, err := m.enterSlot(ctx, p)
 	if err != nil {
@@ -129,16 +130,14 @@ func (m *Maker) inspect(ctx context.Context, p priority, arg string, in *os.File
 	defer out.Close() // the file has no name: closing it frees its space
 	patient, cancel := context.WithTimeout(ctx, m.childTimeout(p))
 	defer cancel()
-	err = runChild(patient, p, m.Child, []string{picture.Command, arg}, in, out)
+	used, err := runChild(patient, p, m.Child, []string{picture.Command, arg}, in, out)
 	var ended *exec.ExitError
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case patient.Err() != nil && p == background:
-		return nil, ErrStarved
 	case patient.Err() != nil:
-		return nil, noThumbnail(err)
+		return nil, m.timeoutError(p, used, err)
 	case errors.As(err, &ended) && ended.ExitCode() == picture.Unconfined:
 		return nil, fmt.Errorf("examine a picture: %w: %w", picture.ErrUnconfined, err)
 	case errors.As(err, &ended) && ended.ExitCode() == 1: // what the command ends with after an error

@@ -136,7 +136,7 @@ type build struct {
 // Get returns the open thumbnail of a picture, whose longest edge has at most edge pixels. The
 // caller closes it. who is the account or address in whose lane the request waits. Faults: NotFound
 // (the content is not a picture, or cannot or must not be decoded), RateLimited (too many requests
-// wait), and those of Source.Open.
+// wait, or the machine is too busy), and those of Source.Open.
 func (m *Maker) Get(ctx context.Context, who string, from Source, edge int) (Thumbnail, error) {
 	k := key{from.ID, edge}
 	for range 2 { // the cache may remove it right after it was made
