@@ -357,11 +357,11 @@ func TestThumbnailsAreDeletedWithFile(t *testing.T) {
 }
 
 // With libvips installed, thumbnails are WebP, also of HEIC and AVIF. With thumbnails switched off
-// there are none. The test is not parallel: libvips has 10 seconds for a picture, which are too few
-// beside many other tests.
+// there are none.
 func TestThumbnailSetting(t *testing.T) {
-	if thumb.FindVips() == "" {
-		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
+	t.Parallel()
+	if path, err := thumb.FindVips(t.Context()); path == "" {
+		t.Fatalf("there is no vipsthumbnail here; scripts/install-test-tools installs it: %v", err)
 	}
 	for setting, want := range map[config.Thumbnails]string{config.ThumbnailsAuto: "image/webp",
 		config.ThumbnailsBuiltIn: "", config.ThumbnailsOff: ""} {

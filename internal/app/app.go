@@ -77,6 +77,11 @@ type Deps struct {
 	RedisTimeout time.Duration // for one operation on a rate limit, 0 for 2 s
 	OwnClock     bool          // rate limits and leases of replicas follow Now, not the clock of Redis or the database
 
+	ThumbTime time.Duration // for one child that makes a thumbnail; 0 for 10 s, and 1 minute in the background
+	// QueueTime is how long hashes of passwords, searches of visitors, calls of buckets in the free
+	// mode and requests for thumbnails wait for their turn; 0 for 10 s, and 20 s for thumbnails.
+	QueueTime time.Duration
+
 	UI fs.FS // the web UI, nil for the one built into the binary
 
 	// periodic sweeps run only when Sweep is called; for tests with a clock of their own

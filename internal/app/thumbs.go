@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 
 	"larder/internal/config"
@@ -22,20 +23,28 @@ func (a *App) newThumbMaker() *thumb.Maker {
 	return thumb.New(thumb.Config{
 		Dir: a.Config.ThumbnailDir(), Child: selfCommand, Vips: a.findVips, Spool: a.spool,
 		CheckSpace: a.checkSpoolSpace,
-		Slots:      runtime.GOMAXPROCS(0),
-		Now:        a.deps.Now, Log: a.deps.Log,
+		Slots:      runtime.GOMAXPROCS(0), ChildTimeout: a.deps.ThumbTime, BackgroundTimeout: a.deps.ThumbTime,
+		QueueTimeout: a.deps.QueueTime,
+		Now:          a.deps.Now, Log: a.deps.Log,
 	})
 }
 
 // findVips returns the path of vipsthumbnail, "" to work without it, as the setting for thumbnails
-// says. It logs what that means for the operator.
-func (a *App) findVips() string {
+// says. It logs what that means for the operator. Error: that of ctx.
+func (a *App) findVips(ctx context.Context) (string, error) {
 	if a.Config.Thumbnails == config.ThumbnailsBuiltIn {
-		return ""
+		return "", nil
 	}
-	path := thumb.FindVips()
+	path, err := thumb.FindVips(ctx)
+	if err != nil {
+		return "", err
+	}
 	if path != "" {
-		if err := thumb.CheckVips(selfCommand, path, a.spool); err != nil {
+		err := thumb.CheckVips(ctx, selfCommand, path, a.spool)
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("try libvips: %w", ctx.Err())
+		}
+		if err != nil {
 			a.deps.Log.Warn(
 				"vipsthumbnail fails on a test picture; thumbnails that it does not make are made without it",
 				"vipsthumbnail", path, "error", err)
@@ -47,7 +56,7 @@ func (a *App) findVips() string {
 		}
 	}
 	a.deps.Log.Info("thumbnails", "vipsthumbnail", path)
-	return path
+	return path, nil
 }
 
 // sweepThumbs deletes the thumbnails of deleted contents from the cache of this replica, and the

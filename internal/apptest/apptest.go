@@ -142,6 +142,8 @@ func (l *Larder) startReplica(t testing.TB) {
 		HashMemory:   l.hashMemory,
 		OnHash:       l.onHash,
 		RedisTimeout: time.Minute, // long, since a busy machine may answer late
+		ThumbTime:    10 * time.Minute,
+		QueueTime:    10 * time.Minute,
 		OwnClock:     true,
 		UI:           UI,
 		Version:      "1.2.3-test",

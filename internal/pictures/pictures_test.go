@@ -2,6 +2,7 @@ package pictures_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -190,7 +191,7 @@ func examinerWith(t *testing.T, l *apptest.Larder, script string, change ...func
 	t.Helper()
 	dir, children := t.TempDir(), 0
 	cfg := thumb.Config{Dir: dir, Child: []string{"/bin/sh", "-c", script},
-		Vips: func() string { return "" },
+		Vips: func(context.Context) (string, error) { return "", nil },
 		Spool: func() (*os.File, error) {
 			children++ // each child writes into one file
 			return os.CreateTemp(dir, "spool")

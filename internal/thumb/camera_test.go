@@ -89,7 +89,7 @@ func TestCameraQueue(t *testing.T) {
 	r.fixture = newFixture(t, "echo begin >> "+log+"\nread line < "+gate+"\necho end >> "+log+"\n"+childScript,
 		func(cfg *thumb.Config) {
 			spool := cfg.Spool
-			cfg.Slots, cfg.ChildTimeout = 1, time.Minute
+			cfg.Slots = 1
 			cfg.Spool = func() (*os.File, error) {
 				file, err := spool()
 				r.mu.Lock()

@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/png"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"larder/internal/fault"
@@ -26,14 +22,17 @@ const maxChildOutput = 1 << 10
 // runDecoders makes a child write the thumbnail of in to out, whose longest edge has at most edge
 // pixels: first with libvips where it is installed, and when that fails with Go's decoders. Both
 // attempts together have childTimeout. Faults: NotFound, when the picture has no thumbnail;
-// RateLimited, see timeoutError. Other errors are not the picture's fault.
+// RateLimited, see timeoutError. Other errors are not the picture's fault. While it is not known
+// whether libvips is installed, a picture that Go's decoders fail on is treated as one whose child
+// was killed.
 func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, edge int) error {
+	vips, unknown := m.vips.find(ctx)
 	patient, cancel := context.WithTimeout(ctx, m.childTimeout(p))
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(edge)}
 	var failed error
 	var used time.Duration // by both
-	if vips := m.vips(); vips != "" {
+	if vips != "" {
 		if used, failed = runChild(patient, p, m.Child, append(slices.Clone(args), vips), in, out); failed == nil {
 			failed = stripMetadata(out)
 		}
@@ -64,6 +63,8 @@ func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, e
 		return ctx.Err()
 	case patient.Err() != nil:
 		return m.timeoutError(p, used, failed)
+	case unknown != nil: // libvips might decode it
+		return m.timeoutError(p, 0, errors.Join(failed, unknown))
 	case errors.As(failed, &ended), errors.Is(failed, errNoPicture):
 		return noThumbnail(failed)
 	}
@@ -129,6 +130,9 @@ func runChild(ctx context.Context, p priority, child, args []string, in, out *os
 	}
 	if ended := cmd.ProcessState; ended != nil {
 		used = ended.UserTime() + ended.SystemTime()
+		if ended.Success() && errors.Is(err, exec.ErrWaitDelay) {
+			err = nil // a busy machine read the end of its standard error late
+		}
 	}
 	if err != nil {
 		return used, fmt.Errorf("%w: %s", err, said)
@@ -143,55 +147,4 @@ type outputHead struct{ bytes.Buffer }
 func (h *outputHead) Write(p []byte) (int, error) {
 	h.Buffer.Write(p[:min(len(p), maxChildOutput-h.Len())])
 	return len(p), nil
-}
-
-// CheckVips makes a thumbnail of a test picture with the vipsthumbnail at path. child is as in
-// Config, spool opens temporary files. It fails when libvips needs what the child's confinement
-// refuses, and when the kernel cannot confine the child.
-func CheckVips(child []string, path string, spool func() (*os.File, error)) error {
-	in, err := spool()
-	if err != nil {
-		return fmt.Errorf("try libvips: %w", err)
-	}
-	defer in.Close()
-	out, err := spool()
-	if err != nil {
-		return fmt.Errorf("try libvips: %w", err)
-	}
-	defer out.Close()
-	if err := png.Encode(in, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
-		return fmt.Errorf("try libvips: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
-	defer cancel()
-	args := []string{picture.Command, strconv.Itoa(Edges[0]), path}
-	if _, err := runChild(ctx, foreground, child, args, in, out); err != nil {
-		return fmt.Errorf("try libvips: %w", err)
-	}
-	return stripMetadata(out)
-}
-
-var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)
-
-// FindVips returns the path of the installed vipsthumbnail. It returns "" when the program is not
-// installed, does not run, or is older than 8.13, which cannot block untrusted loaders.
-func FindVips() string {
-	const since = 13 // 8.13 supports VIPS_BLOCK_UNTRUSTED
-	path, err := exec.LookPath("vipsthumbnail")
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--vips-version")
-	cmd.Env = []string{}
-	told, err := cmd.Output()
-	version := vipsVersion.FindStringSubmatch(strings.TrimSpace(string(told)))
-	if err != nil || version == nil {
-		return ""
-	}
-	if minor, err := strconv.Atoi(version[1]); err != nil || minor < since {
-		return ""
-	}
-	return path
 }

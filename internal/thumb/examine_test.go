@@ -121,32 +121,48 @@ func TestExamineStarves(t *testing.T) {
 	for _, arg := range []string{"describe", "320", "hash"} {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
-			once := filepath.Join(t.TempDir(), "once")
-			f := newFixture(t, `[ "$2" = `+arg+` ] && mkdir `+once+" && exec sleep 3600\n"+childScript,
-				func(cfg *thumb.Config) { cfg.ChildTimeout, cfg.BackgroundTimeout = time.Minute, 10*time.Second })
-			ended := make(chan error, 1)
-			go func() {
-				_, err := f.Examine(t.Context(), source("content", photo), true)
-				ended <- err
-			}()
-			tick := time.NewTicker(5 * time.Millisecond)
-			defer tick.Stop()
-			for { // until the child in the background stands still
-				if _, err := os.Stat(once); err == nil {
-					break
+			limit := 10 * time.Second
+			for !examineStarves(t, arg, limit) {
+				if limit *= 2; limit > patience {
+					t.Fatal("the children before the one that stands still took too long")
 				}
-				select {
-				case <-tick.C:
-				case err := <-ended:
-					t.Fatalf("ended before the child stood still: %v", err)
-				}
-			}
-			f.get(t, source("content", photo), 320)
-			if err := <-ended; !errors.Is(err, thumb.ErrStarved) {
-				t.Errorf("%v", err)
 			}
 		})
 	}
+}
+
+// examineStarves tests Examine with a child in the background that stands still at the argument arg
+// until limit. It returns false if a child before that one got too little time.
+func examineStarves(t *testing.T, arg string, limit time.Duration) bool {
+	t.Helper()
+	once := filepath.Join(t.TempDir(), "once")
+	f := newFixture(t, `[ "$2" = `+arg+` ] && mkdir `+once+" && exec sleep 3600\n"+childScript,
+		func(cfg *thumb.Config) { cfg.BackgroundTimeout = limit })
+	ended := make(chan error, 1)
+	go func() {
+		_, err := f.Examine(t.Context(), source("content", photo), true)
+		ended <- err
+	}()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for { // until the child in the background stands still
+		if _, err := os.Stat(once); err == nil {
+			break
+		}
+		select {
+		case <-tick.C:
+		case err := <-ended:
+			if errors.Is(err, thumb.ErrStarved) {
+				return false
+			}
+			t.Fatalf("ended before the child stood still: %v", err)
+		}
+	}
+	f.get(t, source("content", photo), 320)
+	if err := <-ended; !errors.Is(err, thumb.ErrStarved) {
+		t.Errorf("%v", err)
+	}
+	return true
 }
 
 // Examine makes a thumbnail again that failed for a request, perhaps because of a busy machine.

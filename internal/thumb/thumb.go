@@ -45,9 +45,11 @@ const (
 
 // Config holds the settings of a Maker.
 type Config struct {
-	Dir          string                   // directory of the cache; created when needed
-	Child        []string                 // the program that makes a thumbnail, and its first arguments
-	Vips         func() string            // the path of vipsthumbnail, "" to use only Go's decoders; called once
+	Dir   string   // directory of the cache; created when needed
+	Child []string // the program that makes a thumbnail, and its first arguments
+	// Vips returns the path of vipsthumbnail, "" to use only Go's decoders. It is called until it
+	// returns no error.
+	Vips         func(ctx context.Context) (string, error)
 	Spool        func() (*os.File, error) // opens a temporary file without a name
 	CheckSpace   func() error             // returns an error when the disk of Dir and Spool is nearly full
 	Slots        int                      // children that run at a time
@@ -55,6 +57,7 @@ type Config struct {
 	// BackgroundTimeout is for one child that a request does not wait for; 0 for a minute.
 	BackgroundTimeout time.Duration
 	FetchTimeout      time.Duration // for the transfer of a picture from its store; 0 for 30 s
+	QueueTimeout      time.Duration // how long a request waits for its turn; 0 for 20 s
 	Now               func() time.Time
 	Log               *slog.Logger
 }
@@ -62,7 +65,7 @@ type Config struct {
 // Maker makes thumbnails. It is safe for concurrent use.
 type Maker struct {
 	Config
-	vips    func() string
+	vips    vipsFinder
 	cache   *cache
 	queue   *queue
 	slots   chan struct{}
@@ -80,9 +83,12 @@ type Maker struct {
 func New(cfg Config) *Maker {
 	cfg.ChildTimeout = cmp.Or(cfg.ChildTimeout, childTimeout)
 	cfg.BackgroundTimeout = cmp.Or(cfg.BackgroundTimeout, backgroundTimeout)
+	cfg.QueueTimeout = cmp.Or(cfg.QueueTimeout, queueTimeout)
 	cfg.FetchTimeout = cmp.Or(cfg.FetchTimeout, fetchTimeout)
 	m := &Maker{
-		Config: cfg, vips: sync.OnceValue(cfg.Vips), cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
+		Config: cfg, cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
+		// a search and a test picture
+		vips:   vipsFinder{search: cfg.Vips, timeout: 2 * cfg.ChildTimeout, now: cfg.Now, log: cfg.Log},
 		builds: map[buildKey]*build{}, failed: map[string]time.Time{},
 		// some requests fetch their picture while others decode
 		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots),
@@ -260,7 +266,7 @@ func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key
 // enter waits up to queueTimeout for the turn of an account or address, and checks that the disk
 // has room. After a nil error the caller calls queue.leave. Faults: RateLimited, Unavailable.
 func (m *Maker) enter(ctx context.Context, who string) error {
-	patient, cancel := context.WithTimeout(ctx, queueTimeout)
+	patient, cancel := context.WithTimeout(ctx, m.QueueTimeout)
 	defer cancel()
 	if err := m.queue.enter(patient, who); err != nil {
 		return queueError(ctx, err)

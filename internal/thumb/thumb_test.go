@@ -26,6 +26,9 @@ import (
 	"larder/internal/thumb/thumbtest"
 )
 
+// patience is the limit of a fixture for each step.
+const patience = 10 * time.Minute
+
 // fixture is a Maker that records its children.
 type fixture struct {
 	*thumb.Maker
@@ -53,9 +56,11 @@ func (f *fixture) config(t testing.TB, script string, change ...func(*thumb.Conf
 	}
 	cfg := thumb.Config{
 		Dir: f.dir, Child: []string{"/bin/sh", "-c", "echo $$ >> " + f.count + "\n" + script, self},
-		Vips:       func() string { return "" },
+		Vips:       func(context.Context) (string, error) { return "", nil },
 		Spool:      func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
 		CheckSpace: func() error { return nil }, Slots: 2,
+		// long, since a busy machine takes its time
+		ChildTimeout: patience, BackgroundTimeout: patience, QueueTimeout: patience,
 		Now: func() time.Time { return time.Unix(0, f.clock.Load()) }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, fn := range change {
@@ -383,17 +388,18 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := thumb.CheckVips([]string{self}, thumb.FindVips(), spool); err != nil {
+	vips := findVips(t)
+	if err := thumb.CheckVips(t.Context(), []string{self}, vips, spool); err != nil {
 		t.Error(err)
 	}
-	if err := thumb.CheckVips([]string{self}, "/bin/true", spool); err == nil {
+	if err := thumb.CheckVips(t.Context(), []string{self}, "/bin/true", spool); err == nil {
 		t.Error("a program that writes nothing works")
 	}
 	script := filepath.Join(t.TempDir(), "vipsthumbnail")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+thumb.FindVips()+` "$@"`), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+vips+` "$@"`), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := thumb.CheckVips([]string{self}, script, spool); err == nil {
+	if err := thumb.CheckVips(t.Context(), []string{self}, script, spool); err == nil {
 		t.Error("a script that executes another program works")
 	}
 }
@@ -449,15 +455,57 @@ func TestChildEnvironment(t *testing.T) {
 	}
 }
 
+// findVips returns the path of vipsthumbnail.
+func findVips(t testing.TB) string {
+	t.Helper()
+	path, err := thumb.FindVips(t.Context())
+	if path == "" || err != nil {
+		t.Fatalf("there is no vipsthumbnail here; scripts/install-test-tools installs it: %v", err)
+	}
+	return path
+}
+
+// A vipsthumbnail that does not answer in time is asked again after a minute. Until then, a picture
+// that Go's decoders fail on does not count as one without a thumbnail.
+func TestVipsAnswersLate(t *testing.T) {
+	t.Parallel()
+	path := findVips(t)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	asked := 0
+	k := newFixture(t, childScript, func(cfg *thumb.Config) {
+		cfg.Vips = func(now context.Context) (string, error) {
+			if asked++; asked == 1 {
+				now = ctx
+			}
+			return thumb.FindVips(now)
+		}
+	})
+	if _, about := k.get(t, source("content", photo), 160); about.Type != "image/jpeg" {
+		t.Errorf("without libvips: %s", about.Type)
+	}
+	k.clock.Add(int64(time.Minute - 1))
+	if _, err := k.Get(t.Context(), "somebody", source("heic", thumbtest.HEIC), 160); !fault.Is(err, fault.RateLimited) {
+		t.Errorf("a HEIC without libvips: %v", err)
+	}
+	k.clock.Add(1)
+	for id, content := range map[string][]byte{"heic": thumbtest.HEIC, "another": photo} {
+		if _, about := k.get(t, source(id, content), 160); about.Type != "image/webp" {
+			t.Errorf("%s with libvips at %s: %s", id, path, about.Type)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want 2", asked)
+	}
+}
+
 // libvips makes the thumbnail where it is installed, and Go's decoders after its failure. The
 // thumbnail contains only pixels.
 func TestVips(t *testing.T) {
 	t.Parallel()
-	path := thumb.FindVips()
-	if path == "" {
-		t.Fatal("there is no vipsthumbnail here; scripts/install-test-tools installs it")
-	}
-	k := newFixture(t, childScript, func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
+	path := findVips(t)
+	withVips := func(cfg *thumb.Config) { cfg.Vips = func(context.Context) (string, error) { return path, nil } }
+	k := newFixture(t, childScript, withVips)
 	original := thumbtest.InJPEG(photo, thumbtest.EXIF(binary.BigEndian, 6))
 	content, about := k.get(t, source("content", original), 160)
 	if about.Type != "image/webp" || about.Ext != "webp" {
@@ -478,8 +526,7 @@ func TestVips(t *testing.T) {
 	}
 	k.wantStarted(t, 2)
 
-	broken := newFixture(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+childScript,
-		func(cfg *thumb.Config) { cfg.Vips = func() string { return path } })
+	broken := newFixture(t, `if [ $# = 3 ]; then echo half a picture; exit 1; fi; `+childScript, withVips)
 	if _, about := broken.get(t, source("content", photo), 160); about.Type != "image/jpeg" {
 		t.Errorf("%s", about.Type)
 	}

@@ -383,6 +383,8 @@ var features = []mutation{
 		"^TestHangingChildIsKilled$"},
 	{"thumb-busy", "a picture for which a busy machine has no time does not count as no picture",
 		thumbP + "/child.go", `case used < m.ChildTimeout/2:`, `case false:`, thumbP, "^TestHangingChildIsKilled$"},
+	{"thumb-vips-late", "a libvips that answered late is asked again", thumbP + "/vips.go",
+		`f.found = f.err == nil`, `f.found = true`, thumbP, "^TestVipsAnswersLate$"},
 	{"thumb-costly", "a picture that takes too much processor time is not decoded again for some time",
 		thumbP + "/child.go", `case used < m.ChildTimeout/2:`, `case used >= 0:`, thumbP, "^TestCostlyPicture$"},
 	{"thumb-environment", "a child does not get the server's environment", thumbP + "/child.go",
