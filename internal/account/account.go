@@ -73,6 +73,7 @@ type Config struct {
 	// KiB that the hash of a new password takes, 0 for the production default; tests set less to
 	// run faster
 	HashMemory uint32
+	HashWait   time.Duration // how long a hash waits for its turn, 0 for 10 s
 	// called before each hash, once it has its slot; nil for none; tests use it to delay hashes
 	OnHash func(Source)
 }
@@ -122,7 +123,7 @@ func New(cfg Config) *Service {
 		sessions:   db.NewVersionedMap[string, bool](maxCachedSessions),
 		verified:   newVerifiedTokens(),
 		uses:       lastuse.New(cfg.Now),
-		hashing:    newHashQueue(),
+		hashing:    newHashQueue(cmp.Or(cfg.HashWait, maxQueueWait)),
 
 		hashMemory: cmp.Or(cfg.HashMemory, hashMemory),
 		onHash:     cfg.OnHash,

@@ -63,7 +63,9 @@ type hashQueue struct {
 }
 
 // newHashQueue returns a queue with all slots free.
-func newHashQueue() *hashQueue { return &hashQueue{freeSlots: parallelHashes, maxWait: maxQueueWait} }
+func newHashQueue(maxWait time.Duration) *hashQueue {
+	return &hashQueue{freeSlots: parallelHashes, maxWait: maxWait}
+}
 
 // kindQueue holds the waiting hashes of one kind of source.
 type kindQueue struct {
@@ -97,7 +99,7 @@ func (s *Service) WaitingHashes() (waiting int) {
 }
 
 // acquire waits until the source may compute a hash, which takes one of parallelHashes slots. leave
-// frees the slot. Fault: RateLimited when too many hashes wait, or after maxQueueWait. Error: that
+// frees the slot. Fault: RateLimited when too many hashes wait, or after maxWait. Error: that
 // of the context.
 func (q *hashQueue) acquire(ctx context.Context, source Source) (leave func(), err error) {
 	t, err := q.enqueue(source)

@@ -60,7 +60,7 @@ func wantRetry(t *testing.T, what string, err error) {
 // Sources take turns, however many hashes each of them has waiting. So do accounts and addresses.
 func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 	t.Parallel()
-	q := newHashQueue()
+	q := newHashQueue(maxQueueWait)
 	now := mustStart(t, q, AccountSource("ann"))
 	names := map[*ticket]string{}
 	for i := range 3 {
@@ -92,7 +92,7 @@ func TestSourcesTakeTurnsAtHashing(t *testing.T) {
 // One slot is for logins only. Logins get both slots while nothing else waits.
 func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	q, login := newHashQueue(), AddressSource("a").login()
+	q, login := newHashQueue(maxQueueWait), AddressSource("a").login()
 	other := mustStart(t, q, AddressSource("a"))
 	for range 50 {
 		mustEnqueue(t, q, AddressSource("a"))
@@ -112,7 +112,7 @@ func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 		t.Error("another hash got the slot of logins")
 	}
 
-	q = newHashQueue()
+	q = newHashQueue(maxQueueWait)
 	first, second = mustStart(t, q, login), mustStart(t, q, login)
 	third, other := mustEnqueue(t, q, login), mustEnqueue(t, q, AddressSource("a"))
 	q.release(first)
@@ -127,7 +127,7 @@ func TestLoginsHaveASlotOfTheirOwn(t *testing.T) {
 
 func TestHashingQueueIsBounded(t *testing.T) {
 	t.Parallel()
-	q := newHashQueue()
+	q := newHashQueue(maxQueueWait)
 	mustStart(t, q, AccountSource("ann"))
 	var anns []*ticket
 	for range maxQueuedPerSource {
@@ -167,7 +167,7 @@ func TestHashingQueueIsBounded(t *testing.T) {
 	}
 
 	// If each source has one ticket, the next one is refused.
-	q = newHashQueue()
+	q = newHashQueue(maxQueueWait)
 	mustStart(t, q, AddressSource("first"))
 	for n := range maxQueuedPerKind {
 		mustEnqueue(t, q, AddressSource(fmt.Sprint(n)))

@@ -9,6 +9,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -80,6 +81,7 @@ type Config struct {
 	TrustedProxies  []netip.Prefix
 	AuthRateLimit   int           // requests a minute and IP on the auth endpoints
 	LinkMaxAge      time.Duration // max-age of public bytes
+	SearchWait      time.Duration // how long a visitor's search waits for its turn, 0 for 10 s
 	CaptchaProvider string
 	CaptchaReady    bool // a verifier of bot-check tokens is configured
 	Development     bool // adds error.details
@@ -130,6 +132,7 @@ type API struct {
 // New builds the handler of all endpoints and pages from its services. It fails when the route
 // table has a route twice or the web UI can't be read.
 func New(cfg Config) (*API, error) {
+	cfg.SearchWait = cmp.Or(cfg.SearchWait, searchWait)
 	a := &API{
 		Config: cfg, secure: strings.HasPrefix(cfg.BaseURL, "https://"),
 		zipLimit: concurrency.NewLimit(maxZips), searchLimit: concurrency.NewLimit(maxSearches),

@@ -44,6 +44,6 @@ func NewZipLimit() func(who string) (release func(), err error) {
 func NewSearchLimit() func(ctx context.Context, address string) (release func(), err error) {
 	searches := concurrency.NewLimit(maxSearches)
 	return func(ctx context.Context, address string) (func(), error) {
-		return acquireSearch(ctx, searches, address)
+		return acquireSearch(ctx, searches, address, searchWait)
 	}
 }

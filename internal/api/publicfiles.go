@@ -64,14 +64,15 @@ func (c *call) startSearch() (release func(), err error) {
 			searchesPerMinute)
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: message, RetryAfter: seen.RetryAfter}
 	}
-	return acquireSearch(c.ctx(), c.a.searchLimit, address)
+	return acquireSearch(c.ctx(), c.a.searchLimit, address, c.a.SearchWait)
 }
 
-// acquireSearch waits at most searchWait for a place among the searches that run in this process,
+// acquireSearch waits at most a time wait for a place among the searches that run in this process,
 // of which an address has maxSearchesPerAddress. The caller keeps the place until it calls release.
 // Fault: RateLimited. Error: that of ctx.
-func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string) (release func(), err error) {
-	release, err = searches.Acquire(ctx, searchWait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})
+func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string, wait time.Duration) (
+	release func(), err error) {
+	release, err = searches.Acquire(ctx, wait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})
 	var full *concurrency.LimitError
 	if errors.As(err, &full) {
 		return nil, &fault.Error{Kind: fault.RateLimited, Message: "The search is busy. Please wait a moment.",

@@ -221,7 +221,7 @@ func (a *App) build() {
 	a.MailJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Accounts = account.New(account.Config{
 		DB: d, IDs: a.ids, Random: a.deps.Random, Keys: a.masterKey, Now: now, Log: a.deps.Log, Letters: a.Letters,
-		Wake: a.MailJobs.Wake, HashMemory: a.deps.HashMemory,
+		Wake: a.MailJobs.Wake, HashMemory: a.deps.HashMemory, HashWait: a.deps.QueueTime,
 		OnHash: a.deps.OnHash,
 	})
 	a.MailJobs.Handle(account.VerifyMailJob, a.Accounts.MailVerification)
@@ -287,7 +287,8 @@ func (a *App) build() {
 	a.Jobs.OnEnd(lifecycle.EvacuateJob, a.Lifecycle.EndEvacuation)
 	visitors := a.egressPolicy(a.Config.FreeModeAllowPrivateEndpoints)
 	visitors.Ports = freemode.PortAllowed
-	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now})
+	a.FreeMode = freemode.New(freemode.Config{DB: d, Secrets: a.masterKey, Egress: visitors, IDs: a.ids, Now: now,
+		CallWait: a.deps.QueueTime})
 	a.Thumbs = a.newThumbMaker()
 	a.Pictures = pictures.New(pictures.Config{DB: d, Tree: a.Tree, Thumbs: a.Thumbs, Now: now, Log: a.deps.Log})
 	a.ScrubJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
@@ -397,6 +398,7 @@ func (a *App) start(ctx context.Context) (err error) {
 		Secrets: a.masterKey.WithFormer(former, a.deps.Now),
 		Audit:   a.Audit, Announcements: a.Announcements, Thumbs: a.Thumbs, Notices: a.Notices, IDs: a.ids,
 		BaseURL:        a.BaseURL,
+		SearchWait:     a.deps.QueueTime,
 		TrustedProxies: a.Config.TrustedProxies, AuthRateLimit: a.Config.AuthRateLimit,
 		LinkMaxAge: a.Config.LinkMaxAge, CaptchaProvider: a.Config.CaptchaProvider,
 		CaptchaReady: a.Config.CaptchaVerifyURL != "", Development: a.Config.Development,

@@ -9,5 +9,5 @@ func TransferLimit() func(session, address string) (leave func(), err error) {
 
 // CallLimit returns acquire of a new limit of other calls.
 func CallLimit() func(ctx context.Context, session, address string) (leave func(), err error) {
-	return newCallLimit().acquire
+	return newCallLimit(callWait).acquire
 }

@@ -12,6 +12,7 @@
 package freemode
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -90,6 +91,8 @@ type Config struct {
 	Egress  *egress.Policy // with PortAllowed as its Ports
 	IDs     *ident.Source
 	Now     func() time.Time
+
+	CallWait time.Duration // how long a call of a store waits for its turn, 0 for 10 s
 }
 
 // Service manages the sessions of free mode and their access to buckets. All methods are safe for
@@ -104,7 +107,7 @@ type Service struct {
 // New returns a Service. The caller closes it.
 func New(cfg Config) *Service {
 	return &Service{Config: cfg, buckets: s3.NewBuckets(cfg.Egress), transferLimit: newTransferLimit(),
-		callLimit: newCallLimit()}
+		callLimit: newCallLimit(cmp.Or(cfg.CallWait, callWait))}
 }
 
 // Close closes idle connections.

@@ -27,16 +27,17 @@ const (
 type operationLimit struct {
 	limit                  *concurrency.Limit
 	perSession, perAddress int
+	wait                   time.Duration // longest wait of acquire
 }
 
 // newTransferLimit returns the limit of uploads and downloads.
 func newTransferLimit() *operationLimit {
-	return &operationLimit{concurrency.NewLimit(maxTransfers), transfersPerSession, transfersPerAddress}
+	return &operationLimit{concurrency.NewLimit(maxTransfers), transfersPerSession, transfersPerAddress, 0}
 }
 
-// newCallLimit returns the limit of the other calls of stores.
-func newCallLimit() *operationLimit {
-	return &operationLimit{concurrency.NewLimit(maxCalls), callsPerSession, callsPerAddress}
+// newCallLimit returns the limit of the other calls of stores, which wait up to a time for a slot.
+func newCallLimit(wait time.Duration) *operationLimit {
+	return &operationLimit{concurrency.NewLimit(maxCalls), callsPerSession, callsPerAddress, wait}
 }
 
 // tryAcquire takes a slot for an operation of a session (its hash) that an address began, without
@@ -47,9 +48,9 @@ func (l *operationLimit) tryAcquire(session, address string) (leave func(), err 
 }
 
 // acquire takes a slot for an operation of a session (its hash) that an address began, and waits
-// for one up to callWait. leave releases the slot. Fault: RateLimited. Error: that of ctx.
+// for one up to l.wait. leave releases the slot. Fault: RateLimited. Error: that of ctx.
 func (l *operationLimit) acquire(ctx context.Context, session, address string) (leave func(), err error) {
-	leave, err = l.limit.Acquire(ctx, callWait, l.sources(session, address)...)
+	leave, err = l.limit.Acquire(ctx, l.wait, l.sources(session, address)...)
 	return leave, limitFault(err, session, address)
 }
 

@@ -248,7 +248,7 @@ var features = []mutation{
 	{"search-each", "a visitor has one search at a time", api + "/publicfiles.go",
 		`Max: maxSearchesPerAddress}`, `Max: searchesInAll}`, api, "^TestConcurrentVisitorSearchLimit$"},
 	{"search-places", "searches of visitors get a slot before they read anything", api + "/publicfiles.go",
-		`return acquireSearch(c.ctx(), c.a.searchLimit, address)`, `return func() {}, nil`, api,
+		`return acquireSearch(c.ctx(), c.a.searchLimit, address, c.a.SearchWait)`, `return func() {}, nil`, api,
 		"^TestVisitorSearchesWaitForDatabase$"},
 
 	// texts shown beside others
