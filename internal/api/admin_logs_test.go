@@ -400,12 +400,13 @@ func TestRequestsWhileTheLogHangs(t *testing.T) {
 			})
 		}()
 		<-held
-		began := time.Now()
 		for i := range 50 {
+			began := time.Now()
 			mkdir(alice, "/home/alice", fmt.Sprint(i))
-		}
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("50 requests took %v", took)
+			// a request that waits for SQLite gives up after this time, for PostgreSQL never
+			if took := time.Since(began); took >= 15*time.Second {
+				t.Errorf("request %d took %v", i, took)
+			}
 		}
 		close(release)
 		if err := <-done; err != nil {

@@ -101,11 +101,11 @@ func TestSlowBodyIsCut(t *testing.T) {
 // read nor after.
 func TestTimeOfTheServerIsNotCountedInABody(t *testing.T) {
 	t.Parallel()
-	const grace = 50 * time.Millisecond
+	const grace, pause = time.Second, 1100 * time.Millisecond // a busy machine delays the reads themselves
 	server := slowClientServer(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
-		<-time.After(3 * grace)
+		<-time.After(pause)
 		text, err := io.ReadAll(r.Body)
-		<-time.After(3 * grace)
+		<-time.After(pause)
 		if err == nil {
 			err = r.Context().Err()
 		}
@@ -167,15 +167,15 @@ func TestReplies(t *testing.T) {
 // change that.
 func TestTimeOfTheServerIsNotCountedInAReply(t *testing.T) {
 	t.Parallel()
-	const grace = 50 * time.Millisecond
+	const grace, pause = time.Second, 1100 * time.Millisecond // a busy machine delays the writes themselves
 	server := slowClientServer(t, grace, 1<<20, func(w http.ResponseWriter, r *http.Request) {
 		for range 3 {
 			fmt.Fprint(w, "words ") // stays in the server's buffer
-			<-time.After(3 * grace)
+			<-time.After(pause)
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				t.Error(err)
 			}
-			<-time.After(3 * grace)
+			<-time.After(pause)
 		}
 	})
 	reply, err := server.Client().Get(server.URL)

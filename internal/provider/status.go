@@ -63,11 +63,16 @@ func (r *Registry) StoreStatuses(ctx context.Context, bucketTimeout time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	r.dropRemoved(all)
+	return r.checkStores(ctx, all, bucketTimeout), nil
+}
+
+// checkStores returns the statuses of the stores of some providers, see StoreStatuses.
+func (r *Registry) checkStores(ctx context.Context, all []Provider, bucketTimeout time.Duration) []StoreStatus {
 	looks := make([]*statusCheck, len(all))
 	for i, p := range all {
 		looks[i] = r.startStatusCheck(p)
 	}
-	r.dropRemoved(all)
 	bucketCtx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
 	list := make([]StoreStatus, len(all))
@@ -78,7 +83,7 @@ func (r *Registry) StoreStatuses(ctx context.Context, bucketTimeout time.Duratio
 		}
 		list[i] = looks[i].status(p, until)
 	}
-	return list, nil
+	return list
 }
 
 // CheckStore returns the error because of which the store of p cannot be used, nil if it can. It

@@ -43,11 +43,15 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
+// patience is the time-out of stores whose server must answer, also on a busy machine.
+const patience = time.Hour
+
 func TestContract(t *testing.T) {
 	t.Parallel()
 	server := kvtest.StartServer(t)
 	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Store {
-		return open(t, server, redis.Options{Now: now, OwnClock: true, Prefix: t.Name() + ":", Log: refuseWarnings(t)})
+		return open(t, server, redis.Options{Now: now, OwnClock: true, Prefix: t.Name() + ":", Log: refuseWarnings(t),
+			Timeout: patience})
 	})
 }
 
@@ -67,8 +71,8 @@ func TestReplicasShareBucketsAndTheServersClock(t *testing.T) { // abuse case C5
 	t.Parallel()
 	server, ahead := kvtest.StartServer(t), kvtest.NewClock()
 	ahead.Advance(1000 * time.Hour)
-	a := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t)})
-	b := open(t, server, redis.Options{Now: ahead.Now, Log: refuseWarnings(t)})
+	a := open(t, server, redis.Options{Now: kvtest.NewClock().Now, Log: refuseWarnings(t), Timeout: patience})
+	b := open(t, server, redis.Options{Now: ahead.Now, Log: refuseWarnings(t), Timeout: patience})
 	for i := range 5 {
 		if s := []kv.Store{a, b}[i%2]; !allowed(t, s, "ip") {
 			t.Errorf("take %d of 5 is refused", i+1)
