@@ -118,7 +118,7 @@ func TestShareTargetReadsNoBody(t *testing.T) {
 			"\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = connection.SetReadDeadline(time.Now().Add(time.Minute))
 		answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

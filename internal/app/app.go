@@ -61,6 +61,7 @@ type Deps struct {
 	Log    *slog.Logger
 	Out    io.Writer     // receives the address and, on the first start, the administrator's password
 	Drain  time.Duration // time for requests in flight to finish at a stop, 0 for 30 s
+	Cut    time.Duration // time for them to clean up after their connections were closed, 0 for 5 s
 
 	Version string // of this binary, shown to administrators
 

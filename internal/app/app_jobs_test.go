@@ -53,7 +53,7 @@ func TestStopPutsJobsAside(t *testing.T) {
 					if err != nil {
 						t.Errorf("the stop returned %v", err)
 					}
-				case <-time.After(20 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatal("does not stop")
 				}
 			}

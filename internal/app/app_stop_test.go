@@ -28,7 +28,7 @@ func TestStopCutsUploadsThatDoNotEnd(t *testing.T) {
 			ctx, stop := context.WithCancel(context.Background())
 			defer stop()
 			d := deps(io.Discard)
-			d.Drain = 50 * time.Millisecond
+			d.Drain, d.Cut = 50*time.Millisecond, time.Minute
 			a, err := app.New(ctx, cfg, d)
 			if err != nil {
 				t.Fatal(err)

@@ -133,7 +133,7 @@ func (a *App) trackServing(handler http.Handler) http.Handler {
 	})
 }
 
-// waitForHandlers waits up to cutTimeout until handlers whose connections were closed have released
+// waitForHandlers waits up to Deps.Cut until handlers whose connections were closed have released
 // what they hold, before the database is closed.
 func (a *App) waitForHandlers() {
 	done := make(chan struct{})
@@ -144,7 +144,7 @@ func (a *App) waitForHandlers() {
 	}()
 	select {
 	case <-done:
-	case <-time.After(cutTimeout):
+	case <-time.After(cmp.Or(a.deps.Cut, cutTimeout)):
 		a.deps.Log.Warn("some requests did not end when they were cut")
 	}
 }

@@ -107,7 +107,7 @@ func (l *Larder) Mailbox(t testing.TB) *Mailbox {
 // Next waits for the next message to an address, ignoring case, and removes it from the mailbox.
 func (b *Mailbox) Next(to string) Mail {
 	b.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		b.mu.Lock()
 		for i, m := range b.mails {

@@ -447,7 +447,7 @@ func (f *fixture) parent(id string) (parent string) {
 
 func (f *fixture) wait(what string, condition func() bool) {
 	f.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for !condition() {
 		select {
 		case <-deadline:

@@ -360,7 +360,7 @@ func TestIndexThatIsStillBuilt(t *testing.T) {
 			"SELECT COUNT(*) FROM pg_stat_progress_create_index WHERE datname = current_database() AND index_relid = "+
 				"to_regclass('settings_filled')").Scan(&n))
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 20*time.Second) // dropping it would wait for the build
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // dropping it would wait for the build
 	defer cancel()
 	p.steps(soon, d, "web-2", false)
 	close(end)

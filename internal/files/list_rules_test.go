@@ -154,7 +154,7 @@ func TestListIsFastWithCostlyPatterns(t *testing.T) {
 		if got := h.listFolder(h.ann, "/public"); len(got) != 20 {
 			t.Errorf("%d names, want 20", len(got))
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("took %v", took)
 		}
 	})

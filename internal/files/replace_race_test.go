@@ -36,7 +36,7 @@ func TestOverwriteOfAFileLeavesTheTreeShared(t *testing.T) {
 		}()
 		<-shared
 
-		limited, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		limited, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		name, dir := mustParsePath("/home/ann/there").Base(), w.idAtPath("/home/ann/source")
 		do := w.tree.CopyWithOptions

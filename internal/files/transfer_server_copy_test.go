@@ -74,7 +74,7 @@ func (f *serverCopyFixture) garbageDueAt(key blob.Key) int64 {
 // waitUntil waits for a condition.
 func (f *serverCopyFixture) waitUntil(what string, met func() bool) {
 	f.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for !met() {
 		select {
 		case <-deadline:

@@ -58,7 +58,7 @@ func (r *cameraRequests) openedBy(who string) int {
 // await waits until a condition is true.
 func await(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !met() {

@@ -305,7 +305,7 @@ func wantNoProcess(t testing.TB, id string) {
 	if _, err := fmt.Sscan(id, &group); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
@@ -328,7 +328,7 @@ func TestAbandonedChildIsStopped(t *testing.T) {
 		_, err := k.Get(ctx, "somebody", source("content", photo), 160)
 		gone <- err
 	}()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for len(k.children(t)) == 0 {

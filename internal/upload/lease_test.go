@@ -109,6 +109,7 @@ func (f *fixture) wantRetry(err error, doing string) {
 // Abuse case C87: completions that come while another one assembles wait for its commit.
 func TestCompletionWaitsForTheOneBeforeIt(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
+		w.up.SetLeaseWait(time.Hour) // a busy machine takes its time
 		id := w.beginParts("", 1, 2, 3)
 		state, release := w.assembleSlowly()
 		first := w.completeAsync(ctx, id)
@@ -306,6 +307,7 @@ func TestCompletionGoesOnWithoutItsClient(t *testing.T) {
 // At most 64 completions of a user wait at a time, and each of them ends with its client.
 func TestWaitingCompletionsAreLimited(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
+		w.up.SetLeaseWait(time.Hour) // a busy machine takes its time
 		id := w.beginParts("", 1, 2, 3)
 		state, release := w.assembleSlowly()
 		first := w.completeAsync(ctx, id)

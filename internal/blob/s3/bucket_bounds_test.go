@@ -188,7 +188,7 @@ func TestBucketListingsEndAtTheFirstItemTooMany(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	bucket := openBucket(t, s3test.Bucket{Endpoint: server.URL, Name: "bucket", AccessKey: "a", SecretKey: "s"})
 	if _, err := bucket.List(ctx, "", "", 2); !errors.Is(err, blob.ErrUnavailable) || ctx.Err() != nil {

@@ -74,7 +74,7 @@ func (s attackedServer) runAttack(t testing.TB, orders thumbtest.Attacks,
 	}
 	defer in.Close()
 	command = append(command, "/proc/self/exe", picture.Command, "160", program)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var out, said bytes.Buffer
@@ -262,7 +262,7 @@ func TestEndsWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	write.Close()
-	if err := read.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := read.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	var child int
