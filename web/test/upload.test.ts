@@ -413,6 +413,27 @@ describe("names that are taken", () => {
     expect([...browser.server.files.values()]).toEqual([7, 7, 7, 7, 7]);
   });
 
+  test.each([
+    ["the server tells that", { id: "folder", type: "folder" }, 1],
+    ["the server does not tell that", undefined, 2],
+  ])("replacing all asks again where a folder has the name: %s", async (_, existing, requests) => {
+    browser.server.folders.add("/photos/d.png");
+    if (existing) browser.server.existing.set("/photos/d.png", existing);
+    const answered = () =>
+      browser.server.calls.filter(
+        ({ path, body }) => path.endsWith("/upload-session") && (body as { fileName: string }).fileName === "d.png",
+      ).length;
+    await page.engine.add([file("a.png", 7), file("d.png", 7)], "/photos");
+    await browser.until(() => page.idle);
+    page.engine.answer(page.items[0]!, "replace", true);
+    await browser.until(() => page.idle);
+    expect(page.states).toEqual({ "a.png": "done", "d.png": "conflict" });
+    expect(answered()).toBe(requests);
+    page.engine.answer(page.items[1]!, "rename", false);
+    await browser.until(() => page.idle);
+    expect(browser.server.files.get("/photos/d (1).png")).toBe(7);
+  });
+
   test("a name that is taken while the bytes go out is asked for at the end", async () => {
     browser.server.fault = (_, path) => {
       if (path.endsWith("/upload-complete")) browser.server.files.set("/photos/x.png", 1);

@@ -188,8 +188,9 @@ export class Server {
     if (old && (old.path !== path || old.name !== name || old.size !== size)) return no(400, "VALIDATION_ERROR");
     if (old?.status === "completed") return ok({ ...this.view(old), alreadyCompleted: true, file: old.file });
     if (old?.status === "pending") return ok(this.view(old));
-    if (conflict === "fail" && this.files.has(`${path}/${name}`))
-      return { ...no(409, "ALREADY_EXISTS"), existing: this.existing.get(`${path}/${name}`) };
+    const place = `${path}/${name}`;
+    if ((conflict === "fail" && this.files.has(place)) || (conflict !== "rename" && this.folders.has(place)))
+      return { ...no(409, "ALREADY_EXISTS"), existing: this.existing.get(place) };
     if (size > this.quota) return no(413, "QUOTA_EXCEEDED");
     const many = size > 0 && (partCount ?? 1) > 1;
     const session: Session = {
@@ -264,7 +265,7 @@ export class Server {
     if (session.total === null ? session.raw !== session.size : this.missing(session).length > 0)
       return no(422, "OPERATION_FAILED");
     let { name } = session;
-    const taken = (one: string) => this.files.has(`${session.path}/${one}`);
+    const taken = (one: string) => [this.files, this.folders].some((all) => all.has(`${session.path}/${one}`));
     if (taken(name) && session.conflict === "fail") return no(409, "ALREADY_EXISTS");
     for (let n = 1; taken(name) && session.conflict === "rename"; n++)
       name = session.name.replace(/(\.\w+)?$/, ` (${n})$1`);

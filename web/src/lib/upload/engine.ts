@@ -272,7 +272,8 @@ export class Engine {
   /** Answers a name conflict; with `all`, for the whole batch. */
   answer(item: Item, answer: Answer, all: boolean): void {
     if (all) item.batch.answer = answer;
-    for (const one of all ? [...item.batch.items] : [item]) if (one.state === "conflict") this.settle(one, answer);
+    for (const one of all ? [...item.batch.items] : [item])
+      if (one.state === "conflict" && (one === item || answersFor(one, answer))) this.settle(one, answer);
     this.pump();
   }
 
@@ -400,7 +401,8 @@ export class Engine {
     if (failure.code === "ALREADY_EXISTS") {
       item.state = "conflict";
       item.existing = failure.existing;
-      if (item.batch.answer) this.settle(item, item.batch.answer);
+      const { answer } = item.batch;
+      if (answer && answersFor(item, answer)) this.settle(item, answer);
     } else if (failure.code === "QUOTA_EXCEEDED" || failure.status === 413) {
       this.stopped = failure;
       item.state = "queued";
@@ -476,6 +478,14 @@ export class Engine {
     this.watcher.changed();
     await this.reopen(unpaused, false);
   }
+}
+
+/**
+ * Reports whether an answer for a whole batch applies to an item with a conflict. A file cannot
+ * replace a folder, and the answer of the server may not say that a folder has the name.
+ */
+function answersFor(item: Item, answer: Answer): boolean {
+  return answer !== "replace" || (item.existing?.type !== "folder" && item.conflict !== "replace");
 }
 
 /** Reports whether a later page can open the file of an item without a choice by the user. */

@@ -63,6 +63,7 @@ export const upload: typeof zh = {
     newer: "newer",
     replaceText: "Replace puts the new file in its place. You can't undo this.",
     replaceKeeps: "Replace puts the new file in its place and keeps the present content as a former version.",
+    folder: "A folder has this name, and a file can't replace a folder.",
     all: (count) => `For all ${count} files of this upload whose names exist`,
     allSoFar: (count) => `For all files of this upload whose names exist (${count} so far)`,
     replace: "Replace",

@@ -59,6 +59,7 @@ export const upload = {
     newer: "较新",
     replaceText: "替换会用新文件覆盖原有内容，且无法撤销。",
     replaceKeeps: "替换会用新文件代替原有内容，原有内容会保留为历史版本。",
+    folder: "已有同名的文件夹，文件不能替换文件夹。",
     all: (count: string) => `对本次上传的全部 ${count} 个重名文件这样处理`,
     allSoFar: (count: string) => `对本次上传的全部重名文件这样处理（目前 ${count} 个）`,
     replace: "替换",

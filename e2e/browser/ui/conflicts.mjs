@@ -1,0 +1,63 @@
+// Uploads whose names are taken: "I upload the corrected files again and replace all of them."
+import { createFolder } from './files.mjs'
+import { bothLanguages } from './forms.mjs'
+import { becomes, equal, give, inspect } from './harness.mjs'
+import { labels } from './labels.mjs'
+import { enterNew } from './photos.mjs'
+import { api, idOf } from './stranger.mjs'
+
+const texts = {
+  'en-US': {
+    replace: 'Replace',
+    all: 'For all 3 files of this upload whose names exist',
+    both: 'Keep both',
+    folder: "A folder has this name, and a file can't replace a folder.",
+  },
+  'zh-CN': {
+    replace: '替换',
+    all: '对本次上传的全部 3 个重名文件这样处理',
+    both: '两个都保留',
+    folder: '已有同名的文件夹，文件不能替换文件夹。',
+  },
+}
+
+// The answer holds for all files of the upload, and the page asks again for the name of a folder.
+async function replacesAll(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  const own = await enterNew(page, config)
+  const names = ['a.txt', 'b.txt']
+  const files = names.map((name) => ({ name, bytes: btoa('before') }))
+  const folder = await createFolder(page, own, 'Corrected', files)
+  await createFolder(page, own, 'c.txt', [], folder)
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^b\.txt/ }).waitFor()
+  const sessions = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith('/upload-session')) sessions.push(request.postDataJSON())
+  })
+  const corrected = [...names, 'c.txt'].map((name) => ({
+    name,
+    mimeType: 'text/plain',
+    buffer: Buffer.from(`${name} afterwards`),
+  }))
+  await give(page, () => page.keyboard.press('Alt+u'), corrected)
+  const sheet = page.getByRole('dialog', { name: say.conflict })
+  const replace = sheet.getByRole('button', { name: say.replace, exact: true })
+  await sheet.getByRole('checkbox', { name: say.all }).check()
+  await replace.click()
+  await sheet.getByText(say.folder).waitFor()
+  await becomes('the buttons that replace', () => replace.count(), 0)
+  equal('faults of the sheet', await inspect(page), [])
+  await config.shot('conflict-folder')
+  await sheet.getByRole('button', { name: say.both }).click()
+  await sheet.waitFor({ state: 'detached' })
+  await page.getByRole('heading', { name: say.uploaded(3) }).waitFor()
+  await page.getByRole('gridcell', { name: /^c \(1\)\.txt/ }).waitFor()
+  for (const name of names) {
+    const { file } = await api(page, 'GET', `/api/files/${await idOf(page, `${folder}/${name}`)}`)
+    equal(`the size of ${name}`, file.size, `${name} afterwards`.length)
+  }
+  equal('the requests for the name of the folder', sessions.filter(({ fileName }) => fileName === 'c.txt').length, 2)
+}
+
+export const scenarios = [{ name: 'replaces all files of an upload', forms: bothLanguages, run: replacesAll }]
