@@ -25,7 +25,8 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
     const error = { code: "NOT_FOUND", message: "There is no such entry." };
     return Response.json({ success: false, error, timestamp: 0 }, { status: 404 });
   }
-  const body = (await request.json()) as { fileIds?: string[]; fromPath?: string };
+  const text = await request.text();
+  const body = (text ? JSON.parse(text) : {}) as { fileIds?: string[]; fromPath?: string };
   sent.push([request.method, pathname, body]);
   const ids = body.fileIds ?? [];
   const stays = (id: string) => kept.includes(id) || now[id]?.path !== body.fromPath;
@@ -35,6 +36,7 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
 });
 
 const { toast, toasts } = await import("../src/lib/toasts.svelte");
+const { onStar } = await import("../src/lib/favourites");
 const { onFolderChange } = await import("../src/lib/upload/changes");
 const { setLocale, withTexts } = await import("../src/lib/i18n.svelte");
 
@@ -141,6 +143,20 @@ test("the message of a rename, and that of its undo, are shown where the caller 
   action!.run();
   await vi.waitFor(() => expect(said).toEqual(["ok Renamed to “b.txt”.", "ok Undone."]));
   expect(toasts.all).toEqual([]);
+});
+
+test("removed stars come back in their former order", async () => {
+  const starred: string[] = [];
+  const off = onStar((id, favourite) => starred.push(`${id} ${favourite}`));
+  undo.toastUnstarred([entry("a", "/x"), entry("b", "/y")]);
+  expect(toasts.all.map(({ text }) => text)).toEqual(["2 items removed from Favourites."]);
+  expect(await act(1)).toEqual(["ok Undone."]);
+  expect(sent.map(([method, path]) => `${method} ${path}`)).toEqual([
+    "PUT /api/users/me/favourites/b",
+    "PUT /api/users/me/favourites/a",
+  ]);
+  expect(starred).toEqual(["b true", "a true"]);
+  off();
 });
 
 test("a refusal of the trash is shown where the caller says, and leads to deleting for good", async () => {

@@ -178,7 +178,7 @@ async function movesOn(page, config) {
   await page.keyboard.press('Control+a')
   await page.getByRole('button', { name: say.move, exact: true }).click()
   const target = page.getByRole('dialog', { name: say.moveTitle })
-  await target.getByRole('treeitem', { name: 'public' }).click()
+  await target.getByRole('treeitem', { name: say.publicFolder }).click()
   await target.getByRole('button', { name: say.moveHere }).click()
   await target.getByRole('button', { name: say.inBackground }).click()
   await target.waitFor({ state: 'detached' })

@@ -198,10 +198,10 @@ async function skips(page, config) {
     await page.getByRole('button', { name: word.skip, exact: true }).focus()
     await page.keyboard.press('Enter')
   }
-  await page.getByRole('link', { name: 'public', exact: true }).waitFor()
+  await page.getByRole('link', { name: labels[config.language].publicFolder, exact: true }).waitFor()
   equal('the address after the steps', path(page), '/app/files')
   await page.goto('/')
-  await page.getByRole('link', { name: 'public', exact: true }).waitFor()
+  await page.getByRole('link', { name: labels[config.language].publicFolder, exact: true }).waitFor()
   equal('the address of the next visit', path(page), '/app/files')
 }
 

@@ -30,11 +30,14 @@ const tile = (page, name) => page.getByRole('link', { name: new RegExp(`^${name}
 const go = (page, section) =>
   page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: section, exact: true }).click()
 const widthOf = (page, name) =>
-  page.getByRole('gridcell', { name: new RegExp(`^${name}`) }).locator('img').evaluate((image) => image.naturalWidth)
+  page
+    .getByRole('gridcell', { name: new RegExp(`^${name}`) })
+    .locator('img')
+    .evaluate((image) => image.naturalWidth)
 
 // A folder with pictures; the first one has a permanent link, which it returns.
 async function fills(page, config) {
-  for (const name of ['home', config.username]) await page.getByRole('link', { name, exact: true }).dblclick()
+  for (const name of [say.homes, config.username]) await page.getByRole('link', { name, exact: true }).dblclick()
   await button(page, say.newFolder).click()
   await page.getByRole('textbox', { name: say.folderName }).fill(folder)
   await page.keyboard.press('Enter')

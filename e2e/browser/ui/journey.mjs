@@ -86,7 +86,7 @@ async function journey(page, config) {
     await renamed.click()
     await page.getByRole('button', { name: say.move, exact: true }).click()
     const target = page.getByRole('dialog', { name: say.moveTitle })
-    await target.getByRole('treeitem', { name: 'public' }).click()
+    await target.getByRole('treeitem', { name: say.publicFolder }).click()
     await expectNoFaults('move')
     await target.getByRole('button', { name: say.moveHere }).click()
     await target.waitFor({ state: 'detached' })
@@ -95,7 +95,7 @@ async function journey(page, config) {
       .first()
       .waitFor()
     await page.getByRole('navigation', { name: say.path }).getByRole('link', { name: say.files }).click()
-    await page.getByRole('link', { name: 'public', exact: true }).dblclick()
+    await page.getByRole('link', { name: say.publicFolder, exact: true }).dblclick()
     await renamed.waitFor()
   })
 

@@ -114,7 +114,7 @@ async function screens(page, config, look) {
   // panels.mjs runs this walk too
   await (config.full ? walk(page, config, look) : enter(page, config, ''))
   await page.goto('/app/files')
-  await page.getByRole('link', { name: 'public', exact: true }).waitFor()
+  await page.getByRole('link', { name: say.publicFolder, exact: true }).waitFor()
   await look('root')
   await page.getByRole('button', { name: say.account }).click()
   await look('account')

@@ -289,7 +289,7 @@ async function keeps(page, config) {
   await page.getByRole('button', { name: word.chooseFolder }).click()
   const picker = page.getByRole('dialog', { name: word.folderTitle })
   await picker.getByLabel(word.findFolder).fill('/public')
-  await picker.getByRole('treeitem', { name: 'public' }).click()
+  await picker.getByRole('treeitem', { name: say.publicFolder }).click()
   await picker.getByRole('button', { name: word.useFolder }).click()
   await picker.waitFor({ state: 'detached' })
   await page.getByText('/public', { exact: true }).waitFor()

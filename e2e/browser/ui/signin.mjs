@@ -106,7 +106,10 @@ async function lost(page, config) {
   const say = labels[config.language]
   await page.goto('/app/login')
   await signIn(page, config)
-  const home = page.getByRole('link', config.size === 'desk' ? { name: 'home', exact: true } : { name: say.up('home') })
+  const home = page.getByRole(
+    'link',
+    config.size === 'desk' ? { name: say.homes, exact: true } : { name: say.up(say.homes) },
+  )
   await home.waitFor()
   await page.context().clearCookies()
   await home.click()

@@ -131,7 +131,10 @@ async function allowsToOne(page, config) {
   await look(page, config, 'whole-3-rule')
   await press(form, rules.create)
   await form.waitFor({ state: 'detached' })
-  await page.getByRole('row').filter({ hasText: rules.accountMay(mia.username, path) }).waitFor()
+  await page
+    .getByRole('row')
+    .filter({ hasText: rules.accountMay(mia.username, path) })
+    .waitFor()
 
   await page.getByRole('link', { name: rules.explain }).click()
   await page.getByRole('heading', { level: 2, name: rules.explain }).waitFor()
@@ -172,7 +175,7 @@ async function tries(page, config, { mia, tom }) {
   await done(friend)
   const other = await second(page, tom)
   await toRoot(other)
-  await other.getByRole('link', { name: 'public', exact: true }).waitFor()
+  await other.getByRole('link', { name: say.publicFolder, exact: true }).waitFor()
   await becomes('folders named photos', () => other.getByRole('link', { name: 'photos', exact: true }).count(), 0)
   await other.goto(address)
   await other.getByRole('heading', { name: rules.forbidden }).waitFor()
@@ -269,7 +272,7 @@ async function endsStolen(page, config, ida) {
   await look(thief, config, 'whole-7-lost')
   await done(thief)
   await go(page, say.files) // this session goes on
-  await enterFolder(page, 'home')
+  await enterFolder(page, say.homes)
   await enterFolder(page, 'ida')
   await page.getByText(say.emptyFolder).waitFor()
 }

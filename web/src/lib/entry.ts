@@ -19,6 +19,19 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/**
+ * The name of a folder as the user reads it, "" for the root. The folders that the first start
+ * makes have names in the language of the reader.
+ */
+export function shownName(path: string): string {
+  return t.files.builtIn[path] ?? nameOf(path);
+}
+
+/** The label of an entry of the account's tree: its title, or else its name for the user. */
+export function labelOf(entry: Entry): string {
+  return entry.customTitle || (entry.type === "folder" ? shownName(pathOf(entry)) : entry.name);
+}
+
 /** The folder of a path; the root is its own folder. */
 export function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";

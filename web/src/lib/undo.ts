@@ -6,7 +6,8 @@
 import { show } from "./activities.svelte";
 import { client, take, type Schemas } from "./api";
 import { each, moveAllFrom } from "./bulk";
-import { explain, explainName, nameOf, type Entry } from "./entry";
+import { explain, explainName, shownName, type Entry } from "./entry";
+import { star } from "./favourites";
 import { t } from "./i18n.svelte";
 import { toast } from "./toasts.svelte";
 import { folderChanged } from "./upload/changes";
@@ -26,7 +27,11 @@ interface Step {
 export function toastMoved(entries: readonly Entry[], to: string): void {
   if (entries.length === 0) return;
   const run = () => void moveBack(entries, to);
-  toast("ok", t.changes.moved(entries.length, nameOf(to) || t.files.home), { label: t.changes.undo, once: true, run });
+  toast("ok", t.changes.moved(entries.length, shownName(to) || t.files.home), {
+    label: t.changes.undo,
+    once: true,
+    run,
+  });
 }
 
 /** Moves those of the entries that are still in a folder back to their former folders. */
@@ -59,6 +64,22 @@ export function toastRenamed(before: Entry, name: string, say = toast): void {
   const steps = [{ id: before.id, before: { name: before.name }, after: { name } }];
   const undo = () => change({ ...before, name }, steps, words, say);
   say("ok", t.changes.renamed(name), { label: t.changes.undo, once: true, run: () => void undo() });
+}
+
+/** Shows that entries are not favourites any more. `say` shows the messages. */
+export function toastUnstarred(entries: readonly Pick<Entry, "id">[], say = toast): void {
+  const run = () => void starAgain(entries, say);
+  say("ok", t.changes.unstarred(entries.length), { label: t.changes.undo, once: true, run });
+}
+
+/** Stars entries. The favourites begin with the newest star, so the last entry comes first. */
+async function starAgain(entries: readonly Pick<Entry, "id">[], say: typeof toast): Promise<void> {
+  try {
+    for (const entry of [...entries].reverse()) await star(entry, true);
+    say("ok", t.changes.undone);
+  } catch (cause) {
+    say("error", explain(cause));
+  }
 }
 
 /** Shows that the appearance of an entry was changed. It is given as it was before and after. */

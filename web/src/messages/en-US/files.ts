@@ -4,6 +4,7 @@ const items = (n: number, text = n.toLocaleString("en-US")) => (n === 1 ? "1 ite
 
 export const files: typeof zh = {
   home: "Files",
+  builtIn: { "/home": "Home folders", "/public": "Public", "/uploads": "Uploads" },
   path: "Location",
   up: (name) => `Up to ${name}`,
   hiddenFolders: "Folders between",

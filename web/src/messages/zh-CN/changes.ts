@@ -15,5 +15,6 @@ export const changes = {
   movedBack: (n: number) => `已将 ${digits(n)} 项移回原处。`,
   renamed: (name: string) => `已重命名为“${name}”。`,
   appearanceChanged: (name: string) => `“${name}”的外观已更改。`,
+  unstarred: (n: number) => `已取消收藏 ${digits(n)} 项。`,
   reordered: (name: string) => `“${name}”的位置已调整。`,
 };

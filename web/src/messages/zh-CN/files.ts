@@ -2,6 +2,7 @@ const digits = (n: number) => n.toLocaleString("zh-CN");
 
 export const files = {
   home: "文件",
+  builtIn: { "/home": "用户主目录", "/public": "公开文件", "/uploads": "上传文件" } as Record<string, string>,
   path: "当前位置",
   up: (name: string) => `返回上一级：${name}`,
   hiddenFolders: "中间的文件夹",

@@ -283,7 +283,7 @@ export class Browser {
 
   /** Stars the selected entries, or removes their stars when all of them have one. */
   async star(): Promise<void> {
-    const { starChosen } = await withTexts(import("./starring"), "places");
+    const { starChosen } = await withTexts(import("./starring"), "changes", "places");
     await starChosen(this);
   }
 

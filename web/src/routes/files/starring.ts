@@ -3,6 +3,7 @@ import { explain } from "../../lib/entry";
 import { star } from "../../lib/favourites";
 import { t } from "../../lib/i18n.svelte";
 import { toast } from "../../lib/toasts.svelte";
+import { toastUnstarred } from "../../lib/undo";
 import type { Browser } from "./browser.svelte";
 
 export async function starChosen(browser: Browser): Promise<void> {
@@ -15,5 +16,7 @@ export async function starChosen(browser: Browser): Promise<void> {
     toast("error", explain(cause, { OPERATION_FAILED: t.places.tooMany }));
     return;
   }
-  if (changed.length > 0) toast("ok", favourite ? t.places.added(changed.length) : t.places.removed(changed.length));
+  if (changed.length === 0) return;
+  if (favourite) toast("ok", t.places.added(changed.length));
+  else toastUnstarred(changed);
 }
