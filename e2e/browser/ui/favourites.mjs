@@ -17,7 +17,7 @@ const texts = {
     inTrash: (name) => `“${name}” is in the trash.`,
     undo: 'Undo',
     folders: 'Folders',
-    homes: 'Home folders',
+    largeTiles: 'Large tiles',
   },
   'zh-CN': {
     recent: '最近',
@@ -30,7 +30,7 @@ const texts = {
     inTrash: (name) => `“${name}”已移到回收站。`,
     undo: '撤销',
     folders: '文件夹',
-    homes: '用户主目录',
+    largeTiles: '大图块',
   },
 }
 
@@ -98,6 +98,11 @@ async function stars(page, config) {
   await page.keyboard.press('Alt+KeyS')
   await page.getByText(say.removed).waitFor()
   await cell(page, 'list.txt').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: say.undo }).click()
+  await cell(page, 'list.txt').waitFor()
+  await entry(page, 'list.txt').click()
+  await page.keyboard.press('Alt+KeyS')
+  await cell(page, 'list.txt').waitFor({ state: 'detached' })
   await entry(page, 'lake.png').click()
   await page.keyboard.press('Alt+KeyS')
   await page.getByText(say.none).waitFor()
@@ -113,9 +118,25 @@ async function recent(page, config) {
   await give(page, () => page.getByRole('button', { name: say.upload, exact: true }).first().click(), [file])
   await cell(page, name).waitFor()
   await goes(page, say, say.recent)
-  await cell(page, name).waitFor()
+  await cell(page, name).getByText(folder, { exact: true }).waitFor()
   equal('faults of the recent files', await inspect(page), [])
   await config.shot('recent')
+
+  // large tiles show the time, too; the columns of the list do not sort
+  const display = async (view) => {
+    await page.getByRole('button', { name: say.display }).click()
+    await page.getByRole('menuitemradio', { name: view, exact: true }).click()
+  }
+  await display(say.largeTiles)
+  await cell(page, name).getByText(folder, { exact: true }).waitFor()
+  await becomes('the lines below the name', () => cell(page, name).locator('.tile > .meta').count(), 2)
+  await config.shot('recent-large')
+  await display(say.list)
+  const heads = page.getByRole('columnheader')
+  await becomes('the columns', () => heads.count(), 5)
+  equal('the columns that sort', await heads.and(page.locator('[aria-sort]')).count(), 0)
+  equal('the buttons of the columns', await heads.getByRole('button').count(), 0)
+  await config.shot('recent-list')
 }
 
 async function tree(page, config) {
@@ -128,6 +149,7 @@ async function tree(page, config) {
   const item = (name) => folders.getByRole('treeitem', { name, exact: true })
   await item(say.homes).click()
   await page.waitForURL('**/app/files/home')
+  await page.getByRole('heading', { level: 1, name: say.homes, exact: true }).waitFor()
   await page.keyboard.press('ArrowRight')
   await item(config.username).waitFor()
   await page.keyboard.press(config.username[0])
@@ -142,6 +164,17 @@ async function tree(page, config) {
   await config.shot('tree')
   await page.reload()
   await item(name).waitFor()
+
+  // the same names in the path, in the listing, and where a folder is chosen
+  const steps = page.getByRole('navigation', { name: say.path }).getByRole('link')
+  equal('the path', await steps.allInnerTexts(), [say.files, say.homes, config.username])
+  await steps.first().click()
+  await page.getByRole('link', { name: say.publicFolder, exact: true }).click()
+  await config.shot('built-in')
+  await page.keyboard.press('Shift+F10')
+  await page.getByRole('menuitem', { name: say.copyTo }).click()
+  const picker = page.getByRole('dialog', { name: say.copyTitle })
+  for (const name of [say.homes, say.publicFolder]) await picker.getByRole('treeitem', { name, exact: true }).waitFor()
 }
 
 async function looks(page, config) {
@@ -151,10 +184,13 @@ async function looks(page, config) {
   await page.getByRole('heading', { level: 1, name: say.favourites }).waitFor()
   equal('faults of the page', await inspect(page), [])
   await config.shot('favourites-page')
-  if (!isPhone(config.size)) return
+  const used = page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: say.used })
+  if (!isPhone(config.size)) return used.waitFor()
   await page.getByRole('button', { name: say.pages, exact: true }).click()
   await page.getByRole('menuitem', { name: say.keys }).waitFor()
   await config.shot('pages')
+  await page.getByRole('menuitem', { name: say.used }).click()
+  await page.waitForURL('**/app/settings/storage')
 }
 
 export const scenarios = [

@@ -388,6 +388,13 @@ async function changes(page, config) {
 
   // the trash, and back
   await narrow.hover()
+  const copy = narrow.getByRole('button', { name: words.copyLinkOf(nameOf('july', 1)) })
+  await becomes(
+    'the button that copies the link',
+    () => copy.evaluate((button) => getComputedStyle(button).opacity),
+    '1',
+  )
+  await config.shot('photos-hover')
   await narrow.getByRole('checkbox').click()
   await page.keyboard.press('Delete')
   await page.getByText(words.trash(nameOf('july', 1))).waitFor()

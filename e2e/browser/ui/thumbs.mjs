@@ -20,10 +20,10 @@ async function fills(page, config) {
     config,
     'Shapes',
     [
-    image('icon.png', 48, 48),
-    image('panorama.png', 1600, 200),
-    image('photo.png', 1200, 800),
-    image('tower.png', 200, 1000),
+      image('icon.png', 48, 48),
+      image('panorama.png', 1600, 200),
+      image('photo.png', 1200, 800),
+      image('tower.png', 200, 1000),
     ],
     parent,
   )
@@ -84,8 +84,27 @@ async function stands(page, config, parent) {
   await becomes('the focus', () => copy.evaluate((button) => button === document.activeElement), true)
   equal('the opacity of the copy button with the focus', await opacity(), '1')
   await page.keyboard.press('Enter')
-  await page.getByRole('dialog').or(page.getByRole('region', { name: say.notices }).getByRole('listitem')).first().waitFor()
+  await page
+    .getByRole('dialog')
+    .or(page.getByRole('region', { name: say.notices }).getByRole('listitem'))
+    .first()
+    .waitFor()
   equal('the page', new URL(page.url()).pathname, `/app/files${parent}`)
+
+  // a small tile shows the button below the pointer only
+  const long = 'B folder with a long name, without pictures'
+  const chips = await createFolder(page, config, 'Chips', [])
+  await createFolder(page, config, 'A folder', [], chips)
+  await createFolder(page, config, long, [], chips)
+  await page.goto(`/app/files${chips}`)
+  const chip = page.getByRole('gridcell', { name: /^B folder/ })
+  const ofChip = chip.getByRole('button', { name: say.copyLinkOf(long) })
+  await chip.waitFor()
+  equal('whether the button of a small tile is there without the pointer', await ofChip.isVisible(), false)
+  await chip.hover()
+  await ofChip.waitFor()
+  equal('faults of the small tile', await inspect(page), [])
+  await config.shot('thumbs-chip')
 }
 
 // noise returns a picture whose thumbnail is large, as that of a photo.
