@@ -224,6 +224,11 @@ async function fills(page, config) {
     await tray.getByRole('heading', { name: say.uploaded(3) }).waitFor()
     await tray.getByRole('button', { name: say.clearList }).click()
     await tray.waitFor({ state: 'detached' })
+    await limit(page, config.username)
+    await page.reload()
+    await page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: say.used }).waitFor()
+    equal('the bars of a storage without a limit', await meter.count(), 0)
+    await config.shot('unlimited')
   } finally {
     await limit(page, config.username)
   }

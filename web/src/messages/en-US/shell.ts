@@ -22,7 +22,7 @@ export const shell: typeof zh = {
   unread: (n) => `Notifications, ${n} unread`,
   signOut: "Sign out everywhere",
   signIn: "Sign in",
-  used: (used, most) => `${used} of ${most} used`,
+  used: (used, most) => (most ? `${used} of ${most} used` : `${used} used`),
   quota: "Storage",
   offline: "You're offline. Uploads continue when you're back online.",
   silent: "The server isn't answering. Uploads continue when it does.",

@@ -20,7 +20,8 @@ export const shell = {
   unread: (n: string) => `通知，${n} 条未读`,
   signOut: "在所有设备上退出登录",
   signIn: "登录",
-  used: (used: string, most: string) => `已用 ${used} / ${most}`,
+  /** 没有上限时，most 为空。 */
+  used: (used: string, most: string) => (most ? `已用 ${used} / ${most}` : `已用 ${used}`),
   quota: "存储空间",
   offline: "网络已断开。上传已暂停，恢复连接后会自动继续。",
   silent: "服务器没有响应。上传已暂停，恢复后会自动继续。",
