@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	encoding "encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -165,20 +166,27 @@ func (s *uiFixture) createAccount(t *testing.T, with json.RawMessage) string {
 	return name
 }
 
-// photographs returns pictures of a camera, of a size and a time each.
+// photographs returns pictures of a camera, each of a size, and of a time or with all other EXIF
+// fields that the details show.
 func photographs(t *testing.T, with json.RawMessage) []object {
 	t.Helper()
 	var wanted []struct {
 		Name          string
 		Width, Height int
 		Taken         string // in the form of EXIF
+		Holiday       bool   // the EXIF fields of thumbtest.Holiday instead of the time
 	}
 	if err := json.Unmarshal(with, &wanted); err != nil {
 		t.Fatal(err)
 	}
 	made := []object{}
 	for _, p := range wanted {
-		made = append(made, object{"name": p.Name, "bytes": thumbtest.Photograph(p.Width, p.Height, 1, p.Taken, "")})
+		picture := thumbtest.Photograph(p.Width, p.Height, 1, p.Taken, "")
+		if p.Holiday {
+			exif := thumbtest.Holiday(encoding.LittleEndian)
+			picture = thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(p.Width, p.Height)), exif)
+		}
+		made = append(made, object{"name": p.Name, "bytes": picture})
 	}
 	return made
 }

@@ -34,6 +34,7 @@ import * as adminUsers from './admin-users.mjs'
 import * as app from './app.mjs'
 import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
+import * as conflicts from './conflicts.mjs'
 import * as copying from './copying.mjs'
 import * as errorpages from './errorpages.mjs'
 import * as favourites from './favourites.mjs'
@@ -75,6 +76,7 @@ import * as thumbs from './thumbs.mjs'
 import * as trash from './trash.mjs'
 import * as uploadfaults from './uploadfaults.mjs'
 import * as versions from './versions.mjs'
+import * as viewer from './viewer.mjs'
 import * as whole from './whole.mjs'
 import * as widths from './widths.mjs'
 
@@ -105,7 +107,20 @@ const suites = {
     widths,
     ...(config.full ? [long, uploadfaults, stores] : []),
   ],
-  collections: [favourites, filters, photos, manyphotos, screens, places, ownfiles, copying, arrivals, app],
+  collections: [
+    favourites,
+    filters,
+    photos,
+    manyphotos,
+    viewer,
+    conflicts,
+    screens,
+    places,
+    ownfiles,
+    copying,
+    arrivals,
+    app,
+  ],
   accounts: [
     register,
     accounts,

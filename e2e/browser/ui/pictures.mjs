@@ -12,20 +12,16 @@ function chunk(kind, data) {
   return whole
 }
 
-// png returns a picture of a hue from 0 to 1, with a light from 0 to 1 by position.
-export function png(width, height, hue, lightAt = (x, y) => 0.45 + 0.55 * ((x / width + y / height) / 2)) {
-  const rows = Buffer.alloc((width * 3 + 1) * height)
-  const channel = (shift, light) => Math.round(255 * light * (0.55 + 0.45 * Math.cos(2 * Math.PI * (hue + shift))))
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      const light = lightAt(x, y)
-      rows.set([channel(0, light), channel(1 / 3, light), channel(2 / 3, light)], y * (width * 3 + 1) + 1 + x * 3)
-    }
-  }
+// encoded returns a picture as PNG. pixel returns the channels of a pixel, from 0 to 255: red,
+// green and blue, and also alpha if there are four.
+function encoded(width, height, channels, pixel) {
+  const rows = Buffer.alloc((width * channels + 1) * height)
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++) rows.set(pixel(x, y), y * (width * channels + 1) + 1 + x * channels)
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width)
   head.writeUInt32BE(height, 4)
-  head.set([8, 2, 0, 0, 0], 8)
+  head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8)
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     chunk('IHDR', head),
@@ -33,6 +29,19 @@ export function png(width, height, hue, lightAt = (x, y) => 0.45 + 0.55 * ((x / 
     chunk('IEND', Buffer.alloc(0)),
   ])
 }
+
+// png returns a picture of a hue from 0 to 1, with a light from 0 to 1 by position.
+export function png(width, height, hue, lightAt = (x, y) => 0.45 + 0.55 * ((x / width + y / height) / 2)) {
+  const channel = (shift, light) => Math.round(255 * light * (0.55 + 0.45 * Math.cos(2 * Math.PI * (hue + shift))))
+  return encoded(width, height, 3, (x, y) => {
+    const light = lightAt(x, y)
+    return [channel(0, light), channel(1 / 3, light), channel(2 / 3, light)]
+  })
+}
+
+// glass returns a picture in one colour, transparent at the left and opaque at the right.
+export const glass = (width, height) =>
+  encoded(width, height, 4, (x) => [60, 120, 200, Math.round((255 * x) / (width - 1))])
 
 // album writes a folder of `count` pictures below dir and returns its path.
 export async function album(dir, name, count) {

@@ -151,6 +151,7 @@ export const panels: typeof zh = {
     owner: "Owner",
     you: (name) => `${name} (you)`,
     permanent: "Permanent link",
+    makeLink: "Make and copy",
     links: "Links",
     shares: "Shares",
     versions: "Versions",

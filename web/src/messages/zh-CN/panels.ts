@@ -151,6 +151,7 @@ export const panels = {
     owner: "所有者",
     you: (name: string) => `${name}（您）`,
     permanent: "永久链接",
+    makeLink: "生成并复制",
     links: "链接",
     shares: "分享",
     versions: "历史版本",
