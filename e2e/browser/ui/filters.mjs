@@ -14,6 +14,12 @@ const texts = {
     from: 'From',
     to: 'To',
     pictures: 'Pictures',
+    bytes: 'Size',
+    large: 'At least 1 MB',
+    owner: 'Owner',
+    mine: 'My files',
+    anySize: 'Any size',
+    anyOwner: 'Any owner',
     accent: 'Accent color',
     forget: 'Clear last searches',
   },
@@ -23,6 +29,12 @@ const texts = {
     from: '从',
     to: '到',
     pictures: '图片',
+    bytes: '大小',
+    large: '至少 1 MB',
+    owner: '所有者',
+    mine: '我的文件',
+    anySize: '任意大小',
+    anyOwner: '所有人的文件',
     accent: '强调色',
     forget: '清除最近的搜索',
   },
@@ -44,7 +56,10 @@ async function finds(page, config) {
   await createFolder(page, own, 'Camera', [
     ...(await config.ask('photographs', photographs)),
     { name: 'notes.jpg.txt', bytes: btoa('notes') },
+    { name: 'large.jpg.txt', bytes: Buffer.alloc(2 ** 20, 'x').toString('base64') },
   ])
+  const folder = `Summer of ${username}`
+  await createFolder(page, own, folder, [])
   await examined(page)
 
   await page.goto('/app/keys') // the list is on every page
@@ -66,16 +81,35 @@ async function finds(page, config) {
   equal('faults of the list', await faults(), [])
   await config.shot('commands-found')
 
+  await field.fill(folder)
+  await option(`${folder} /home/${username}`).click()
+  await page.waitForURL((url) => decodeURIComponent(url.pathname) === `/app/files/home/${username}/${folder}`)
+  await page.goBack()
+  await page.getByRole('heading', { level: 1, name: say.keys }).waitFor()
+  await opens()
+
   await field.fill('.jpg')
   await page.keyboard.press('Enter')
   const shows = (...names) =>
     until(`the results ${names}`, async () => {
       const links = await page.getByRole('grid').getByRole('link').allInnerTexts()
-      return links.map((text) => text.replaceAll(/\s/g, '')).sort().join() === [...names].sort().join()
+      return (
+        links
+          .map((text) => text.replaceAll(/\s/g, ''))
+          .sort()
+          .join() === [...names].sort().join()
+      )
     })
-  await shows('after.jpg', 'before.jpg', 'last.jpg', 'notes.jpg.txt', 'summer.jpg')
+  await shows('after.jpg', 'before.jpg', 'large.jpg.txt', 'last.jpg', 'notes.jpg.txt', 'summer.jpg')
   const filters = page.getByRole('group', { name: say.filters })
   if (phone) await page.getByRole('button', { name: say.filters }).click()
+  await filters.getByLabel(say.bytes).selectOption(say.large)
+  await shows('large.jpg.txt')
+  await filters.getByLabel(say.bytes).selectOption(say.anySize)
+  await filters.getByLabel(say.owner).selectOption(say.mine)
+  await shows('after.jpg', 'before.jpg', 'large.jpg.txt', 'last.jpg', 'notes.jpg.txt', 'summer.jpg')
+  equal('the owner in the address', new URL(page.url()).searchParams.has('ownerId'), true)
+  await filters.getByLabel(say.owner).selectOption(say.anyOwner)
   await filters.getByLabel(say.kind).selectOption(say.pictures)
   await filters.getByLabel(say.from, { exact: true }).fill('2025-06-01')
   await filters.getByLabel(say.to, { exact: true }).fill('2025-08-31')

@@ -45,6 +45,15 @@ const crowded = (page, leastName) =>
     return found
   }, leastName)
 
+// lines returns the centres of the controls of the toolbar, in whole pixels from the upper edge.
+const lines = (page) =>
+  page.locator('main header :is(a, button, input)').evaluateAll((all) =>
+    all
+      .filter((one) => one.checkVisibility() && one.getBoundingClientRect().width > 0)
+      .map((one) => one.getBoundingClientRect())
+      .map(({ top, height }) => Math.round(top + height / 2)),
+  )
+
 async function fits(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -78,6 +87,20 @@ async function fits(page, config) {
     }
   }
   equal('what does not fit', found, [])
+
+  await page.keyboard.press('Alt+i')
+  await page.getByRole('complementary', { name: say.details }).waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape') // the selection has a bar of its own
+  for (const width of [1440, 2560]) {
+    await page.setViewportSize({ width, height: 900 })
+    await drawn(page)
+    const centres = await lines(page)
+    equal(
+      `whether the toolbar is one row at ${width} px`,
+      centres.length > 5 && Math.max(...centres) - Math.min(...centres) <= 1,
+      true,
+    )
+  }
 
   await page.setViewportSize({ width: widths[0], height: 900 })
   equal('faults of a narrow window', await inspect(page), [])
