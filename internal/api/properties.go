@@ -60,7 +60,7 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 
 // cameraOf reads the camera, the exposure and the place of a picture. It returns the zero Camera
 // for a file of another type, for a picture that cannot be read, and if the system cannot confine
-// child processes. Fault: RateLimited.
+// child processes or is too busy. Fault: RateLimited, if too many requests wait.
 func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
 	if c.a.Thumbs == nil || !isRaster(content.Entry) || c.headOnly() {
 		return picture.Camera{}, nil
@@ -70,7 +70,7 @@ func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
 	switch {
 	case fault.Is(err, fault.NotFound), errors.Is(err, picture.ErrUnconfined):
 		return picture.Camera{}, nil
-	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.Damaged):
+	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.Damaged), errors.Is(err, thumb.ErrBusy):
 		c.a.Log.Warn("read the properties of a picture", "request_id", c.requestID, "error", err)
 		return picture.Camera{}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"larder/internal/apptest"
 	"larder/internal/thumb/thumbtest"
@@ -69,4 +70,15 @@ func TestFilePropertiesNeedDownload(t *testing.T) {
 		alice.Get("/api/files/"+folder+"/properties").Fails(404, "NOT_FOUND")
 		alice.Get("/api/files/none/properties").Fails(404, "NOT_FOUND")
 	})
+}
+
+// If the machine is too busy to read a picture, the server returns the properties in the database.
+func TestFilePropertiesOnABusyMachine(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	l.Apps[0].Thumbs.ChildTimeout = time.Nanosecond
+	alice := l.User(t, "alice")
+	id, sum := alice.Upload("/home/alice", "photo.jpg", photo), sha256.Sum256(photo)
+	got := alice.Get("/api/files/" + id + "/properties").OK(200).Object()["data"]
+	wantJSON(t, "a picture", got, M{"owner": "alice", "sha256": hex.EncodeToString(sum[:])})
 }

@@ -38,10 +38,10 @@ const (
 	// a page takes longer, two replicas may read the same pictures, and record the same.
 	lease = 2 * time.Minute
 
-	// failurePause is how long a picture that could not be read is passed over, and maxFailures how
-	// often its child dies before it counts as one that cannot be read. busyPause is how long a
-	// picture for which the machine had no time is passed over at first. The pause doubles each
-	// time up to failurePause.
+	// failurePause is the pause before the next try of a picture that could not be read. A picture
+	// counts as one that cannot be read when its child has died maxFailures times. busyPause is the
+	// first pause after a try for which the machine was too busy. This pause doubles with each such
+	// try, up to failurePause.
 	failurePause = 15 * time.Minute
 	busyPause    = time.Minute
 	maxFailures  = 3
@@ -70,8 +70,9 @@ type Examiner struct {
 // failure describes the failed tries to read a picture.
 type failure struct {
 	next  time.Time     // the time of the next try
-	tries int           // at which the child died
-	pause time.Duration // after the last try for which the machine had no time
+	tries int           // number of tries in which the child died
+	away  int           // number of tries in which the store was unavailable
+	pause time.Duration // after the last try for which the machine was too busy
 }
 
 // New returns an Examiner.
@@ -174,13 +175,15 @@ func (e *Examiner) examinePage(ctx context.Context, pass *pass, found []files.Un
 func (e *Examiner) fail(pass *pass, p files.UnexaminedPicture, err error) bool {
 	e.Log.Debug("a picture cannot be examined now", "content", p.Content, "provider", p.Provider, "error", err)
 	pass.left++
-	if errors.Is(err, blob.ErrUnavailable) {
+	f, remembered := e.failed[p.Content]
+	pause := failurePause
+	switch { // a lost object, and errors of the database or the disk, do not count as tries
+	case errors.Is(err, blob.ErrUnavailable):
 		e.Log.Warn("pictures of a store cannot be examined now", "provider", p.Provider, "error", err)
 		pass.failed[p.Provider] = true
-		return false
-	}
-	f, pause := e.failed[p.Content], failurePause
-	switch { // an object that is lost, and errors of the database or the disk, count as no try
+		// if the store cannot deliver this object alone, the next pass examines the others
+		pause = min(time.Duration(f.away)*busyPause, failurePause)
+		f.away++
 	case errors.Is(err, thumb.ErrChildDied):
 		f.tries++
 	case errors.Is(err, thumb.ErrStarved), fault.Is(err, fault.RateLimited): // the machine is busy
@@ -190,7 +193,7 @@ func (e *Examiner) fail(pass *pass, p files.UnexaminedPicture, err error) bool {
 	if f.tries == maxFailures {
 		return true
 	}
-	if f.next = e.Now().Add(pause); len(e.failed) < maxFailed {
+	if f.next = e.Now().Add(pause); remembered || len(e.failed) < maxFailed {
 		e.failed[p.Content] = f
 	}
 	return false

@@ -184,8 +184,8 @@ func TestStoreIsAway(t *testing.T) {
 	}
 }
 
-// examinerWith returns an examiner of the first replica whose children run a script of the shell,
-// how many children it has started, and how many pictures are not examined.
+// examinerWith returns an examiner of the first replica whose children run a shell script. started
+// returns the number of children that it has started, left the number of unexamined pictures.
 func examinerWith(t *testing.T, l *apptest.Larder, script string, change ...func(*thumb.Config)) (
 	examiner *pictures.Examiner, started, left func() int) {
 	t.Helper()
@@ -241,6 +241,36 @@ func TestSlowStore(t *testing.T) {
 	examine(t, l, 2*time.Second)
 	if width := widthOf(t, alice, photo); width != "480" {
 		t.Errorf("width %q of a picture that its store delivers", width)
+	}
+}
+
+// A picture that its store does not deliver twice is passed over, so that the others are examined.
+func TestObjectThatHangs(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	proxy := s3test.NewProxy(t, s3test.New(t))
+	proxy.HoldTime = -1
+	l.RootOnS3(t, apptest.M{"endpoint": proxy.Endpoint})
+	alice := l.User(t, "alice")
+	alice.Upload("/home/alice", "older.jpg", camera)
+	l.Clock.Advance(time.Second)
+	alice.Upload("/home/alice", "newer.jpg", append(slices.Clone(camera), 0))
+	const timeout = 100 * time.Millisecond
+	examiner, _, left := examinerWith(t, l, "exit 1", func(cfg *thumb.Config) { cfg.FetchTimeout = timeout })
+	for pass, want := range []int{2, 2, 1} { // pictures that are left
+		if pass < 2 {
+			proxy.InjectFault(s3test.TimedOut, s3test.Get, 1)
+		}
+		if _, err := examiner.Examine(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := left(); got != want {
+			t.Errorf("after pass %d %d pictures are left, want %d", pass+1, got, want)
+		}
+	}
+	l.Clock.Advance(time.Minute)
+	if _, err := examiner.Examine(t.Context()); err != nil || left() != 0 {
+		t.Errorf("a minute later %d pictures are left, %v", left(), err)
 	}
 }
 

@@ -21,12 +21,12 @@ const maxChildOutput = 1 << 10
 
 // runDecoders makes a child write the thumbnail of in to out, whose longest edge has at most edge
 // pixels: first with libvips where it is installed, and when that fails with Go's decoders. Both
-// attempts together have childTimeout. Faults: NotFound, when the picture has no thumbnail;
-// RateLimited, see timeoutError. Other errors are not the picture's fault. While it is not known
-// whether libvips is installed, a picture that Go's decoders fail on is treated as one whose child
-// was killed.
-func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, edge int) error {
-	vips, unknown := m.vips.find(ctx)
+// attempts together have childTimeout. vips is the path of vipsthumbnail, "" without it. unknown is
+// the error of the search for it: a picture that Go's decoders then fail on gets the error of a
+// busy machine, because libvips might decode it. Faults: NotFound, when the picture has no
+// thumbnail; RateLimited, see timeoutError. Other errors are not the picture's fault.
+func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, edge int,
+	vips string, unknown error) error {
 	patient, cancel := context.WithTimeout(ctx, m.childTimeout(p))
 	defer cancel()
 	args := []string{picture.Command, strconv.Itoa(edge)}
@@ -64,7 +64,10 @@ func (m *Maker) runDecoders(ctx context.Context, p priority, in, out *os.File, e
 	case patient.Err() != nil:
 		return m.timeoutError(p, used, failed)
 	case unknown != nil: // libvips might decode it
-		return m.timeoutError(p, 0, errors.Join(failed, unknown))
+		if p == background {
+			return ErrStarved
+		}
+		return busyError(errors.Join(failed, unknown))
 	case errors.As(failed, &ended), errors.Is(failed, errNoPicture):
 		return noThumbnail(failed)
 	}
@@ -79,9 +82,9 @@ const (
 	background priority = true  // it gives way to other processes
 )
 
-// ErrStarved means that a child in the background did not end in time. The cause may be a busy
-// machine and not the picture: if a picture takes too much time of a processor, the limit of that
-// ends the child.
+// ErrStarved means that a child in the background did not end in time, perhaps because of a busy
+// machine. A picture that needs too much processor time does not cause this error: the child's
+// limit of processor time ends the child earlier.
 var ErrStarved = errors.New("a child in the background got too little time")
 
 // childTimeout returns how long a child may run.
@@ -92,20 +95,29 @@ func (m *Maker) childTimeout(p priority) time.Duration {
 	return m.ChildTimeout
 }
 
+// ErrBusy is the cause of the fault for a child that did not end in time because the machine was
+// busy.
+var ErrBusy = errors.New("a child got too little processor time")
+
 // timeoutError returns the error for a child that was killed because it did not end in time: in the
 // background ErrStarved, otherwise a fault. used is the processor time that the child has used. If
 // that is less than half of its time, the machine was busy and a later request may succeed:
-// RateLimited. Otherwise the picture takes too much time: NotFound.
+// RateLimited, around ErrBusy. Otherwise the picture takes too much time: NotFound.
 func (m *Maker) timeoutError(p priority, used time.Duration, cause error) error {
 	switch {
 	case p == background:
 		return ErrStarved
 	case used < m.ChildTimeout/2:
-		busy := fault.Error{Kind: fault.RateLimited, Message: "The server is busy. Please wait a moment.",
-			RetryAfter: retry}
-		return busy.WithCause(cause)
+		return busyError(fmt.Errorf("%w: %w", ErrBusy, cause))
 	}
 	return noThumbnail(cause)
+}
+
+// busyError returns the fault RateLimited, after which the caller may try again.
+func busyError(cause error) error {
+	busy := fault.Error{Kind: fault.RateLimited, Message: "The server is busy. Please wait a moment.",
+		RetryAfter: retry}
+	return busy.WithCause(cause)
 }
 
 // runChild runs one child with a priority: the command line child followed by args, with in as its

@@ -12,8 +12,9 @@ func killGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, sysc
 
 // lowerPriority makes a started child give way to other processes. A failure only means that it
 // does not. The whole process group is named, because on Linux a process has a priority for each
-// thread. On Linux a process with this value receives a tenth of the time of one with the value 0;
-// with the largest value it would receive a seventieth, and would not end on a busy machine.
+// thread. On Linux, a process with the value low receives a tenth of the processor time of a
+// process with the value 0. With the largest value, 19, it would receive a seventieth, and would
+// exceed its time limit on a busy machine.
 func lowerPriority(cmd *exec.Cmd) {
 	const low = 10
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, low)

@@ -131,8 +131,8 @@ func TestExamineStarves(t *testing.T) {
 	}
 }
 
-// examineStarves tests Examine with a child in the background that stands still at the argument arg
-// until limit. It returns false if a child before that one got too little time.
+// examineStarves tests Examine with a background child that hangs when its argument is arg, until
+// the timeout limit ends it. It returns false if an earlier child exceeded the timeout.
 func examineStarves(t *testing.T, arg string, limit time.Duration) bool {
 	t.Helper()
 	once := filepath.Join(t.TempDir(), "once")

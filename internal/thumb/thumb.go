@@ -41,6 +41,9 @@ const (
 	// failureTTL is how long a content without a thumbnail is remembered.
 	failureTTL  = 15 * time.Minute
 	maxFailures = 10_000
+	// maxBusy is the number of builds that may end with ErrBusy until the content counts as one
+	// without a thumbnail. Two costly pictures at once on one processor look like a busy machine.
+	maxBusy = 3
 )
 
 // Config holds the settings of a Maker.
@@ -76,6 +79,7 @@ type Maker struct {
 	mu     sync.Mutex // guards the fields below
 	closed bool
 	builds map[buildKey]*build
+	busy   map[string]int       // by id of the content: builds that ended with ErrBusy
 	failed map[string]time.Time // contents without a thumbnail, by id, with the time at which the entry expires
 }
 
@@ -87,9 +91,10 @@ func New(cfg Config) *Maker {
 	cfg.FetchTimeout = cmp.Or(cfg.FetchTimeout, fetchTimeout)
 	m := &Maker{
 		Config: cfg, cache: &cache{dir: cfg.Dir, now: cfg.Now, limit: maxBytes},
-		// a search and a test picture
-		vips:   vipsFinder{search: cfg.Vips, timeout: 2 * cfg.ChildTimeout, now: cfg.Now, log: cfg.Log},
-		builds: map[buildKey]*build{}, failed: map[string]time.Time{},
+		// time for a search and for a test picture
+		vips: vipsFinder{search: cfg.Vips, timeout: 2 * cfg.ChildTimeout, now: cfg.Now, log: cfg.Log,
+			lock: make(chan struct{}, 1)},
+		builds: map[buildKey]*build{}, failed: map[string]time.Time{}, busy: map[string]int{},
 		// some requests fetch their picture while others decode
 		queue: newQueue(4 * cfg.Slots), slots: make(chan struct{}, cfg.Slots),
 	}
@@ -223,7 +228,7 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 	f.err = m.makeAndCache(ctx, who, from, k)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if fault.Is(f.err, fault.NotFound) {
+	if fault.Is(f.err, fault.NotFound) || m.tooOftenBusy(k.content, f.err) {
 		if len(m.failed) >= maxFailures {
 			m.failed = map[string]time.Time{}
 		}
@@ -232,6 +237,20 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 	}
 	m.removeBuild(buildKey{k, from.priority}, f)
 	close(f.done)
+}
+
+// tooOftenBusy counts the builds of a content that ended with ErrBusy, since the last one that
+// ended otherwise. It reports whether these are maxBusy. The caller holds m.mu.
+func (m *Maker) tooOftenBusy(content string, err error) bool {
+	if !errors.Is(err, ErrBusy) || m.busy[content]+1 == maxBusy {
+		delete(m.busy, content)
+		return errors.Is(err, ErrBusy)
+	}
+	if len(m.busy) >= maxFailures {
+		m.busy = map[string]int{}
+	}
+	m.busy[content]++
+	return false
 }
 
 // noThumbnail returns the fault NotFound for a picture that is known to have no thumbnail; cause is
@@ -263,7 +282,7 @@ func (m *Maker) makeAndCache(ctx context.Context, who string, from Source, k key
 	return m.cache.store(k, out)
 }
 
-// enter waits up to queueTimeout for the turn of an account or address, and checks that the disk
+// enter waits up to QueueTimeout for the turn of an account or address, and checks that the disk
 // has room. After a nil error the caller calls queue.leave. Faults: RateLimited, Unavailable.
 func (m *Maker) enter(ctx context.Context, who string) error {
 	patient, cancel := context.WithTimeout(ctx, m.QueueTimeout)
@@ -281,12 +300,13 @@ func (m *Maker) enter(ctx context.Context, who string) error {
 // decode runs the decoders, for a request when fewer than Config.Slots children run. Faults: those
 // of runDecoders.
 func (m *Maker) decode(ctx context.Context, p priority, in, out *os.File, edge int) error {
+	vips, unknown := m.vips.find(ctx)
 	free, err := m.enterSlot(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer free()
-	return m.runDecoders(ctx, p, in, out, edge)
+	return m.runDecoders(ctx, p, in, out, edge, vips, unknown)
 }
 
 // enterSlot waits until fewer than Config.Slots children run for requests. The caller calls free

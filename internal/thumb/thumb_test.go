@@ -236,18 +236,20 @@ func TestHangingChildIsKilled(t *testing.T) {
 	t.Parallel()
 	for limit := 200 * time.Millisecond; ; limit *= 2 {
 		k := newFixture(t, "sleep 3600 & sleep 3600", func(cfg *thumb.Config) { cfg.ChildTimeout = limit })
-		for range 2 {
-			if _, err := k.Get(t.Context(), "somebody", source("content", photo), 160); !fault.Is(err, fault.RateLimited) {
+		for range 3 {
+			_, err := k.Get(t.Context(), "somebody", source("content", photo), 160)
+			if !fault.Is(err, fault.RateLimited) || !errors.Is(err, thumb.ErrBusy) {
 				t.Errorf("a thumbnail: %v", err)
 			}
 		}
-		if _, err := k.Camera(t.Context(), "somebody", source("content", photo)); !fault.Is(err, fault.RateLimited) {
+		k.wantNoThumbnail(t, source("content", photo), 2048) // and after three times it is remembered
+		if _, err := k.Camera(t.Context(), "somebody", source("content", photo)); !errors.Is(err, thumb.ErrBusy) {
 			t.Errorf("a camera: %v", err)
 		}
-		if len(k.children(t)) < 3 && limit < time.Minute && !t.Failed() {
+		if len(k.children(t)) < 4 && limit < time.Minute && !t.Failed() {
 			continue // on a busy machine a child was killed before it recorded its start
 		}
-		k.wantStarted(t, 3)
+		k.wantStarted(t, 4)
 		for _, id := range k.children(t) {
 			wantNoProcess(t, id)
 		}
@@ -278,7 +280,8 @@ func init() {
 	select {}
 }
 
-// A picture whose child has used its processor time has no thumbnail, which is remembered.
+// If a child exceeds its time and has used much of the processor, its picture has no thumbnail. The
+// Maker remembers this.
 func TestCostlyPicture(t *testing.T) {
 	t.Parallel()
 	for limit := 200 * time.Millisecond; ; limit *= 2 {

@@ -2,6 +2,7 @@ package thumb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -11,34 +12,37 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"larder/internal/thumb/picture"
 )
 
-// vipsRetry is how long a vipsFinder works without libvips after an error.
+// vipsRetry is the pause of a vipsFinder after a search that failed.
 const vipsRetry = time.Minute
 
-// vipsFinder remembers the path of vipsthumbnail.
+// vipsFinder searches for vipsthumbnail and remembers its path.
 type vipsFinder struct {
 	search  func(ctx context.Context) (string, error)
 	timeout time.Duration // of a search
 	now     func() time.Time
 	log     *slog.Logger
 
-	mu    sync.Mutex // guards the fields below
+	lock  chan struct{} // holds one value while a call uses the fields below
 	found bool
 	path  string // valid if found
 	err   error  // of the last search
 	next  time.Time
 }
 
-// find returns the path of vipsthumbnail, "" if only Go's decoders are to be used. It returns an
-// error if that is not known, because the search failed less than vipsRetry ago.
+// find returns the path of vipsthumbnail, "" if only Go's decoders are to be used. If the last
+// search failed less than vipsRetry ago, find returns its error and does not search again.
 func (f *vipsFinder) find(ctx context.Context) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	select {
+	case f.lock <- struct{}{}:
+		defer func() { <-f.lock }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 	if f.found || f.now().Before(f.next) {
 		return f.path, f.err
 	}
@@ -48,7 +52,7 @@ func (f *vipsFinder) find(ctx context.Context) (string, error) {
 	f.found = f.err == nil
 	if !f.found && ctx.Err() == nil {
 		f.next = f.now().Add(vipsRetry)
-		f.log.Warn("libvips is not used for a minute, because it did not answer in time", "error", f.err)
+		f.log.Warn("vipsthumbnail does not answer; thumbnails are made without it for a minute", "error", f.err)
 	}
 	return f.path, f.err
 }
@@ -80,8 +84,8 @@ func CheckVips(ctx context.Context, child []string, path string, spool func() (*
 var vipsVersion = regexp.MustCompile(`\b8\.(\d+)\.\d+`)
 
 // FindVips returns the path of the installed vipsthumbnail. It returns "" when the program is not
-// installed, does not run, or is older than 8.13, which cannot block untrusted loaders. Error: that
-// of ctx, when it ends before the program has answered.
+// installed, fails, or is older than 8.13, which cannot block untrusted loaders. Errors: that of
+// ctx, when it ends before the program has answered, and one for a program that cannot be started.
 func FindVips(ctx context.Context) (string, error) {
 	const since = 13 // 8.13 supports VIPS_BLOCK_UNTRUSTED
 	path, err := exec.LookPath("vipsthumbnail")
@@ -89,10 +93,13 @@ func FindVips(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	cmd := exec.CommandContext(ctx, path, "--vips-version")
-	cmd.Env = []string{}
+	cmd.Env, cmd.WaitDelay = []string{}, time.Second
 	told, err := cmd.Output()
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("ask for the version of libvips: %w", ctx.Err())
+	}
+	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
+		return "", fmt.Errorf("ask for the version of libvips: %w", err)
 	}
 	version := vipsVersion.FindStringSubmatch(strings.TrimSpace(string(told)))
 	if err != nil || version == nil {
