@@ -30,8 +30,8 @@ func readGuide(t *testing.T) guide {
 	return guide{section}
 }
 
-// settings returns the lines of larder.toml of a step, with pairs of texts replaced, each of which
-// must be in them once.
+// settings returns one of the blocks of settings in the guide; the first has the number step 0. It
+// replaces the first text of each pair, which the block must contain once, by the second.
 func (g guide) settings(t *testing.T, step int, pairs ...string) string {
 	t.Helper()
 	block := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(g.text, -1)
@@ -61,12 +61,12 @@ func TestGuideToTwoServers(t *testing.T) {
 	f.env["LARDER_GARBAGE_GRACE"] = "1s" // users wait for an hour
 	settings := filepath.Join(t.TempDir(), "larder.toml")
 	written := ""
-	write := func(more string) {
+	write := func(more string) { // the environment gives the directory of data and the port
 		written += more
 		writeFile(t, []byte(written), settings)
 	}
-	write("data_dir = \"" + f.dir + "\"\n")
 	f.env["LARDER_CONFIG"] = settings
+	write("")
 	f.server = f.start(t)
 	content := uploadFixedContent(t, f.server)
 

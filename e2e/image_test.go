@@ -30,7 +30,7 @@ func newImages(t *testing.T) *images {
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &images{env: append(os.Environ(), "CONTAINERS_STORAGE_CONF="+settings)}
+	return &images{env: append(os.Environ(), "CONTAINERS_STORAGE_CONF="+settings, "IMAGE_BUILDER=buildah")}
 }
 
 // command returns a command that uses the storage.
