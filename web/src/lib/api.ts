@@ -247,8 +247,8 @@ async function send({ url, method, headers, body, signal }: Call, named: boolean
     listener.reached(true);
     await checkAccount(answer.headers);
     if (answer.ok || plain) return answer;
-    // A limit of wrong passwords, codes or mails delays no other request, and the page must not
-    // repeat the attempt.
+    // A limit of wrong passwords, codes, mails or pictures delays no other request, and the page
+    // must not repeat the attempt.
     if (answer.status === 429 && ownLimit.test(path)) return answer;
     if (pausedBy(answer, tries)) continue;
     if (answer.status !== 401 && answer.status !== 403) return answer;
@@ -273,7 +273,7 @@ async function codeOf(answer: Response): Promise<string> {
 }
 
 /** Endpoints that count attempts by themselves. */
-const ownLimit = /\/verify-password$|^\/api\/users\/me\/(password|email\/)/;
+const ownLimit = /\/verify-password$|^\/api\/users\/me\/(password|avatar|email\/)/;
 
 function sender(named: boolean, asks = true): (call: Request) => Promise<Response> {
   return (call) => send(call as unknown as Call, named, asks);

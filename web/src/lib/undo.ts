@@ -72,7 +72,7 @@ export function toastUnstarred(entries: readonly Pick<Entry, "id">[], say = toas
   say("ok", t.changes.unstarred(entries.length), { label: t.changes.undo, once: true, run });
 }
 
-/** Stars entries. The favourites begin with the newest star, so the last entry comes first. */
+/** Stars entries again. Favourites lists the newest star first, so the last entry begins. */
 async function starAgain(entries: readonly Pick<Entry, "id">[], say: typeof toast): Promise<void> {
   try {
     for (const entry of [...entries].reverse()) await star(entry, true);

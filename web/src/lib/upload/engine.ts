@@ -481,11 +481,17 @@ export class Engine {
 }
 
 /**
- * Reports whether an answer for a whole batch applies to an item with a conflict. A file cannot
- * replace a folder, and the answer of the server may not say that a folder has the name.
+ * Reports whether an item with a conflict may replace the entry of its name. A file cannot replace
+ * a folder. If the server does not say that a folder has the name, the item has a second conflict
+ * after it was to be replaced.
  */
+export function replaceable(item: Item): boolean {
+  return item.existing?.type !== "folder" && item.conflict !== "replace";
+}
+
+/** Reports whether an answer for a whole batch applies to an item with a conflict. */
 function answersFor(item: Item, answer: Answer): boolean {
-  return answer !== "replace" || (item.existing?.type !== "folder" && item.conflict !== "replace");
+  return answer !== "replace" || replaceable(item);
 }
 
 /** Reports whether a later page can open the file of an item without a choice by the user. */
