@@ -166,8 +166,8 @@ func (s *uiFixture) createAccount(t *testing.T, with json.RawMessage) string {
 	return name
 }
 
-// photographs returns pictures of a camera, each of a size, and of a time or with all other EXIF
-// fields that the details show.
+// photographs returns pictures with EXIF fields as a camera makes them. Each has its own size, and
+// either a time or all other fields that the details show.
 func photographs(t *testing.T, with json.RawMessage) []object {
 	t.Helper()
 	var wanted []struct {

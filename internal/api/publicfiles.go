@@ -67,9 +67,9 @@ func (c *call) startSearch() (release func(), err error) {
 	return acquireSearch(c.ctx(), c.a.searchLimit, address, c.a.SearchWait)
 }
 
-// acquireSearch waits at most a time wait for a place among the searches that run in this process,
-// of which an address has maxSearchesPerAddress. The caller keeps the place until it calls release.
-// Fault: RateLimited. Error: that of ctx.
+// acquireSearch waits for one of the slots for searches in this process, no longer than wait. An
+// address holds at most maxSearchesPerAddress slots. The caller keeps the slot until it calls
+// release. Fault: RateLimited. Error: that of ctx.
 func acquireSearch(ctx context.Context, searches *concurrency.Limit, address string, wait time.Duration) (
 	release func(), err error) {
 	release, err = searches.Acquire(ctx, wait, concurrency.Source{Name: address, Max: maxSearchesPerAddress})

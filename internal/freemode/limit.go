@@ -35,7 +35,7 @@ func newTransferLimit() *operationLimit {
 	return &operationLimit{concurrency.NewLimit(maxTransfers), transfersPerSession, transfersPerAddress, 0}
 }
 
-// newCallLimit returns the limit of the other calls of stores, which wait up to a time for a slot.
+// newCallLimit returns the limit of the other calls of stores. A call waits for a slot up to wait.
 func newCallLimit(wait time.Duration) *operationLimit {
 	return &operationLimit{concurrency.NewLimit(maxCalls), callsPerSession, callsPerAddress, wait}
 }

@@ -32,8 +32,8 @@ const (
 	parallelDeletes = 8
 )
 
-// startBudget returns a context that ends when the time d for the deletions in the store of a
-// provider is spent.
+// A startBudget returns a context for the deletions in the store of a provider. The context ends
+// after the time d.
 type startBudget func(ctx context.Context, provider string, d time.Duration) (context.Context, context.CancelFunc)
 
 // startTimer is the startBudget of the service.

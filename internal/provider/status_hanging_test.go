@@ -10,10 +10,10 @@ import (
 	"larder/internal/blob"
 )
 
-// A bucket that hangs delays a caller for the time that it gives buckets, and a disk that hangs
-// until the caller's context ends. A further check waits for StatusTimeout. None asks the stores
-// again.
-func TestHangingStoresDelayForTheirTime(t *testing.T) {
+// A bucket that hangs delays checkStores until the timeout for buckets, and a disk that hangs until
+// the context of the caller ends. CheckStore then waits for StatusTimeout. None of these calls asks
+// a store again.
+func TestHangingStoresDelayCallersUntilTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Config{Now: time.Now})
 		bucket, disk := Provider{ID: "bucket", Type: PathStyle}, Provider{ID: "disk", Type: BuiltIn}

@@ -70,8 +70,9 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// gitCommand returns a command of git that works in the directory that its arguments name, also if
-// git has started the tests, as `git rebase --exec` does: then variables name the repository.
+// gitCommand returns a command of git without the variables GIT_*. If git has started the tests, as
+// `git rebase --exec` does, these variables select the repository of the caller instead of the
+// directory in the arguments.
 func gitCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", args...)
 	for _, variable := range os.Environ() {

@@ -185,7 +185,7 @@ async function refused(page, config) {
   await done(boss)
 }
 
-// administering returns those of the loaded scripts that can call the administration.
+// administering returns the loaded scripts that contain an address of the administration API.
 async function administering(page, paths) {
   const found = []
   for (const path of paths.filter((path) => path.endsWith('.js')))

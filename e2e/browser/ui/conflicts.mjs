@@ -21,7 +21,7 @@ const texts = {
   },
 }
 
-// The answer holds for all files of the upload, and the page asks again for the name of a folder.
+// The answer applies to all files of the upload, but the page asks again if a folder has the name.
 async function replacesAll(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
   const own = await enterNew(page, config)

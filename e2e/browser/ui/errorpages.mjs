@@ -64,8 +64,8 @@ async function unlocks(page, config) {
   equal('what is shown', await page.evaluate(() => document.body.innerText), 'behind a password')
 }
 
-// standStill stops the clock of the page, so that a number that counts down stays. The scenario has
-// called `page.clock.install()` before. While the clock stands, axe does not run.
+// standStill stops the clock of the page, and with it each countdown. The scenario calls
+// `page.clock.install()` before. axe does not run while the clock is stopped.
 export const standStill = async (page) => page.clock.pauseAt(await page.evaluate(() => Date.now() + 1000))
 
 // refuses answers the next request to an address like the limit of wrong passwords.

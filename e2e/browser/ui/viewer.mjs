@@ -33,7 +33,7 @@ const texts = {
 
 const [holiday, clear, lake] = ['a holiday.jpg', 'b glass.png', 'c lake.jpg']
 
-// opens opens the photo, whose preview has the box of the picture.
+// opens opens the photo and checks that its preview has the same box as the picture.
 async function opens(page, config, viewer, loaded) {
   let release
   const released = new Promise((resolve) => (release = resolve))
