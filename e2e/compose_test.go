@@ -137,6 +137,9 @@ func TestComposeOfReplicas(t *testing.T) {
 	}
 
 	second.kill()
+	f.proxy.await(t, "without the replica", func() bool { // a request that has reached it is not repeated
+		return strings.Contains(f.proxy.stderr.String(), `"HTTP request failed","host":"`+other.env["LARDER_LISTEN"]+`"`)
+	})
 	all()
 	admin.do(t, "GET", "/api/auth/me", nil).want(t, 200)
 	admin.upload(t, "/public", "later.bin", contentOf("later", 1000), nil)

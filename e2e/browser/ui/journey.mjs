@@ -37,7 +37,7 @@ async function journey(page, config) {
     if (config.opens) {
       // a new site begins with its first steps (firstrun.mjs)
       await page.getByRole('button', { name: say.setUpLater }).click() 
-      await page.getByRole('link', { name: config.opens, exact: true }).dblclick()
+      await page.getByRole('link', { name: say.homes, exact: true }).dblclick()
     }
     await page.getByText(say.emptyFolder).waitFor()
     await expectNoFaults('empty')

@@ -40,8 +40,10 @@ export class Keys {
   async press(...keys) {
     let is = ''
     for (const key of keys) {
+      const before = await this.focus()
       await this.page.keyboard.press(key)
-      await until(`something having the focus after ${key}`, async () => (is = await this.focus()) !== '')
+      const what = `something having the focus after ${key} on ${before}`
+      await until(what, async () => (is = await this.focus()) !== '')
     }
     return is
   }
