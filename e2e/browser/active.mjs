@@ -19,7 +19,7 @@ import { text } from 'node:stream/consumers'
 import { chromium } from 'playwright-core'
 import { executablePath } from './chromium.mjs'
 
-const patience = 30_000
+const patience = 120_000 // ms; a busy machine may need a minute for a visit
 const tabs = 3
 const { profiles } = JSON.parse(await text(process.stdin))
 
