@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
