@@ -1,7 +1,8 @@
 /**
- * Toasts of changes that the user can undo. Undo keeps later changes of other clients: the server
- * moves back only the entries that are still in the folder, and the page restores other properties
- * only if the server still has the values that the change stored.
+ * Toasts of changes that the user can undo. Undo keeps later changes of other clients. To undo a
+ * move, the server moves back the entries that are still in the destination folder. To undo another
+ * change, the page first reads the changed properties from the server. If one of them has another
+ * value than the change gave it, the page restores none of them.
  */
 import { show } from "./activities.svelte";
 import { client, take, type Schemas } from "./api";
