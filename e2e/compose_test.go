@@ -51,6 +51,32 @@ func (f *proxied) behindCaddy(t *testing.T, name string, pairs ...string) {
 	f.startProxy(t, caddyWith(t, f))
 }
 
+// wantReplicas checks that the administration lists these replicas, and that Caddy forwards
+// requests for a path to each of them.
+func (f *proxied) wantReplicas(t *testing.T, admin *client, path string, replicas ...*process) {
+	t.Helper()
+	var system struct{ Replicas []any }
+	admin.do(t, "GET", "/api/admin/system", nil).data(t, 200, &system)
+	if len(system.Replicas) != len(replicas) {
+		t.Errorf("the administration lists %d replicas, want %d", len(system.Replicas), len(replicas))
+	}
+	for _, p := range replicas {
+		until(t, "requests at "+p.site.env["LARDER_LISTEN"], func() bool {
+			f.client(1).do(t, "GET", path, nil).want(t, 200)
+			return strings.Contains(p.stderr.String(), `"path":"`+path+`"`)
+		})
+	}
+}
+
+// lose kills a replica and waits until Caddy forwards no more requests to it, because Caddy repeats
+// no request that has reached a replica.
+func (f *proxied) lose(t *testing.T, replica *process) {
+	t.Helper()
+	replica.kill()
+	failed := `"HTTP request failed","host":"` + replica.site.env["LARDER_LISTEN"] + `"`
+	f.proxy.await(t, "without the replica", func() bool { return strings.Contains(f.proxy.stderr.String(), failed) })
+}
+
 // The settings of one.yml serve behind its Caddy.
 func TestComposeOfOne(t *testing.T) {
 	t.Parallel()
@@ -124,22 +150,9 @@ func TestComposeOfReplicas(t *testing.T) {
 		}
 	}
 	all()
-	var system struct{ Replicas []any }
-	admin.do(t, "GET", "/api/admin/system", nil).data(t, 200, &system)
-	if len(system.Replicas) != 2 {
-		t.Errorf("%d replicas report", len(system.Replicas))
-	}
-	for _, p := range []*process{f.server, second} {
-		until(t, "requests at "+p.site.env["LARDER_LISTEN"], func() bool {
-			f.client(1).do(t, "GET", "/public/0.bin", nil).want(t, 200)
-			return strings.Contains(p.stderr.String(), `"path":"/public/0.bin"`)
-		})
-	}
+	f.wantReplicas(t, admin, "/public/0.bin", f.server, second)
 
-	second.kill()
-	f.proxy.await(t, "without the replica", func() bool { // a request that has reached it is not repeated
-		return strings.Contains(f.proxy.stderr.String(), `"HTTP request failed","host":"`+other.env["LARDER_LISTEN"]+`"`)
-	})
+	f.lose(t, second)
 	all()
 	admin.do(t, "GET", "/api/auth/me", nil).want(t, 200)
 	admin.upload(t, "/public", "later.bin", contentOf("later", 1000), nil)

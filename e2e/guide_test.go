@@ -30,15 +30,15 @@ func readGuide(t *testing.T) guide {
 	return guide{section}
 }
 
-// settings returns one of the blocks of settings in the guide; the first has the number step 0. It
-// replaces the first text of each pair, which the block must contain once, by the second.
-func (g guide) settings(t *testing.T, step int, pairs ...string) string {
+// settings returns the settings that the guide shows in its n-th block, counted from 0. It replaces
+// the first text of each pair by the second one. The block must contain the first text once.
+func (g guide) settings(t *testing.T, n int, pairs ...string) string {
 	t.Helper()
 	block := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(g.text, -1)
-	if len(block) <= step {
+	if len(block) <= n {
 		t.Fatalf("the guide has %d blocks of settings", len(block))
 	}
-	return replaceOnce(t, "the guide", block[step][1], pairs...)
+	return replaceOnce(t, "the guide", block[n][1], pairs...)
 }
 
 // migration returns the words of the command that copies the metadata, without the program.
@@ -138,17 +138,7 @@ func TestGuideToTwoServers(t *testing.T) {
 	admin = f.client(2)
 	admin.signIn(t, "admin", adminPassword)
 	served()
-	var system struct{ Replicas []any }
-	admin.do(t, "GET", "/api/admin/system", nil).data(t, 200, &system)
-	if len(system.Replicas) != 2 {
-		t.Errorf("%d servers report", len(system.Replicas))
-	}
-	for _, p := range []*process{f.server, second} {
-		until(t, "requests at "+p.site.env["LARDER_LISTEN"], func() bool {
-			f.client(1).do(t, "GET", "/api/public/settings", nil).want(t, 200)
-			return strings.Contains(p.stderr.String(), `"path":"/api/public/settings"`)
-		})
-	}
-	f.server.kill()
+	f.wantReplicas(t, admin, "/api/public/settings", f.server, second)
+	f.lose(t, f.server)
 	served()
 }

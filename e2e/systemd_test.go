@@ -132,8 +132,9 @@ func startedBy(t *testing.T, unit, settings string, pairs ...string) []string {
 	return strings.Fields(replaceOnce(t, unit, line, append(pairs, "/etc/larder/larder.toml", settings)...))
 }
 
-// confined returns a command that runs a program with the system calls that a unit allows: all
-// others fail, as they do under systemd. refused returns the calls that failed.
+// confined returns a command, wrapper, that runs a program with the system calls that a unit
+// allows. All other calls fail, as they do under systemd. refused returns the calls that have
+// failed.
 func confined(t *testing.T, unit string) (wrapper []string, refused func() string) {
 	t.Helper()
 	allowed := allowedCalls(t, unit)
