@@ -43,7 +43,7 @@ type CopyMoveOptions struct {
 // checks nothing.
 type Precondition func(at vpath.Path, etag string) error
 
-// InFolder is the precondition that an entry is in a folder, whatever its name. Fault: Conflict.
+// InFolder is the precondition that an entry is in a folder, under any name. Fault: Conflict.
 func InFolder(folder vpath.Path) Precondition {
 	return func(at vpath.Path, _ string) error {
 		if at.Parent() != folder {
