@@ -139,6 +139,13 @@ var warmChanges = []warmChange{
 			w.admin.Put(outer, M{"accessPassword": "open sesame"}).OK(200)
 			return func() { w.admin.Put(outer, M{"accessPassword": nil}).OK(200) }
 		}},
+	{name: "a folder is made above the mount and gets a password", mount: "/home/NAME/outer/volume",
+		want: "403 404 403 403 403", change: func(w *warmFile) func() {
+			mkdir(w.admin, w.home, "outer")
+			outer := "/api/files/" + entryIDOf(w.owner, w.home, "outer")
+			w.admin.Put(outer, M{"accessPassword": "open sesame"}).OK(200)
+			return func() { w.admin.Put(outer, M{"accessPassword": nil}).OK(200) }
+		}},
 	// links and rules
 	{name: "the link is revoked", want: "200 404 200 200 200", change: func(w *warmFile) func() {
 		w.owner.Delete("/api/files/" + w.id + "/link").OK(200)

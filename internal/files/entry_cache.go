@@ -17,6 +17,7 @@ type EntryCache struct {
 	changes      *db.Changes
 	entries      *otter.Cache[entryKey, *cachedEntry]
 	counts       *otter.Cache[string, cachedCount]
+	version      atomic.Int64 // config version of the entries
 	hits, misses atomic.Uint64
 }
 
@@ -53,8 +54,9 @@ func NewEntryCache(limit int64, changes *db.Changes) *EntryCache {
 	if limit <= 0 || changes == nil {
 		return nil
 	}
+	forCounts := uint64(limit / countsShare)
 	return &EntryCache{changes: changes, entries: otter.Must(&otter.Options[entryKey, *cachedEntry]{
-		MaximumWeight: uint64(limit),
+		MaximumWeight: uint64(limit) - forCounts,
 		Weigher: func(key entryKey, e *cachedEntry) uint32 {
 			texts := len(key.text) + len(e.node.name) + len(e.node.mimeType) + 2*len(e.node.path.String())
 			return uint32(cachedEntrySize + cachedLevelSize*len(e.node.trail) + texts)
@@ -62,7 +64,9 @@ func NewEntryCache(limit int64, changes *db.Changes) *EntryCache {
 		// the caller evicts, so that the bound holds when it returns
 		Executor: func(evict func()) { evict() },
 	}), counts: otter.Must(&otter.Options[string, cachedCount]{
-		MaximumSize: maxCachedCounts, Executor: func(evict func()) { evict() },
+		MaximumWeight: forCounts,
+		Weigher:       func(query string, _ cachedCount) uint32 { return uint32(cachedCountSize + len(query)) },
+		Executor:      func(evict func()) { evict() },
 	})}
 }
 
@@ -75,8 +79,10 @@ type cachedCount struct {
 const (
 	// minCachedCount is the smallest number that is kept; smaller ones are counted quickly.
 	minCachedCount = 1000
-	// maxCachedCounts is the number of counts that are kept.
-	maxCachedCounts = 1000
+	// countsShare is the part of the memory that counts may take: one in so many bytes.
+	countsShare = 8
+	// cachedCountSize is about the number of bytes that a cachedCount takes beside its query.
+	cachedCountSize = 160
 	// maxCountedQuery is the length in bytes, with its arguments, of the longest query whose count
 	// is kept.
 	maxCountedQuery = 4 << 10
@@ -115,7 +121,8 @@ func (c *EntryCache) Stats() EntryCacheStats {
 	if c == nil {
 		return EntryCacheStats{}
 	}
-	return EntryCacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(), Bytes: c.entries.WeightedSize()}
+	return EntryCacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(),
+		Bytes: c.entries.WeightedSize() + c.counts.WeightedSize()}
 }
 
 // find returns the answer to the question key from memory while the rows that it depends on are
@@ -132,17 +139,25 @@ func (c *EntryCache) find(key entryKey, lookUp func() (*FoundEntry, error)) (*Fo
 	since := c.changes.Now() // before the query, whose answer may be older than a commit after it
 	found, err := lookUp()
 	if err == nil && found.IsFile() {
+		// entries of another version are of no use, and hold its rules in memory
+		if c.version.Swap(found.rules.version) != found.rules.version {
+			c.entries.InvalidateAll()
+		}
 		c.entries.Set(key, &cachedEntry{found, since, found.rows(key)})
 	}
 	return found, err
 }
 
 // rows returns the rows of the database that the answer to the question key depends on: those of
-// the entry and of all entries above it, of its object, of the permanent link in the question, and
-// of the configuration. The cached answer ends when one of them changes.
+// the entry and of all entries above it, of its object, of the permanent link in the question, of
+// the configuration, and the members of folders above in which a folder on the way may be made. The
+// cached answer ends when one of them changes.
 func (f *FoundEntry) rows(key entryKey) []db.TrackedRow {
-	rows := make([]db.TrackedRow, 0, len(f.node.trail)+3)
+	rows := make([]db.TrackedRow, 0, len(f.node.trail)+len(f.node.gaps)+3)
 	rows = append(rows, db.ConfigRow, db.RowOf("objects", f.node.object))
+	for _, folder := range f.node.gaps {
+		rows = append(rows, db.MembersOf(folder))
+	}
 	for _, level := range f.node.trail {
 		rows = append(rows, db.RowOf("entries", level.id))
 	}

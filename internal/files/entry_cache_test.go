@@ -206,3 +206,19 @@ func TestEntryCacheLimit(t *testing.T) {
 		t.Error("a cache without memory or changes is not nil")
 	}
 }
+
+// The cache holds entries of the newest config version alone: each holds all rules of its version.
+func TestEntryCacheForgetsFormerVersions(t *testing.T) {
+	t.Parallel()
+	w := newEntryCacheFixture(t, 1<<20)
+	a, b := w.mustUpload(w.ann, "/home/ann/a", "one"), w.mustUpload(w.ann, "/home/ann/b", "two")
+	w.wantByID("before", a.ID, "/home/ann/a", "one")
+	one := w.tree.EntryCache.Stats().Bytes
+	w.wantByID("before", b.ID, "/home/ann/b", "two")
+	w.addRule(access.Rule{Pattern: "/elsewhere/**", Effect: access.Deny, UserID: "bob",
+		Permissions: access.Set(access.Read)})
+	w.wantByID("after", a.ID, "/home/ann/a", "one")
+	if got := w.tree.EntryCache.Stats().Bytes; got != one {
+		t.Errorf("the cache takes %d bytes, want the %d of one entry", got, one)
+	}
+}

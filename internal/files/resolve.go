@@ -48,6 +48,9 @@ type node struct {
 	path    vpath.Path
 	trail   []trailEntry // from the top of the tree, through all mounts, down to the entry itself
 	missing []vpath.Name // by path: requested names below the entry, which is then the deepest that exists
+	// gaps are the ids of folders in mounts above, in which a name of the mount's path is missing. A
+	// new folder of that name joins the trail.
+	gaps []string
 }
 
 // mounted reports whether a mount covers the requested path.
@@ -155,6 +158,9 @@ func (rs *ruleset) addOuterTrail(q db.Querier, n *node, version *int64) error {
 		return err
 	}
 	n.trail, *version = append(above.trail, n.trail...), max(*version, newest)
+	if n.gaps = above.gaps; len(above.missing) > 0 {
+		n.gaps = append(n.gaps, above.id)
+	}
 	return nil
 }
 
