@@ -184,8 +184,12 @@ func isEncodedName(r rune, isName bool) bool {
 }
 
 // bodyError returns the fault Unverified for a request body that ends early or can't be read; err
-// is the cause.
+// is the cause. A fault of the body's reader stays.
 func bodyError(err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
 	return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 }
 

@@ -47,6 +47,9 @@ func TestUploadEndsWhenKeyIsRevoked(t *testing.T) {
 		upload("read-only", func(id string) {
 			alice.Patch("/api/keys/"+id, M{"permissions": []string{"read"}}).OK(200)
 		}).Fails(403, "FORBIDDEN")
+		// a database that fails at the end is no body that broke off: the client may try again
+		upload("unread", func(string) { execDDL(t, l, "ALTER TABLE versions RENAME TO away") }).Fails(500, "INTERNAL_ERROR")
+		execDDL(t, l, "ALTER TABLE away RENAME TO versions")
 		wantStrings(t, "no entry was created", listNames(alice, home))
 		wantUsed(t, alice, 0, 0)
 		upload("kept", func(string) { mkdir(alice, home, "something else"); alice.Key(M{"name": "another"}) }).OK(200)

@@ -315,6 +315,10 @@ func TestDAVPutWithKeyRevokedMeanwhile(t *testing.T) {
 			davSlowPut(t, l, alice, what, at, row.meanwhile, row.want)
 			wantBody(t, dav(kept, "GET", at, nil).OK(200), "old")
 		}
+		davSlowPut(t, l, alice, "not checked", at, func(string) {
+			execDDL(t, l, "ALTER TABLE versions RENAME TO away")
+		}, 500)
+		execDDL(t, l, "ALTER TABLE away RENAME TO versions")
 		davSlowPut(t, l, alice, "banned", at, func(string) { updateUser(admin, id, M{"status": "banned"}).OK(200) },
 			401)
 		updateUser(admin, id, M{"status": "active"}).OK(200)

@@ -17,12 +17,12 @@ type recheckedBody struct {
 }
 
 // Read implements io.Reader. Faults at the end of the body: those of a key that is no longer valid,
-// Forbidden when its rights have changed.
+// Forbidden when its rights have changed, Internal when the database does not answer.
 func (b *recheckedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err == io.EOF {
 		if refusal := b.call.recheckCredential(); refusal != nil {
-			err = refusal
+			err = fault.AsFault(refusal)
 		}
 	}
 	return n, err

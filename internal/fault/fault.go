@@ -113,6 +113,17 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
+// AsFault returns err itself if it is nil or has a fault in its chain, else the fault Internal with
+// the cause err. A reader of a request's body returns a failure of the service in this form, so that
+// its callers do not take it for a body that the client broke off.
+func AsFault(err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return New(Internal, "").WithCause(err)
+}
+
 // Is reports whether err is a fault of that kind.
 func Is(err error, kind Kind) bool {
 	var e *Error

@@ -36,7 +36,7 @@ type guardedReader struct {
 // Read implements io.Reader. Error: that of guard, before anything is read.
 func (g *guardedReader) Read(p []byte) (int, error) {
 	if err := g.guard(); err != nil {
-		return 0, err
+		return 0, fault.AsFault(err)
 	}
 	return g.r.Read(p)
 }
@@ -69,7 +69,8 @@ func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
 // provider.Fault.
 func storeFault(err error) error {
 	var broken blob.ErrReader
-	if errors.As(err, &broken) && fault.KindOf(err) == fault.Internal {
+	var known *fault.Error
+	if errors.As(err, &broken) && !errors.As(err, &known) {
 		return fault.New(fault.Unverified, "The body ended before it was complete.").WithCause(err)
 	}
 	return provider.Fault(err)

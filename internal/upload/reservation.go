@@ -79,7 +79,7 @@ func (r *reservingReader) Read(p []byte) (int, error) {
 	if r.arrived == r.reserved {
 		granted, err := r.reserve(r.arrived)
 		if err != nil {
-			return 0, err
+			return 0, fault.AsFault(err)
 		}
 		r.reserved += granted
 	}
