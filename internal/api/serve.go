@@ -54,7 +54,7 @@ type contentSource interface {
 // type and ETag; see serveBytes. Faults: those of serveBytes.
 func (c *call) serveContent(content files.Content, opts serveOptions) error {
 	return c.serveBytes(servedContent{content.Entry.Name, content.Entry.MimeType, content.ETag, content.Entry.Size,
-		content.Modified, content}, opts)
+		content.Modified, content.ContentHandle}, opts)
 }
 
 // serveBytes serves all bytes of the service (docs/decisions.md: Serving files). It decides type,

@@ -221,7 +221,7 @@ func (w *archiveWalk) file(ctx context.Context, c candidate) (ArchiveEntry, bool
 	refused := ""
 	for {
 		content, sum, err := w.content(ctx, c)
-		if err != nil || content.Open == nil {
+		if err != nil || content.ContentHandle == nil {
 			return ArchiveEntry{}, false, err
 		}
 		object, err := content.Open(ctx)

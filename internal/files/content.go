@@ -23,15 +23,12 @@ type Content struct {
 	ID       string // of the content: it changes with the content and stays when the content is moved
 	ETag     string // strong, quoted, derived from ID
 	Modified time.Time
-	// Open opens the content. Faults: Damaged (the object is marked so); Unavailable, also for an
-	// object that the store has lost; never NotFound.
-	Open func(ctx context.Context) (blob.Object, error)
 
-	contentHandle
+	*ContentHandle
 }
 
-// contentHandle is the location of a content.
-type contentHandle struct {
+// ContentHandle opens a content that the caller may download.
+type ContentHandle struct {
 	tree          *Tree
 	version       int64 // config version at which it was found
 	provider      string
@@ -48,6 +45,8 @@ type FoundEntry struct {
 	rules  *ruleset
 	node   node
 	byPath bool
+	// prepared is the content of a file in the entry cache, made once for all requests; else nil
+	prepared *Content
 }
 
 // FindPath looks up a path, in the entry cache first. A path without an entry is no error:
@@ -120,7 +119,15 @@ func (f *FoundEntry) ContentFor(a access.Actor) (Content, error) {
 	if f.node.folder {
 		return Content{}, fault.New(fault.NotFound, "A folder cannot be downloaded as a file.")
 	}
-	return f.tree.content(f.rules, &f.node, target, f.rules.public(target)), nil
+	return f.content(), nil
+}
+
+// content returns the content of the file, which the caller has authorized.
+func (f *FoundEntry) content() Content {
+	if f.prepared != nil {
+		return *f.prepared
+	}
+	return f.tree.content(f.rules, &f.node)
 }
 
 // IsFolder reports whether the entry is a folder.
@@ -153,7 +160,7 @@ func (f *FoundEntry) contentAtPath(a access.Actor) (Content, error) {
 	if !n.exists() || n.folder {
 		return Content{}, noEntry()
 	}
-	return f.tree.content(v, n, target, v.public(target)), nil
+	return f.content(), nil
 }
 
 // ByID returns the content of a file by its id, to be downloaded. Faults: NotFound (also for a
@@ -201,7 +208,9 @@ func (t *Tree) ByLink(ctx context.Context, linkID string) (Content, error) {
 	if !open {
 		return Content{}, noLink()
 	}
-	return t.content(f.rules, &f.node, f.node.existingTarget(access.Actor{}), true), nil
+	c := f.content()
+	c.Public, c.Entry.Public = true, true
+	return c, nil
 }
 
 // etag returns the ETag for a content id: the id in quotes, and "" for "", as folders have it.
@@ -212,34 +221,26 @@ func etag(content string) string {
 	return `"` + content + `"`
 }
 
-// content returns the file n, which the caller has authorized, as Content to be served. target
-// describes n to the actor's rules; public says that anybody may have the file.
-func (t *Tree) content(v *ruleset, n *node, target access.Target, public bool) Content {
+// content returns the file n, which the caller has authorized, as Content to be served.
+func (t *Tree) content(v *ruleset, n *node) Content {
+	target := n.existingTarget(access.Actor{Role: access.Guest})
+	at := t.handleOf(v, n, v.public(target))
 	e := plainEntry(&n.row, target)
-	e.Public = public
-	at := t.handleOf(v, n)
-	return Content{
-		Entry:         e,
-		Public:        public,
-		ID:            n.content,
-		ETag:          etag(n.content),
-		Modified:      time.UnixMilli(n.updated),
-		Open:          at.open,
-		contentHandle: at,
-	}
+	e.Public = at.guestReadable
+	return Content{Entry: e, Public: at.guestReadable, ID: n.content, ETag: e.ETag,
+		Modified: time.UnixMilli(n.updated), ContentHandle: at}
 }
 
-// handleOf returns where the content of the file n is stored, at the config version of v, and
-// whether guests may download the file by its path.
-func (t *Tree) handleOf(v *ruleset, n *node) contentHandle {
-	return contentHandle{
-		tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
-		guestReadable: v.public(n.existingTarget(access.Actor{Role: access.Guest})), damaged: n.damaged,
-	}
+// handleOf returns the handle of the content of the file n, at the config version of v.
+// guestReadable says that a guest may download the file by its path.
+func (t *Tree) handleOf(v *ruleset, n *node, guestReadable bool) *ContentHandle {
+	return &ContentHandle{tree: t, version: v.version, provider: n.provider, key: n.key, size: n.size,
+		guestReadable: guestReadable, damaged: n.damaged}
 }
 
-// open opens the whole content. Fault: Unavailable, also when the store has lost the object.
-func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
+// Open opens the whole content. Faults: Damaged (the object is marked so); Unavailable, also for an
+// object that the store has lost; never NotFound.
+func (h *ContentHandle) Open(ctx context.Context) (blob.Object, error) {
 	store, err := h.store(ctx)
 	if err != nil {
 		return nil, err
@@ -251,7 +252,7 @@ func (h contentHandle) open(ctx context.Context) (blob.Object, error) {
 // OpenRange opens the content for reading length bytes from the offset first (bytes); the returned
 // object is positioned there. Faults: Damaged; Unavailable, also when the store has the content in
 // another size.
-func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
+func (h *ContentHandle) OpenRange(ctx context.Context, first, length int64) (blob.Object, error) {
 	store, err := h.store(ctx)
 	if err != nil {
 		return nil, err
@@ -275,7 +276,7 @@ func (h contentHandle) OpenRange(ctx context.Context, first, length int64) (blob
 // openPart opens the content for reading length bytes from the offset first (bytes): from memory if
 // the whole content is small enough for the cache, else only that part from the store where it
 // supports ranges. The caller seeks to first. It returns the errors of the store as they are.
-func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, length int64) (blob.Object, error) {
+func (h *ContentHandle) openPart(ctx context.Context, store blob.Store, first, length int64) (blob.Object, error) {
 	if h.tree.Objects.Caches(h.size) {
 		return h.tree.Objects.OpenCached(ctx, store, object.Location{Provider: h.provider, Key: h.key}, h.size)
 	}
@@ -287,7 +288,7 @@ func (h contentHandle) openPart(ctx context.Context, store blob.Store, first, le
 
 // Check checks that the store has the content in the recorded size, without fetching it. Faults:
 // Damaged, Unavailable.
-func (h contentHandle) Check(ctx context.Context) error {
+func (h *ContentHandle) Check(ctx context.Context) error {
 	store, err := h.store(ctx)
 	if err != nil {
 		return err
@@ -300,7 +301,7 @@ func (h contentHandle) Check(ctx context.Context) error {
 }
 
 // store returns the store that has the content. Faults: Damaged, Unavailable.
-func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
+func (h *ContentHandle) store(ctx context.Context) (blob.Store, error) {
 	if err := h.checkUndamaged(); err != nil {
 		return nil, err
 	}
@@ -308,7 +309,7 @@ func (h contentHandle) store(ctx context.Context) (blob.Store, error) {
 }
 
 // checkUndamaged refuses an object that is marked as damaged. Fault: Damaged.
-func (h contentHandle) checkUndamaged() error {
+func (h *ContentHandle) checkUndamaged() error {
 	if !h.damaged {
 		return nil
 	}
@@ -318,7 +319,7 @@ func (h contentHandle) checkUndamaged() error {
 
 // storeFault translates an error of the store to a fault, and nil to nil. A missing object becomes
 // Unavailable, not NotFound: the file exists, so the store has lost its object.
-func (h contentHandle) storeFault(err error) error {
+func (h *ContentHandle) storeFault(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return unreadable(fmt.Errorf("open object %s of provider %s: %w", h.key, h.provider, err))
 	}
@@ -327,7 +328,7 @@ func (h contentHandle) storeFault(err error) error {
 
 // sizeMismatch is the fault Unavailable for an object of size bytes in the store, which differs
 // from the recorded size.
-func (h contentHandle) sizeMismatch(size int64) error {
+func (h *ContentHandle) sizeMismatch(size int64) error {
 	return unreadable(fmt.Errorf("object %s of provider %s has %d bytes instead of %d", h.key, h.provider, size,
 		h.size))
 }

@@ -18,7 +18,7 @@ type CopyLink struct {
 	Content       string // Content.ID, for an address that is bound to it; "" for a folder
 	Err           error  // NotFound, Forbidden or PasswordRequired where no address may be handed out
 
-	handle contentHandle // of a file
+	handle *ContentHandle // of a file, nil for a folder
 }
 
 // CopyLinks decides for each entry whether its address may be handed out, in the order of ids. An
@@ -54,7 +54,7 @@ func (t *Tree) copyLink(ctx context.Context, a access.Actor, id string, signed b
 	}
 	link := CopyLink{Entry: v.entry(a, &n.row, target), Content: n.content}
 	if !n.folder {
-		link.handle = t.handleOf(v, &n)
+		link.handle = t.handleOf(v, &n, v.public(n.existingTarget(access.Actor{Role: access.Guest})))
 	}
 	switch {
 	case n.folder:

@@ -143,6 +143,8 @@ func (c *EntryCache) find(key entryKey, lookUp func() (*FoundEntry, error)) (*Fo
 		if c.version.Swap(found.rules.version) != found.rules.version {
 			c.entries.InvalidateAll()
 		}
+		content := found.content()
+		found.prepared = &content
 		c.entries.Set(key, &cachedEntry{found, since, found.rows(key)})
 	}
 	return found, err

@@ -57,7 +57,7 @@ func (t *Tree) Unexamined(ctx context.Context, after ExaminePosition, limit int)
 // Fault of open: Unavailable. open also returns errors of reads from the bucket.
 func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 	open func(ctx context.Context) (blob.Object, error), whole bool, err error) {
-	h := contentHandle{tree: t, provider: p.Provider, key: p.key, size: p.Size}
+	h := &ContentHandle{tree: t, provider: p.Provider, key: p.key, size: p.Size}
 	store, err := t.Providers.Store(ctx, p.Provider)
 	if err != nil {
 		return nil, false, err
@@ -80,7 +80,7 @@ func (t *Tree) PictureSource(ctx context.Context, p UnexaminedPicture) (
 }
 
 // openExamined opens the whole content in its recorded size. Fault: Unavailable.
-func (h contentHandle) openExamined(ctx context.Context, store blob.Store) (blob.Object, error) {
+func (h *ContentHandle) openExamined(ctx context.Context, store blob.Store) (blob.Object, error) {
 	o, err := store.Open(ctx, h.key)
 	if err != nil {
 		return nil, h.storeFault(err)

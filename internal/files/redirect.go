@@ -39,7 +39,7 @@ func (t RedirectTerms) getOptions(lasts time.Duration) blob.GetOptions {
 // which is always so unless the provider's flag redirect is on. It checks that the store has the
 // content, except for a publicDomain, which may answer while the store does not. Faults: Damaged,
 // Unavailable.
-func (h contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
+func (h *ContentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms) (string, error) {
 	if err := h.checkUndamaged(); err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func (h contentHandle) RedirectAddress(ctx context.Context, terms RedirectTerms)
 // the store signs none on these terms. It never shows the key of content that is not public where a
 // publicDomain serves every key: access that should end after minutes, or after one use, would not
 // end.
-func (h contentHandle) presign(ctx context.Context, p provider.Provider, terms RedirectTerms,
+func (h *ContentHandle) presign(ctx context.Context, p provider.Provider, terms RedirectTerms,
 	lasts time.Duration) (string, error) {
 	if p.PublicDomain != "" && !h.guestReadable {
 		return "", nil

@@ -230,11 +230,11 @@ func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64
 		return Content{}, noVersion()
 	}
 	v := found[0]
-	at := c.contentHandle
+	at := *c.ContentHandle
 	at.provider, at.key, at.size, at.damaged = v.provider, v.key, v.size, v.damaged
 	c.Entry.Size, c.Entry.MimeType = v.size, v.mimeType
 	c.ID, c.ETag, c.Modified, c.Public = v.content, etag(v.content), time.UnixMilli(v.since), false
-	c.Open, c.contentHandle = at.open, at
+	c.ContentHandle = &at
 	return c, nil
 }
 
