@@ -182,6 +182,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	c.ip = a.clientIP(r)
+	c.ipText = c.ip.String()
 	if a.Observe != nil {
 		c.countReceived()
 	}
@@ -201,7 +202,7 @@ func (c *call) logRequest(began, ended time.Time) {
 	line := slog.NewRecord(ended, slog.LevelInfo, "request", 0)
 	line.AddAttrs(slog.String("method", c.r.Method), slog.String("path", loggedPath(c.r)),
 		slog.Int("status", c.status()), slog.Int64("bytes", c.w.written),
-		slog.Int64("ms", ended.Sub(began).Milliseconds()), slog.String("ip", c.ip.String()),
+		slog.Int64("ms", ended.Sub(began).Milliseconds()), slog.String("ip", c.ipText),
 		slog.String("user", c.actor.UserID), slog.String("request_id", c.requestID))
 	_ = to.Handle(c.ctx(), line) // a log that fails is no reason to fail the request
 }

@@ -159,7 +159,7 @@ func (c *call) writeAuditNote(n auditNote, status int) {
 	e := audit.Entry{UserID: n.userID, KeyID: n.keyID, Action: n.action, Path: n.path, Status: status,
 		RequestID: c.requestID}
 	if c.ip.IsValid() {
-		e.IP = c.ip.String()
+		e.IP = c.ipText
 	}
 	if e.UserID == "" && n.action != audit.LoginFailed {
 		e.UserID = c.actor.UserID

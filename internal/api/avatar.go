@@ -51,7 +51,7 @@ func (a *API) putAvatar(c *call) error {
 		return err
 	}
 	defer file.Close() // the file has no name: closing it frees its space
-	content, mimeType, err := a.Thumbs.Make(c.ctx(), c.limitKey(), file, avatarEdge)
+	content, mimeType, err := a.Thumbs.Make(c.ctx(), c.limitKey(""), file, avatarEdge)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Invalid, "The body is not a picture that this server can decode.").WithCause(err)
 	}

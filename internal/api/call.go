@@ -28,6 +28,7 @@ type call struct {
 
 	requestID     string // see requestIDOf
 	ip            netip.Addr
+	ipText        string            // of ip, for logs and limits
 	version       int64             // config version, read once when a credential needs it
 	found         *files.FoundEntry // the entry that the route's find returned, nil before
 	actor         access.Actor

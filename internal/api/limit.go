@@ -56,11 +56,11 @@ func (c *call) takeRequest() error {
 		if !settings.RateLimitEnabled {
 			return nil
 		}
-		limit, name := settings.RateLimitRequestsPerMinute, "all "+c.limitKey()
+		limit, class := settings.RateLimitRequestsPerMinute, "all "
 		if c.route.limit == transferLimit {
-			limit, name = limit*bytesFactor, "bytes "+c.limitKey()
+			limit, class = limit*bytesFactor, "bytes "
 		}
-		result, err = c.a.Counters.Take(c.ctx(), name, limit, time.Minute, 1)
+		result, err = c.a.Counters.Take(c.ctx(), c.limitKey(class), limit, time.Minute, 1)
 	}
 	if err != nil {
 		return err
@@ -73,16 +73,18 @@ func (c *call) takeRequest() error {
 	return nil
 }
 
-// limitKey returns the name under which the caller's requests are counted together: key:, user: or
-// ip: followed by the id or the address.
-func (c *call) limitKey() string {
+// limitKey returns the name under which requests of a class by the caller are counted together: the
+// class, then key:, user: or ip:, followed by the id or the address.
+func (c *call) limitKey(class string) string {
 	switch {
 	case c.key != nil:
-		return "key:" + c.key.ID
+		return class + "key:" + c.key.ID
 	case c.session != nil:
-		return "user:" + c.user.ID
+		return class + "user:" + c.user.ID
+	case c.ip.Is4():
+		return class + "ip:" + c.ipText
 	}
-	return "ip:" + addressKey(c.ip)
+	return class + "ip:" + addressKey(c.ip)
 }
 
 // hashSource returns the account, or for visitors the address, on whose behalf a password is
@@ -144,9 +146,13 @@ func networkKey(ip netip.Addr) string {
 // setLimitHeaders tells the client the size of its rate limit, the requests that are left, and the
 // seconds until all are available again.
 func setLimitHeaders(h http.Header, result kv.Result) {
-	h.Set("RateLimit-Limit", strconv.Itoa(result.Limit))
-	h.Set("RateLimit-Remaining", strconv.Itoa(result.Remaining))
-	h.Set("RateLimit-Reset", strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))))
+	values := []string{ // one allocation for all
+		strconv.Itoa(result.Limit), strconv.Itoa(result.Remaining),
+		strconv.Itoa(int(math.Ceil(result.Reset.Seconds()))),
+	}
+	h["Ratelimit-Limit"] = values[0:1:1]
+	h["Ratelimit-Remaining"] = values[1:2:2]
+	h["Ratelimit-Reset"] = values[2:3:3]
 }
 
 // limitKeyAttempts runs check, which authenticates the key of that id, and limits wrong keys: ten

@@ -66,7 +66,7 @@ func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
 		return picture.Camera{}, nil
 	}
 	from := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: content.OpenPictureHead}
-	camera, err := c.a.Thumbs.Camera(c.ctx(), c.limitKey(), from)
+	camera, err := c.a.Thumbs.Camera(c.ctx(), c.limitKey(""), from)
 	switch {
 	case fault.Is(err, fault.NotFound), errors.Is(err, picture.ErrUnconfined):
 		return picture.Camera{}, nil

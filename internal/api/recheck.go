@@ -36,7 +36,7 @@ func (c *call) recheckCredential() error {
 	if err != nil || version == c.version {
 		return err
 	}
-	now := &call{a: c.a, w: c.w, r: c.r, route: c.route, ip: c.ip}
+	now := &call{a: c.a, w: c.w, r: c.r, route: c.route, ip: c.ip, ipText: c.ipText}
 	if err := now.identify(); err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (c *call) openThumbnail(content files.Content, edge int) (thumb.Thumbnail, 
 		Open: func(ctx context.Context) (blob.Object, error) {
 			return content.OpenRange(ctx, 0, content.Entry.Size)
 		}}
-	return c.a.Thumbs.Get(c.ctx(), c.limitKey(), original, edge)
+	return c.a.Thumbs.Get(c.ctx(), c.limitKey(""), original, edge)
 }
 
 // noThumbnail returns the fault NotFound of a file that can't have a thumbnail.

@@ -106,6 +106,9 @@ func InField(err error, field string) error {
 
 // KindOf returns the kind of the first *Error in err's chain, Internal if there is none.
 func KindOf(err error) Kind {
+	if err == nil {
+		return Internal
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Kind
@@ -126,6 +129,9 @@ func AsFault(err error) error {
 
 // Is reports whether err is a fault of that kind.
 func Is(err error, kind Kind) bool {
+	if err == nil { // the usual case: errors.As would cost an allocation
+		return false
+	}
 	var e *Error
 	return errors.As(err, &e) && e.Kind == kind
 }

@@ -183,8 +183,8 @@ var reservedNames = map[string]bool{"api": true, "webdav": true, "share": true, 
 // Reserved reports whether the first segment of p belongs to a route of the service, such as
 // `/api`, without regard to case. No entry may have such a path.
 func (p Path) Reserved() bool {
-	names := p.Names()
-	return len(names) > 0 && reservedNames[Fold(string(names[0]))]
+	first, _, _ := strings.Cut(strings.TrimPrefix(p.s, "/"), "/")
+	return reservedNames[Fold(first)]
 }
 
 // Fold returns s in NFC with its case folded, for comparing and searching without case. The
