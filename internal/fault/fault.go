@@ -117,8 +117,8 @@ func KindOf(err error) Kind {
 }
 
 // AsFault returns err itself if it is nil or has a fault in its chain, else the fault Internal with
-// the cause err. A reader of a request's body returns a failure of the service in this form, so that
-// its callers do not take it for a body that the client broke off.
+// the cause err. A reader of a request's body returns a failure of the service in this form, so
+// that its callers do not take it for a body that the client broke off.
 func AsFault(err error) error {
 	var e *Error
 	if err == nil || errors.As(err, &e) {

@@ -44,12 +44,14 @@ type trailEntry struct {
 // Looked up by path, it is the deepest entry that exists on the path.
 type node struct {
 	row
-	mount   mount.Mount
-	path    vpath.Path
-	trail   []trailEntry // from the top of the tree, through all mounts, down to the entry itself
-	missing []vpath.Name // by path: requested names below the entry, which is then the deepest that exists
-	// gaps are the ids of folders in mounts above, in which a name of the mount's path is missing. A
-	// new folder of that name joins the trail.
+	mount mount.Mount
+	path  vpath.Path
+	// from the top of the tree, through all mounts, down to the entry itself
+	trail []trailEntry
+	// by path: requested names below the entry, which is then the deepest that exists
+	missing []vpath.Name
+	// the ids of folders in mounts above, in which a name of the mount's path is missing: a new
+	// folder of that name joins the trail
 	gaps []string
 }
 

@@ -87,5 +87,12 @@ var cacheGuards = []mutation{
 	{"cache-files", "a path without a file is not kept", foundFile,
 		`err == nil && found.IsFile() {`, `err == nil {`, files, "^TestEntryCacheKeepsFilesOnly$"},
 	{"cache-limit", "found files take no more memory than configured", foundFile,
-		`MaximumWeight: uint64(limit),`, `MaximumWeight: uint64(limit) * 2,`, files, "^TestEntryCacheLimit$"},
+		`MaximumWeight: uint64(limit) - forCounts,`, `MaximumWeight: uint64(limit) * 2,`, files, "^TestEntryCacheLimit$"},
+	{"cache-former", "found files of a former config version leave memory, with its rules", foundFile,
+		`c.entries.InvalidateAll()`, ``, files, "^TestEntryCacheForgetsFormerVersions$"},
+	{"cache-gaps", "a new folder above a mount counts", foundFile,
+		`for _, folder := range f.node.gaps {`, `for _, folder := range f.node.gaps[:0] {`, api,
+		"^TestChangesCountWithWarmCaches$"},
+	{"body-recheck", "a database that fails at the end of a body is no broken body", "internal/api/recheck.go",
+		`err = fault.AsFault(refusal)`, `err = refusal`, api, "^TestUploadEndsWhenKeyIsRevoked$"},
 }
