@@ -143,13 +143,17 @@ func (c *Changes) commit(commit func() error) error {
 	defer c.mu.Unlock()
 	err := commit()
 	commits, ok := c.index.Load().commits()
+	if err != nil { // the connection may be closed
+		c.recordAll(commits)
+		return err
+	}
 	expected := c.expected.Load()
 	if c.writtenPages() > 0 {
 		expected++
 	}
-	if err != nil || !ok || c.transaction.all || commits != expected {
+	if !ok || c.transaction.all || commits != expected {
 		c.recordAll(commits)
-		return err
+		return nil
 	}
 	number := c.last.Add(1)
 	for i, word := range c.transaction.rows {

@@ -48,11 +48,9 @@ func (s signallingContext) Err() error {
 	return nil
 }
 
-// Abuse case C128: every caller in a transaction that meets a full disk gets an error, none of
-// their changes is kept, and once there is room the next write succeeds.
-func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
-	t.Parallel()
-	for name, spoil := range map[string]func(tx *db.Tx) error{
+// spoilingWrites are writes after which the transaction fails as a whole.
+func spoilingWrites() map[string]func(tx *db.Tx) error {
+	return map[string]func(tx *db.Tx) error{
 		"full disk": func(tx *db.Tx) error {
 			if _, err := tx.Exec("PRAGMA max_page_count = 1"); err != nil { // no more pages than there are
 				return err
@@ -74,7 +72,14 @@ func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 			tx.BreakConnection()
 			return nil
 		},
-	} {
+	}
+}
+
+// Abuse case C128: every caller in a transaction that meets a full disk gets an error, none of
+// their changes is kept, and once there is room the next write succeeds.
+func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range spoilingWrites() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := dbtest.Open(t, "sqlite")
@@ -99,20 +104,94 @@ func TestFailedTransactionFailsForAllItsCallers(t *testing.T) {
 			if hooked != (errs[0] == nil) {
 				t.Errorf("the hook ran: %v, returned %v", hooked, errs[0])
 			}
-			for i := range 3 {
-				name := fmt.Sprint("after", i)
-				err := d.Write(t.Context(), func(tx *db.Tx) error {
-					if _, err := tx.Exec("PRAGMA max_page_count = 1000000"); err != nil {
-						return err
-					}
-					return insertSetting(tx, name, "x")
-				})
-				if err != nil || setting(t, d.Read(t.Context()), name) != "x" {
-					t.Fatalf("write %d after it: %v", i, err)
-				}
-			}
+			writeAfterFailure(t, d)
 		})
 	}
+}
+
+// writeAfterFailure checks that writes succeed again, once the disk has room.
+func writeAfterFailure(t *testing.T, d *db.DB) {
+	t.Helper()
+	for i := range 3 {
+		name := fmt.Sprint("after", i)
+		err := d.Write(t.Context(), func(tx *db.Tx) error {
+			if _, err := tx.Exec("PRAGMA max_page_count = 1000000"); err != nil {
+				return err
+			}
+			return insertSetting(tx, name, "x")
+		})
+		if err != nil || setting(t, d.Read(t.Context()), name) != "x" {
+			t.Fatalf("write %d after it: %v", i, err)
+		}
+	}
+}
+
+// A write that has a transaction of its own is kept or undone as one in a group is: after each kind
+// of failure it returns an error and changes nothing, and the next write succeeds.
+func TestFailedWriteAloneChangesNothing(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	writes := spoilingWrites()
+	writes["refused"] = func(*db.Tx) error { return refused }
+	writes["panic"] = func(*db.Tx) error { panic("a caller's fault") }
+	for name, spoil := range writes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := dbtest.Open(t, "sqlite")
+			hooked := false
+			err := d.Write(t.Context(), func(tx *db.Tx) error {
+				tx.AfterCommit(func() { hooked = true })
+				return errors.Join(insertSetting(tx, "alone", "x"), spoil(tx))
+			})
+			if err == nil || (name == "refused") != errors.Is(err, refused) {
+				t.Errorf("the write returned %v", err)
+			}
+			if hooked || setting(t, d.Read(t.Context()), "alone") != "" {
+				t.Errorf("the hook ran: %v, stored %q", hooked, setting(t, d.Read(t.Context()), "alone"))
+			}
+			writeAfterFailure(t, d)
+		})
+	}
+}
+
+// A refused write in a group undoes its own changes alone. The statements of transactions are
+// prepared, and a write that has a transaction of its own sets no savepoint.
+func TestSavepointsInGroups(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Open(t, "sqlite")
+	wantPrepared := func(when string, savepoints bool) {
+		t.Helper()
+		for _, query := range []string{"BEGIN IMMEDIATE", "COMMIT"} {
+			if !d.Prepares(query) {
+				t.Errorf("%s: %s is not prepared", when, query)
+			}
+		}
+		for _, query := range []string{"SAVEPOINT caller", "RELEASE caller", "ROLLBACK TO caller"} {
+			if d.Prepares(query) != savepoints {
+				t.Errorf("%s: %s is prepared: %v", when, query, !savepoints)
+			}
+		}
+	}
+	err := d.Write(t.Context(), func(tx *db.Tx) error { return insertSetting(tx, "alone", "x") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPrepared("a write alone", false)
+	refused := errors.New("refused")
+	errs := writeTogether(t, d,
+		func(tx *db.Tx) error { return insertSetting(tx, "first", "x") },
+		func(tx *db.Tx) error { return errors.Join(insertSetting(tx, "second", "x"), refused) },
+		func(tx *db.Tx) error { return insertSetting(tx, "third", "x") },
+	)
+	if errs[0] != nil || !errors.Is(errs[1], refused) || errs[2] != nil {
+		t.Errorf("the writes returned %v", errs)
+	}
+	for name, want := range map[string]string{"alone": "x", "first": "x", "second": "", "third": "x"} {
+		if got := setting(t, d.Read(t.Context()), name); got != want {
+			t.Errorf("%s: stored %q, want %q", name, got, want)
+		}
+	}
+	wantPrepared("a group", true)
 }
 
 func TestLogIsEmptiedAlthoughReadersOverlap(t *testing.T) {

@@ -96,3 +96,6 @@ func (d *DB) ExecAlone(ctx context.Context, statement string) error {
 
 // OpenFiles returns the number of files that c has open.
 func (c *Changes) OpenFiles() int { return len(c.opened) }
+
+// Prepares reports whether the writer of SQLite has prepared the statement query. No write may run.
+func (d *DB) Prepares(query string) bool { return d.writer.conn.stmts[query] != nil }

@@ -89,6 +89,18 @@ func (c *preparedConn) prepare(ctx context.Context, query string) *sql.Stmt {
 	return stmt
 }
 
+// execPrepared runs a single statement that has no arguments and returns no rows by its prepared
+// statement, if there is one.
+func (c *preparedConn) execPrepared(ctx context.Context, query string) error {
+	var err error
+	if stmt := c.prepare(ctx, query); stmt != nil {
+		_, err = stmt.ExecContext(ctx)
+	} else {
+		_, err = c.conn.ExecContext(ctx, query)
+	}
+	return err
+}
+
 // ExecContext runs a statement that returns no rows. A text without arguments may contain several
 // statements.
 func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

@@ -126,7 +126,7 @@ func (t *Tx) lock(key string, args ...any) error {
 // BumpConfig raises the config version, under which every replica caches users, keys, mounts, rules
 // and settings.
 func (t *Tx) BumpConfig() error {
-	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
+	_, err := t.Exec("UPDATE versions SET value = value + 1 WHERE name = $1", "config") // prepared for its argument
 	return err
 }
 

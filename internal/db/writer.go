@@ -13,7 +13,8 @@ const maxGroup = 64
 
 // writer is the only goroutine that writes to SQLite. Callers that wait while it commits are
 // grouped into its next transaction, each with a savepoint. All of them are answered after the one
-// commit.
+// commit. A transaction with one caller needs no savepoint: if the caller fails, all of it is rolled
+// back.
 type writer struct {
 	db    *DB
 	conn  *preparedConn // nil after a failure; used only by the goroutine
@@ -146,8 +147,8 @@ func (w *writer) transact(group []*request) error {
 		}
 		w.conn = conn
 	}
-	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("begin: %w", translate(err))
+	if err := w.statement(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
 	}
 	if w.db.changes != nil {
 		w.db.changes.begin()
@@ -157,7 +158,9 @@ func (w *writer) transact(group []*request) error {
 		if r.err = r.ctx.Err(); r.err != nil {
 			continue
 		}
-		if err := w.savepoint(ctx, r); err != nil {
+		if len(group) == 1 {
+			w.run(ctx, r)
+		} else if err := w.savepoint(ctx, r); err != nil {
 			return errors.Join(err, w.statement(ctx, "ROLLBACK"))
 		}
 		changed = changed || r.err == nil
@@ -197,7 +200,7 @@ func (w *writer) dropConn() {
 // statement runs a statement without arguments, such as COMMIT, on the writer's connection. The
 // error begins with its text.
 func (w *writer) statement(ctx context.Context, text string) error {
-	if _, err := w.conn.ExecContext(ctx, text); err != nil {
+	if err := w.conn.execPrepared(ctx, text); err != nil {
 		return fmt.Errorf("%s: %w", text, translate(err))
 	}
 	return nil
@@ -209,11 +212,17 @@ func (w *writer) savepoint(ctx context.Context, r *request) error {
 	if err := w.statement(ctx, "SAVEPOINT caller"); err != nil {
 		return err
 	}
-	r.tx = &Tx{ctx: ctx, conn: w.conn, db: w.db}
-	if r.err = callRecovering(r.fn, r.tx); r.err != nil {
+	w.run(ctx, r)
+	if r.err != nil {
 		if err := w.statement(ctx, "ROLLBACK TO caller"); err != nil {
 			return err
 		}
 	}
 	return w.statement(ctx, "RELEASE caller")
+}
+
+// run calls the function of a request inside the transaction, and sets the request's error.
+func (w *writer) run(ctx context.Context, r *request) {
+	r.tx = &Tx{ctx: ctx, conn: w.conn, db: w.db}
+	r.err = callRecovering(r.fn, r.tx)
 }
