@@ -18,8 +18,8 @@ import (
 const changeCounters = 1 << 13
 
 // trackedTables are the tables whose changes Changes knows, each with the number of its first
-// columns that are read: its key, a text that never changes, and for entries the parent.
-var trackedTables = map[string]int{"entries": 2, "objects": 1, "links": 1, "versions": 1}
+// columns that are read: its key, a text that never changes, and for entries those up to the kind.
+var trackedTables = map[string]int{"entries": kindColumn + 1, "objects": 1, "links": 1, "versions": 1}
 
 // TrackedRow stands for a row of a tracked table: the number of its counter in Changes.
 type TrackedRow uint16
@@ -60,6 +60,7 @@ type Changes struct {
 	all      atomic.Uint64                 // number of the last commit that may have changed any row
 	rows     [changeCounters]atomic.Uint64 // number of the last commit that changed a row
 	config   atomic.Pointer[knownConfig]   // nil before it was read
+	growths  growthLog
 
 	// The following fields belong to the writer.
 	pages       sqlitedriver.DBStatus // counts the pages that its connection writes
@@ -68,8 +69,9 @@ type Changes struct {
 
 // rowChanges are the changed rows of a transaction.
 type rowChanges struct {
-	all  bool // their keys are not known
-	rows [changeCounters / 64]uint64
+	all     bool // their keys are not known
+	rows    [changeCounters / 64]uint64
+	growths transactionGrowths
 }
 
 // Changes returns the changes of the database, nil unless it is on SQLite and Config.TrackChanges
@@ -84,8 +86,7 @@ func (c *Changes) Now() Moment { return Moment(c.last.Load()) }
 // after that moment still holds. It notices each commit from which Write has returned, and each
 // finished commit of another process. It can report false although nothing has changed.
 func (c *Changes) Unchanged(since Moment, rows []TrackedRow) bool {
-	if commits, ok := c.index.Load().commits(); !ok || commits != c.expected.Load() {
-		c.recordOthers()
+	if !c.allRecorded() {
 		return false
 	}
 	if Moment(c.all.Load()) > since { // read after expected, which is stored after it
@@ -95,6 +96,16 @@ func (c *Changes) Unchanged(since Moment, rows []TrackedRow) bool {
 		if Moment(c.rows[row].Load()) > since {
 			return false
 		}
+	}
+	return true
+}
+
+// allRecorded reports whether all commits of this and of other processes are recorded. It records
+// those of others.
+func (c *Changes) allRecorded() bool {
+	if commits, ok := c.index.Load().commits(); !ok || commits != c.expected.Load() {
+		c.recordOthers()
+		return false
 	}
 	return true
 }
@@ -114,7 +125,7 @@ func (c *Changes) recordOthers() {
 // recordAll records that any row may have changed, and that commits, the count of the WAL index, is
 // recorded. The caller holds mu.
 func (c *Changes) recordAll(commits uint32) {
-	c.all.Store(c.last.Add(1))
+	c.growths.forget(func() { c.all.Store(c.last.Add(1)) })
 	c.expected.Store(commits)
 }
 
@@ -155,7 +166,7 @@ func (c *Changes) commit(commit func() error) error {
 		c.recordAll(commits)
 		return nil
 	}
-	number := c.last.Add(1)
+	number := c.growths.add(&c.transaction.growths, func() uint64 { return c.last.Add(1) })
 	for i, word := range c.transaction.rows {
 		for ; word != 0; word &= word - 1 {
 			c.rows[i*64+bits.TrailingZeros64(word)].Store(number)
@@ -177,12 +188,12 @@ func (c *Changes) note(change sqlitedriver.SQLitePreUpdateData) {
 		values := make([]any, columns) // Old and New put the first values of the row into it
 		err = change.Old(values...)
 		c.transaction.mark(change.TableName, values[0])
-		c.transaction.markParent(values)
+		c.transaction.markParent(values, -1)
 	}
 	if change.Op != sqlitelib.SQLITE_DELETE && columns > 1 {
 		values := make([]any, columns)
 		err = errors.Join(err, change.New(values...))
-		c.transaction.markParent(values)
+		c.transaction.markParent(values, 1)
 	}
 	if err != nil {
 		c.transaction.all = true
@@ -200,12 +211,21 @@ func (t *rowChanges) mark(table string, key any) {
 	t.rows[row/64] |= 1 << (row % 64)
 }
 
-// markParent marks the members of an entry's parent as changed. values are the first columns of its
-// row: id and parent. Roots, and rows of other tables, have no parent.
-func (t *rowChanges) markParent(values []any) {
-	if len(values) > 1 && values[1] != nil {
-		t.mark("members", values[1])
+// markParent marks the members of an entry's parent as changed, whose number grows by that much.
+// values are the first columns of its row, up to the kind. Roots, and rows of other tables, have no
+// parent.
+func (t *rowChanges) markParent(values []any, by int64) {
+	if len(values) <= kindColumn || values[1] == nil {
+		return
 	}
+	t.mark("members", values[1])
+	folder, _ := values[1].(string)
+	kind, ok := values[kindColumn].(int64)
+	if !ok {
+		t.all = true
+		return
+	}
+	t.growths.add(Members{folder, int(kind)}, by)
 }
 
 // follow begins to track the changes made by conn, a new connection of the writer to the database

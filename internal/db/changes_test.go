@@ -358,22 +358,20 @@ func BenchmarkUnchanged(b *testing.B) {
 func TestChangesOfMembers(t *testing.T) {
 	t.Parallel()
 	d, _ := trackedDB(t)
-	insert := `INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, created_at, updated_at)
-		VALUES ($1, $2, $1, $1, 0, 0, '', 'o', 0, 0)`
-	execute(t, d, insert, "root", nil)
+	execute(t, d, insertMember, "root", nil, aFolder)
 	for _, folder := range []string{"from", "to", "other"} {
-		execute(t, d, insert, folder, "root")
+		execute(t, d, insertMember, folder, "root", aFolder)
 	}
 	for _, step := range []struct {
 		name, statement string
 		args            []any
 		want            string
 	}{
-		{"insert", insert, []any{"x", "from"}, "from"},
+		{"insert", insertMember, []any{"x", "from", aFolder}, "from"},
 		{"rename", "UPDATE entries SET name = 'y' WHERE id = 'x'", nil, "from"},
 		{"move", "UPDATE entries SET parent_id = 'to' WHERE id = 'x'", nil, "from to"},
 		{"change of a folder itself", "UPDATE entries SET size = 1 WHERE id = 'other'", nil, "root"},
-		{"insert that a name refuses", insert + " ON CONFLICT DO NOTHING", []any{"x", "other"}, ""},
+		{"insert that an id refuses", insertMember + " ON CONFLICT DO NOTHING", []any{"x", "other", aFolder}, ""},
 		{"delete", "DELETE FROM entries WHERE id = 'x'", nil, "to"},
 	} {
 		before := d.Changes().Now()

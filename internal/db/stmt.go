@@ -65,8 +65,9 @@ func (c *stmtCache) close() {
 // preparedConn is the writing connection of SQLite with its prepared statements. Only the writer's
 // goroutine uses it.
 type preparedConn struct {
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	conn   *sql.Conn
+	stmts  map[string]*sql.Stmt
+	failed bool // a statement of the present caller has failed
 }
 
 // newPreparedConn returns a preparedConn for conn without statements.
@@ -103,7 +104,8 @@ func (c *preparedConn) execPrepared(ctx context.Context, query string) error {
 
 // ExecContext runs a statement that returns no rows. A text without arguments may contain several
 // statements.
-func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...any) (r sql.Result, err error) {
+	defer func() { c.failed = c.failed || err != nil }()
 	if len(args) == 0 {
 		return c.conn.ExecContext(ctx, query) // may contain several statements
 	}
@@ -113,8 +115,10 @@ func (c *preparedConn) ExecContext(ctx context.Context, query string, args ...an
 	return c.conn.ExecContext(ctx, query, args...)
 }
 
-// QueryContext runs a query by its prepared statement, if there is one.
-func (c *preparedConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+// QueryContext runs a query by its prepared statement, if there is one. SQLite makes all changes of
+// a statement with RETURNING before the first row.
+func (c *preparedConn) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	defer func() { c.failed = c.failed || err != nil }()
 	if stmt := c.prepare(ctx, query); stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
@@ -122,7 +126,8 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args ...a
 }
 
 // QueryRowContext is QueryContext for one row.
-func (c *preparedConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (c *preparedConn) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
+	defer func() { c.failed = c.failed || row.Err() != nil }()
 	if stmt := c.prepare(ctx, query); stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}

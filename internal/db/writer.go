@@ -13,8 +13,8 @@ const maxGroup = 64
 
 // writer is the only goroutine that writes to SQLite. Callers that wait while it commits are
 // grouped into its next transaction, each with a savepoint. All of them are answered after the one
-// commit. A transaction with one caller needs no savepoint: if the caller fails, all of it is rolled
-// back.
+// commit. A transaction with one caller needs no savepoint: if the caller fails, all of it is
+// rolled back.
 type writer struct {
 	db    *DB
 	conn  *preparedConn // nil after a failure; used only by the goroutine
@@ -224,5 +224,9 @@ func (w *writer) savepoint(ctx context.Context, r *request) error {
 // run calls the function of a request inside the transaction, and sets the request's error.
 func (w *writer) run(ctx context.Context, r *request) {
 	r.tx = &Tx{ctx: ctx, conn: w.conn, db: w.db}
+	w.conn.failed = false
 	r.err = callRecovering(r.fn, r.tx)
+	if w.db.changes != nil {
+		w.db.changes.transaction.growths.endCaller(r.err != nil, w.conn.failed)
+	}
 }

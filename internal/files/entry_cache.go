@@ -88,22 +88,35 @@ const (
 	maxCountedQuery = 4 << 10
 )
 
-// count returns the number of entries that a query finds in a folder: from memory while no entry of
-// the folder has changed, else from count, which runs the query. The text of the query and its args
-// are the cache key. The result must depend on the entries of the folder alone.
-func (c *EntryCache) count(folder, query string, args []any, count func() (int64, error)) (int64, error) {
+// count returns the number of entries that a query finds among the members of a folder: from memory
+// while no entry of the folder has changed, else from count, which runs the query. The text of the
+// query and its args are the cache key. The result must depend on the entries of the folder alone.
+// Where the query finds all members (whole), a kept number follows their growth without a query.
+func (c *EntryCache) count(of db.Members, whole bool, query string, args []any, count func() (int64, error)) (
+	int64, error) {
 	if c == nil {
 		return count()
 	}
 	if query = fmt.Sprintf("%s %q", query, args); len(query) > maxCountedQuery {
 		return count()
 	}
-	members := []db.TrackedRow{db.MembersOf(folder)}
-	if kept, found := c.counts.GetIfPresent(query); found && c.changes.Unchanged(kept.since, members) {
+	members := []db.TrackedRow{db.MembersOf(of.Folder)}
+	kept, found := c.counts.GetIfPresent(query)
+	if found && c.changes.Unchanged(kept.since, members) {
 		return kept.entries, nil
+	}
+	if found && whole {
+		if by, now, ok := c.changes.Growth(of, kept.since); ok {
+			kept = cachedCount{kept.entries + by, now}
+			c.counts.Set(query, kept)
+			return kept.entries, nil
+		}
 	}
 	since := c.changes.Now()
 	n, err := count()
+	if whole && !c.changes.Unchanged(since, members) { // the count may contain growth after since
+		return n, err
+	}
 	if err == nil && n >= minCachedCount {
 		c.counts.Set(query, cachedCount{n, since})
 	}

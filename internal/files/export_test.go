@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -70,6 +71,14 @@ func (t *Tree) SetSampleSize(n int64) { t.sampleSize = n }
 
 // KeptCounts returns how many counts of folders the cache has.
 func (c *EntryCache) KeptCounts() int { return c.counts.EstimatedSize() }
+
+// FileKind is the kind of files, as the database stores it.
+const FileKind = fileKind
+
+// CountMembers counts all members of a folder (whole), or some of them, from the cache or by query.
+func (c *EntryCache) CountMembers(of db.Members, whole bool, query func() (int64, error)) (int64, error) {
+	return c.count(of, whole, fmt.Sprint("whole ", whole), nil, query)
+}
 
 // FindDuring is FindID with another look-up.
 func (c *EntryCache) FindDuring(id string, lookUp func() (*FoundEntry, error)) (*FoundEntry, error) {

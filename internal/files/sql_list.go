@@ -89,6 +89,11 @@ func (sel *selection) where(s *statement) {
 	}
 }
 
+// whole reports whether the selection is all entries of its kind in the folder.
+func (sel *selection) whole() bool {
+	return sel.visible == access.ShownAll && len(sel.globs) == 0 && len(sel.except) == 0
+}
+
 // maxGlobs is the maximal number of name patterns in a query; where rules have more, each name gets
 // a decision of its own.
 const maxGlobs = 32
@@ -130,7 +135,8 @@ func (sel *selection) count(q db.Querier, cache *EntryCache) (int64, error) {
 		counted.names = folded
 	}
 	counted.where(&s)
-	return cache.count(sel.folder, s.String(), s.args, func() (n int64, err error) {
+	of := db.Members{Folder: sel.folder, Kind: sel.kind}
+	return cache.count(of, sel.whole(), s.String(), s.args, func() (n int64, err error) {
 		if err = q.QueryRow(s.String(), s.args...).Scan(&n); err != nil {
 			return 0, fmt.Errorf("count a folder: %w", err)
 		}

@@ -4,6 +4,7 @@ const (
 	dbP          = "internal/db"
 	changesFile  = dbP + "/changes.go"
 	foundFile    = files + "/entry_cache.go"
+	growthFile   = dbP + "/growth.go"
 	changesOwn   = "^TestChangesOfRows$"
 	changesAlien = "^TestChangesOfOthers$"
 
@@ -21,7 +22,7 @@ var cacheGuards = []mutation{
 	{"cache-delete", "a deletion is a change", changesFile,
 		`change.Op != sqlitelib.SQLITE_INSERT {`, `change.Op == sqlitelib.SQLITE_UPDATE {`, dbP, changesOwn},
 	{"cache-entries", "changes of entries are known", changesFile,
-		`"entries": 2, `, ``, files, "^TestEntryCacheKeepsOtherFiles$"},
+		`"entries": kindColumn + 1, `, ``, files, "^TestEntryCacheKeepsOtherFiles$"},
 	{"cache-objects", "changes of objects are known", changesFile,
 		`"objects": 1, `, ``, files, "^TestEntryCacheFollowsContent$"},
 	{"cache-links", "changes of permanent links are known", changesFile,
@@ -29,14 +30,29 @@ var cacheGuards = []mutation{
 	{"cache-versions", "changes of the configuration are known", changesFile,
 		`, "versions": 1`, ``, dbP, changesOwn},
 	{"cache-left", "an entry that leaves a folder changes its members", changesFile,
-		"\t\tc.transaction.mark(change.TableName, values[0])\n\t\tc.transaction.markParent(values)\n",
+		"\t\tc.transaction.mark(change.TableName, values[0])\n\t\tc.transaction.markParent(values, -1)\n",
 		"\t\tc.transaction.mark(change.TableName, values[0])\n", dbP, changesOfMembers},
 	{"cache-entered", "an entry that enters a folder changes its members", changesFile,
-		"change.New(values...))\n\t\tc.transaction.markParent(values)\n", "change.New(values...))\n", dbP,
+		"change.New(values...))\n\t\tc.transaction.markParent(values, 1)\n", "change.New(values...))\n", dbP,
 		changesOfMembers},
 	{"cache-count", "a kept count is used only while nothing has changed", foundFile,
 		`found && c.changes.Unchanged(kept.since, members) {`, `found && members != nil {`, files,
 		"^TestCountsOfFoldersFollowChanges$"},
+	{"cache-count-query", "a count that may contain a later change is not kept", foundFile,
+		`if whole && !c.changes.Unchanged(since, members) {`, `if whole && members == nil {`, files,
+		"^TestKeptCountGrowsWithoutQuery$"},
+	{"cache-count-whole", "a count of some of the files does not follow all of them", foundFile,
+		`if found && whole {`, `if found {`, files, "^TestKeptCountGrowsWithoutQuery$"},
+	{"cache-growth-undone", "a change of a refused write is no growth", growthFile,
+		`g.all = g.all[:g.before]`, `_ = g.all`, dbP, "^TestGrowthOfUndoneChanges$"},
+	{"cache-growth-failed", "a change of a failed statement is no growth", growthFile,
+		`failed && i < len(g.all)`, `failed && i < 0`, dbP, "^TestGrowthOfUndoneChanges$"},
+	{"cache-growth-callers", "growth before a refused write is kept", growthFile,
+		"i >= g.before; i-- {", "i >= 0; i-- {", dbP, "^TestGrowthOfUndoneChanges$"},
+	{"cache-growth-all", "growth is unknown after a commit of another process", growthFile,
+		`Moment(c.all.Load()) > since || `, ``, dbP, "^TestGrowthIsUnknown$"},
+	{"cache-growth-lost", "growth is unknown when it was not kept", growthFile,
+		` || Moment(c.growths.lost) > since {`, ` {`, dbP, "^TestGrowthIsUnknown$"},
 	{"cache-refused", "a refused write is no change", changesFile,
 		"\tc.transaction = rowChanges{}\n", ``, dbP, "^TestChangesOfTransactions$"},
 	{"cache-pages", "a commit that wrote nothing is not counted", changesFile,
