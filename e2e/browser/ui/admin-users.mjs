@@ -61,6 +61,12 @@ export const texts = {
     enableMany: 'Enable 2 users?',
     enabled: (n) => (n === 1 ? '1 user enabled' : `${n} users enabled`),
     refusedAtSignIn: 'This account is disabled. Ask your administrator.',
+    guest: 'Guest',
+    follows: [
+      '1 API key keeps only what the new role may do',
+      '1 share keeps only what the new role may do',
+      'The rights on files and folders become those of the new role',
+    ],
     delete: 'Delete…',
     deleteNow: 'Delete',
     deleteOf: (name) => `Delete “${name}”?`,
@@ -77,7 +83,6 @@ export const texts = {
     generate: 'Generate',
     role: 'Role',
     status: 'Status',
-    guest: 'Guest',
     made: (name) => `User “${name}” created`,
     edit: (name) => `Edit “${name}”`,
     save: 'Save',
@@ -142,6 +147,13 @@ export const texts = {
     disabled: (n) => `已停用 ${n} 个用户`,
     isDisabled: '已停用',
     refusedAtSignIn: '此账户已停用，请联系管理员。',
+    role: '角色',
+    guest: '访客',
+    follows: [
+      '1 个 API 密钥只保留新角色拥有的权限',
+      '1 个分享只保留新角色拥有的权限',
+      '对文件和文件夹的权限变为新角色的权限',
+    ],
     delete: '删除…',
     deleteNow: '删除',
     deleteOf: (name) => `删除“${name}”？`,
@@ -279,6 +291,8 @@ async function manages(page, config) {
   await guest.getByText(say.refusedAtSignIn).waitFor()
   await done(guest)
 
+  await changesRole(page, config, mia)
+
   await fromMenuOf(page, say, mia.username, say.delete)
   await page.getByRole('dialog', { name: say.deleteOf(mia.username) }).waitFor()
   equal('what the deletion does', await sentencesOf(page, say), say.ends)
@@ -304,6 +318,20 @@ async function manages(page, config) {
   await page.getByRole('dialog', { name: say.deleteInvite(mia.username) }).waitFor()
   await page.getByRole('dialog').getByRole('button', { name: say.deleteNow, exact: true }).click()
   await invite.waitFor({ state: 'detached' })
+}
+
+// An administrator gives another role to an account without a session, whose key and share stay.
+async function changesRole(page, config, { username }) {
+  const say = wordsOf(config)
+  await press(page, say.edit(username))
+  const dialog = page.getByRole('dialog')
+  await labelled(dialog, say.role).selectOption({ label: say.guest })
+  equal('what the role changes', await sentencesOf(page, say), say.follows)
+  await looksRight(page, config, 'admin-users-role')
+  await press(dialog, say.save)
+  await page.getByText(say.saved, { exact: true }).waitFor()
+  const { users } = await api(page, 'GET', `/api/admin/users?search=${username}`)
+  equal('the role', users[0].role, 'guest')
 }
 
 // An administrator sees what the trash keeps of a user, bounds it and empties it.

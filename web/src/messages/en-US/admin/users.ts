@@ -72,6 +72,11 @@ export const users: typeof zh = {
     sessions: (n) =>
       n === "1" ? "1 session ends: a new sign-in is needed" : `${n} sessions end: new sign-ins are needed`,
     signedOut: (n) => (n === "1" ? "1 session ends" : `${n} sessions end`),
+    keysRole: (n) =>
+      n === "1" ? "1 API key keeps only what the new role may do" : `${n} API keys keep only what the new role may do`,
+    sharesRole: (n) =>
+      n === "1" ? "1 share keeps only what the new role may do" : `${n} shares keep only what the new role may do`,
+    rightsRole: "The rights on files and folders become those of the new role",
     keysStop: (n) =>
       n === "1" ? "1 API key stops until the user is enabled" : `${n} API keys stop until the user is enabled`,
     sharesStop: (n) =>

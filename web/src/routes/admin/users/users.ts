@@ -13,7 +13,10 @@ export type Status = User["status"];
 export const roles: readonly Role[] = ["user", "admin", "guest"];
 export const statuses: readonly Status[] = ["active", "disabled", "banned"];
 
-/** The changes of accounts that have effects elsewhere. `role`, another role, ends sessions. */
+/**
+ * The changes of accounts that have effects elsewhere. `role`, another role, ends sessions; keys and
+ * shares stay, but act with the new role.
+ */
 export type Effect = "disable" | "enable" | "delete" | "role";
 
 /** The reason why the server refused a change. */
@@ -44,7 +47,13 @@ export async function impactOf(users: readonly User[]): Promise<Known> {
 export function sentences(effect: Effect, { sessions, keys, shares, files, storage }: Impact): string[] {
   const say = t.admin.users.impact;
   const some = (n: number, sentence: (n: string) => string) => (n > 0 ? [sentence(number(n))] : []);
-  if (effect === "role") return some(sessions, say.sessions);
+  if (effect === "role")
+    return [
+      ...some(sessions, say.sessions),
+      ...some(keys, say.keysRole),
+      ...some(shares, say.sharesRole),
+      say.rightsRole,
+    ];
   if (effect === "enable") return [...some(keys, say.keysBack), ...some(shares, say.sharesBack)];
   if (effect === "disable")
     return [...some(sessions, say.signedOut), ...some(keys, say.keysStop), ...some(shares, say.sharesStop)];
