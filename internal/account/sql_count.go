@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 
+	"larder/internal/access"
 	"larder/internal/db"
 )
 
@@ -10,6 +11,20 @@ import (
 func Count(q db.Querier) (n int64, err error) {
 	if err = q.QueryRow("SELECT COUNT(*) FROM users").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count users: %w", err)
+	}
+	return n, nil
+}
+
+// CountUnverified counts the active accounts whose address is not verified, without administrators:
+// those that Login refuses while it requires a verified address.
+func CountUnverified(q db.Querier) (n int64, err error) {
+	err = q.QueryRow(`
+		SELECT COUNT(*)
+		FROM users
+		WHERE email_verified = $1 AND status = $2 AND role <> $3`,
+		false, string(Active), string(access.Admin)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count unverified accounts: %w", err)
 	}
 	return n, nil
 }

@@ -140,6 +140,23 @@ func (in changeSettingsInput) apply(s *site.Settings) error {
 	return nil
 }
 
+// settingsImpactReply counts who loses access when an administrator requires verified addresses,
+// and when free mode or guest access is switched off.
+type settingsImpactReply struct {
+	UnverifiedUsers int64 `json:"unverifiedUsers" required:"true" description:"Active accounts, without administrators, that cannot sign in while verification is required."`
+	FreeSessions    int64 `json:"freeSessions" required:"true" description:"Open free-mode sessions."`
+}
+
+// settingsImpact handles GET /api/admin/settings/impact: it counts who loses access by a change of
+// the settings, for the web UI's note before that.
+func (a *API) settingsImpact(c *call, _ struct{}) (reply settingsImpactReply, err error) {
+	if reply.UnverifiedUsers, err = account.CountUnverified(a.DB.Read(c.ctx())); err != nil {
+		return settingsImpactReply{}, err
+	}
+	reply.FreeSessions, err = a.FreeMode.CountOpen(c.ctx())
+	return reply, err
+}
+
 type testEmailInput struct {
 	To *string `json:"to" required:"true" maxLength:"254"`
 }

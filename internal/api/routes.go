@@ -316,6 +316,8 @@ func (a *API) routeTable() []route {
 		get("/api/admin/settings", jsonRoute(200, a.siteSettings)).withAuth(adminAuth).withSummary("The site settings"),
 		patch("/api/admin/settings", jsonRoute(200, a.changeSettings)).withAuth(adminAuth).
 			withSummary("Change any of the site settings"),
+		get("/api/admin/settings/impact", jsonRoute(200, a.settingsImpact)).withAuth(adminAuth).
+			withSummary("Number of accounts and visitors that settings can shut out").asAddition(),
 		post("/api/admin/settings/test-email", jsonRoute(200, a.testEmail)).withAuth(adminAuth).
 			withSummary("Send a test message and report the mail server's answer").withFaults(fault.MailFailed),
 		get("/api/admin/announcements", jsonRoute(200, a.listAnnouncements)).withAuth(adminAuth).withCompression().

@@ -331,6 +331,8 @@ var matrix = []routeRow{
 	{"GET", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", nil), statusesForAdmin, false},
 	{"PATCH", "/api/admin/settings", adminAuth, fixedRequest("/api/admin/settings", M{"siteTitle": "Larder"}),
 		statusesForAdmin, false},
+	{"GET", "/api/admin/settings/impact", adminAuth, fixedRequest("/api/admin/settings/impact", nil),
+		statusesForAdmin, true},
 	// The address is invalid.
 	{"POST", "/api/admin/settings/test-email", adminAuth,
 		fixedRequest("/api/admin/settings/test-email", M{"to": "nobody"}),

@@ -115,6 +115,17 @@ func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err
 	return count, ends, nil
 }
 
+// CountOpen counts the sessions that have begun and not ended. While free mode is switched off, their
+// visitors cannot use them.
+func (s *Service) CountOpen(ctx context.Context) (n int64, err error) {
+	err = s.DB.Read(ctx).QueryRow("SELECT COUNT(*) FROM free_sessions WHERE place <> '' AND expires_at > $1",
+		s.Now().UnixMilli()).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count open free-mode sessions: %w", err)
+	}
+	return n, nil
+}
+
 // activate stores the connection and the times of a reserved session. From then on its token is
 // valid.
 func (s *Service) activate(ctx context.Context, session Session) error {

@@ -35,6 +35,8 @@ export const words = {
     notSetUp: 'Save a mail server and a sender address first, and check the address here.',
     failed: /^The email could not be sent\. .+/,
     first: 'The test uses the saved settings. Save your changes first.',
+    verify: 'New accounts verify their email address',
+    unverified: /^[1-9]\d* accounts? ha(s|ve) no verified address and can't sign in any more until it is verified\.$/,
   },
   'zh-CN': {
     site: '站点设置',
@@ -65,6 +67,8 @@ export const words = {
     notSetUp: '请先保存有效的邮件服务器和发件人邮箱，并检查收件人地址。',
     failed: /^邮件发送失败。.+/,
     first: '测试使用已保存的设置。请先保存更改。',
+    verify: '新账户需要验证邮箱',
+    unverified: /^[1-9]\d* 个账户的邮箱尚未验证，验证之前将无法再登录。$/,
   },
 }
 
@@ -116,6 +120,27 @@ async function changes(page, config) {
   await after.getByRole('link', { name: word.register }).waitFor()
   equal('the site in the title', (await after.title()).split(' · ')[1], 'Our pictures')
   await done(after)
+
+  // a setting that shuts accounts out says how many before it is saved
+  const account = { username: `u${Date.now().toString(36)}`, password: 'a password of some length' }
+  const newcomer = await stranger(page, config)
+  await newcomer.goto('/app/login')
+  const registered = await newcomer.evaluate(
+    async (body) => {
+      const headers = { 'Content-Type': 'application/json' }
+      return (await fetch('/api/auth/register', { method: 'POST', headers, body: JSON.stringify(body) })).ok
+    },
+    { ...account, email: `${account.username}@example.org` },
+  )
+  equal('whether the newcomer is registered', registered, true)
+  await done(newcomer)
+  await page.getByRole('switch', { name: word.verify }).click()
+  await page.getByText(word.unverified).waitFor()
+  await look(page, config, 'admin-site-loss')
+  await page.getByRole('switch', { name: word.verify }).click()
+  await page.getByText(word.unverified).waitFor({ state: 'detached' })
+  const { users } = await api(page, 'GET', `/api/admin/users?search=${account.username}`)
+  await api(page, 'DELETE', `/api/admin/users/${users[0].id}`)
 
   // Discard restores the stored values
   await field(word.title).fill('Mistake')

@@ -37,11 +37,13 @@ export const site: typeof zh = {
     siteDescription: "Visitors see it. One line.",
     siteLogo: "An http(s) address, or a path of this site such as /public/logo.png. Leave it empty for the usual icon.",
     allowGuestAccess:
-      "When this is off, people without an account can't open public folders or permanent links. Shares still work.",
+      "When this is off, people without an account can't open public folders or permanent links, and free mode is off too. Shares still work.",
     allowRegistration: "Everyone can create an account at the sign-in. Invite links work even when this is off.",
     requireInviteCode: "An invite is needed even while everyone can register.",
-    requireEmailVerification: "Needs email. New accounts can't sign in before they have verified their address.",
-    enableFreeMode: "Visitors can use a bucket of their own for some hours. It takes none of your storage.",
+    requireEmailVerification:
+      "Needs email. Accounts can't sign in before they have verified their address, also those that exist already. Administrators always can.",
+    enableFreeMode:
+      "Visitors can use a bucket of their own for some hours. It takes none of your storage. Works only while visitors see public content without an account.",
     trashDays: "Deleted entries can be restored for so long. 0 switches the trash off and empties it.",
     trashAll: "Also deletions by WebDAV and API keys. Otherwise these delete for good.",
     rateLimitEnabled: "Per address and account. Sign-ins are always limited.",
@@ -51,6 +53,16 @@ export const site: typeof zh = {
     smtpUser: "Leave it empty if the server needs no sign-in.",
     smtpPassword: "A password is stored. Leave this empty to keep it.",
     smtpFromName: "Leave it empty for the title of the site.",
+  },
+  loses: {
+    unverified: (n, shown) =>
+      n === 1
+        ? "1 account has no verified address and can't sign in any more until it is verified."
+        : `${shown} accounts have no verified address and can't sign in any more until it is verified.`,
+    free: (n, shown) =>
+      n === 1
+        ? "1 open free-mode session can't be used any more."
+        : `${shown} open free-mode sessions can't be used any more.`,
   },
   wrong: {
     siteTitle: "Use at most 200 characters, and no control characters.",

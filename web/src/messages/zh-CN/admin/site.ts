@@ -34,11 +34,12 @@ export const site = {
     siteTitle: "显示在所有页面、分享页和邮件中。",
     siteDescription: "显示给访客，一行文字。",
     siteLogo: "http(s) 网址，或本站的路径，例如 /public/logo.png。留空则使用默认图标。",
-    allowGuestAccess: "关闭后，没有账户的人无法打开公开文件夹及永久链接。分享不受影响。",
+    allowGuestAccess: "关闭后，没有账户的人无法打开公开文件夹及永久链接，自由模式也会关闭。分享不受影响。",
     allowRegistration: "任何人都可以在登录页创建账户。关闭后，邀请链接仍然有效。",
     requireInviteCode: "开放注册时也必须使用邀请。",
-    requireEmailVerification: "需要开启邮件发送。验证之前无法登录。",
-    enableFreeMode: "访客可以用自己的存储桶临时上传和管理文件，不占用您的存储空间。",
+    requireEmailVerification: "需要开启邮件发送。除管理员外，验证邮箱之前无法登录，已有的账户也是如此。",
+    enableFreeMode:
+      "访客可以用自己的存储桶临时上传和管理文件，不占用您的存储空间。仅在访客无需登录即可查看公开内容时可用。",
     trashDays: "在此期间可以恢复已删除的项目。0 表示关闭并清空回收站。",
     trashAll: "包括通过 WebDAV 和 API 密钥的删除；关闭时这些删除会直接永久删除。",
     rateLimitEnabled: "按地址和账户计算。登录次数始终受限。",
@@ -48,6 +49,10 @@ export const site = {
     smtpUser: "留空表示无需登录。",
     smtpPassword: "已保存密码。留空则保持不变。",
     smtpFromName: "留空则使用站点标题。",
+  },
+  loses: {
+    unverified: (_: number, shown: string) => `${shown} 个账户的邮箱尚未验证，验证之前将无法再登录。`,
+    free: (_: number, shown: string) => `${shown} 个进行中的自由模式会话将无法继续使用。`,
   },
   wrong: {
     siteTitle: "最多 200 个字符，且不含控制字符。",

@@ -1,6 +1,6 @@
 /** The form of the site settings. */
 import { client, take, type Schemas } from "../../../lib/api";
-import { t } from "../../../lib/i18n.svelte";
+import { number, t } from "../../../lib/i18n.svelte";
 import { session } from "../../../lib/session.svelte";
 
 export type Settings = Omit<Schemas["ApiSettingsReply"], "setup">;
@@ -49,6 +49,28 @@ export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> 
     ...(!whole(form.smtpPort, 65_535) && { smtpPort }),
     ...(!whole(form.trashDays, 365, 0) && { trashDays }),
   };
+}
+
+/** Who loses access by a change of the settings, for a note before it is saved. */
+export type Loss = "unverified" | "free";
+
+/** The kinds of users who may lose access by the changes of the form. */
+export function lossesOf(form: Form, before: Form): Loss[] {
+  const hasFreeMode = ({ enableFreeMode, allowGuestAccess }: Form) => enableFreeMode && allowGuestAccess;
+  return [
+    ...(form.requireEmailVerification && !before.requireEmailVerification ? ["unverified" as const] : []),
+    ...(hasFreeMode(before) && !hasFreeMode(form) ? ["free" as const] : []),
+  ];
+}
+
+/** The losses as sentences with numbers, "" if there are none. Throws Failure. */
+export async function lossText(losses: readonly Loss[]): Promise<string> {
+  const { unverifiedUsers, freeSessions } = await take(client.GET("/api/admin/settings/impact"));
+  const numbers: Record<Loss, number> = { unverified: unverifiedUsers, free: freeSessions };
+  return losses
+    .filter((loss) => numbers[loss] > 0)
+    .map((loss) => t.admin.site.loses[loss](numbers[loss], number(numbers[loss])))
+    .join(" ");
 }
 
 /** Shows the new title and logo; after a failure they appear with the next page. */

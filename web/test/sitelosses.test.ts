@@ -1,0 +1,25 @@
+/** Who loses access by a change of the site settings. */
+import { expect, test, vi } from "vitest";
+import { lossesOf, type Form, type Loss } from "../src/routes/admin/site/settings";
+
+vi.hoisted(() => {
+  vi.stubGlobal("location", { pathname: "/", search: "" });
+  vi.stubGlobal("history", { state: null });
+  vi.stubGlobal("document", { documentElement: {} });
+});
+
+vi.mock("../src/lib/session.svelte", () => ({ session: {} }));
+
+const open = { requireEmailVerification: false, enableFreeMode: true, allowGuestAccess: true } as Form;
+
+test.each<[string, Partial<Form>, Partial<Form>, Loss[]]>([
+  ["verified addresses are required", {}, { requireEmailVerification: true }, ["unverified"]],
+  ["they are required already", { requireEmailVerification: true }, {}, []],
+  ["free mode is switched off", {}, { enableFreeMode: false }, ["free"]],
+  ["visitors are shut out, and so is free mode", {}, { allowGuestAccess: false }, ["free"]],
+  ["visitors are shut out without free mode", { enableFreeMode: false }, { allowGuestAccess: false }, []],
+  ["more is allowed", { allowGuestAccess: false }, { allowGuestAccess: true }, []],
+])("%s", (_, stored, changed, losses) => {
+  const before = { ...open, ...stored };
+  expect(lossesOf({ ...before, ...changed }, before)).toEqual(losses);
+});
