@@ -1,6 +1,6 @@
 // The permission rules of the administration, and the explanation of a permission.
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages } from './forms.mjs'
+import { bothLanguages, once } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
 import { fromMenu } from './panels.mjs'
@@ -267,6 +267,52 @@ async function allowsAndExplains(page, config) {
   equal('how many rules are left', (await api(page, 'GET', '/api/admin/rules?limit=100')).rules.length, before)
 }
 
+// Explain answers for a role, for a key, and for an address.
+async function explainsOthers(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'Explained', [{ name: 'a.txt', bytes: btoa('a') }])
+  const file = `${folder}/a.txt`
+  const { rule } = await api(page, 'POST', '/api/admin/rules', {
+    pathPattern: `${folder}/**`,
+    effect: 'allow',
+    role: 'user',
+    permissions: ['read'],
+    allowedIps: ['192.0.2.0/24'],
+  })
+  const { key } = await api(page, 'POST', '/api/keys/', {
+    name: 'explained',
+    permissions: ['read'],
+    protocols: ['api'],
+  })
+  const ask = () => page.getByRole('button', { name: say.ask, exact: true }).click()
+  const who = (name) => page.getByRole('radio', { name, exact: true }).check()
+  try {
+    await page.goto(`/app/admin/rules?explain=1&path=${encodeURIComponent(file)}`)
+    await page.getByText(say.mayNot('A visitor', file), { exact: true }).waitFor()
+    await who('Role')
+    await page.getByLabel('IP address', { exact: true }).fill('192.0.2.7')
+    await ask()
+    await page.getByText(say.may('A user', file), { exact: true }).waitFor()
+    await page.getByText(say.decides).waitFor()
+    await page.getByLabel('IP address', { exact: true }).fill('198.51.100.7')
+    await ask()
+    await page.getByText(say.mayNot('A user', file), { exact: true }).waitFor()
+    await page.getByText("Doesn't apply to this IP address.").waitFor()
+
+    await who('API key')
+    await page.getByLabel('Key ID', { exact: true }).fill('none')
+    await ask()
+    await page.getByText('There is no key with this ID.').waitFor()
+    await page.getByLabel('Key ID', { exact: true }).fill(key.id)
+    await ask()
+    await page.getByText(say.may('This key', file), { exact: true }).waitFor()
+  } finally {
+    await api(page, 'DELETE', `/api/admin/rules/${rule.id}`)
+    await api(page, 'DELETE', `/api/keys/${key.id}`)
+  }
+}
+
 // "From the 403 page that I meet as an administrator one click tells me why." So does the menu of
 // each file, for visitors.
 async function tellsWhy(page, config) {
@@ -310,5 +356,6 @@ async function tellsWhy(page, config) {
 
 export const scenarios = [
   { name: 'rules allow and are explained', forms: desksAndPhone, run: allowsAndExplains },
+  { name: 'explains for a role, a key and an address', forms: once, run: explainsOthers },
   { name: 'a refusal tells administrators why', forms: bothLanguages, run: tellsWhy },
 ]
