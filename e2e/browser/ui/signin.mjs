@@ -34,6 +34,38 @@ async function signsIn(page, config) {
   await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
 }
 
+// The bot check cannot be loaded: the page says so, and loads it again on demand.
+async function checkFails(page, config) {
+  const provider = 'https://challenges.cloudflare.com/**'
+  await page.route('**/app/login', async (route) => {
+    const answer = await route.fetch()
+    const { 'content-security-policy': _, ...headers } = answer.headers() // it names no provider here
+    await route.fulfill({ response: answer, headers })
+  })
+  await page.route('**/api/public/features', async (route) => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    Object.assign(body.data, { enableCaptcha: true, captchaProvider: 'turnstile', captchaSiteKey: 'key' })
+    await route.fulfill({ response: answer, json: body })
+  })
+  await page.route(provider, (route) => route.abort())
+  await page.goto('/app/login')
+  await page.getByText('The security check could not be loaded.').waitFor()
+  const faults = await inspect(page)
+  equal('faults other than the refused script', faults.filter((fault) => !/ERR_FAILED/.test(fault)), [])
+  await config.shot('sign-in-no-check')
+  await page.unroute(provider)
+  await page.route(provider, (route) =>
+    route.fulfill({
+      contentType: 'text/javascript',
+      body: "window.turnstile = { render: (at) => (at.textContent = 'Are you human?'), reset: () => {} }",
+    }),
+  )
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('group', { name: 'Security check' }).getByText('Are you human?').waitFor()
+  equal('the sentence', await page.getByText('The security check could not be loaded.').count(), 0)
+}
+
 // The page waits for a service that is not ready yet.
 async function starts(page, config) {
   const say = labels[config.language]
@@ -152,6 +184,7 @@ export const scenarios = [
   { name: 'the sign-in looks right', forms: everyWith('narrow', 'wide'), run: looks },
   { name: 'signs in and out', forms: bothLanguages, run: signsIn },
   { name: 'waits for the service', forms: once, run: starts },
+  { name: 'loads the bot check again', forms: once, run: checkFails },
   { name: 'signs in by the keyboard', forms: once, run: byKeyboard },
   { name: 'stays on this site', forms: once, run: stays },
   { name: 'goes on after a lost session', forms: few, run: lost },

@@ -18,6 +18,8 @@ export const login: typeof zh = {
   anotherPassword: "That password is correct, but another one is needed too.",
   email: "Email address",
   captcha: "Security check",
+  noCaptcha: "The security check could not be loaded. Check your connection and content blockers.",
+  captchaAgain: "Try again",
   lost: "You have been signed out",
   lostText: "Sign in again. The page and your uploads stay as they are.",
   visit: "Browse public files",

@@ -16,6 +16,8 @@ export const login = {
   anotherPassword: "密码正确，但还需要另一个密码。",
   email: "邮箱地址",
   captcha: "安全验证",
+  noCaptcha: "安全验证无法加载。请检查网络连接和内容拦截插件。",
+  captchaAgain: "重试",
   lost: "登录已失效",
   lostText: "请重新登录。页面内容和上传队列都会保留。",
   visit: "浏览公开文件",
