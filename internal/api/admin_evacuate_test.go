@@ -108,6 +108,18 @@ func (e *evacuation) finish(job string) {
 	e.alice = e.l.SignIn(e.t, "alice", "password of alice")
 }
 
+// wantNotice checks the newest notification of the administrator, who started the evacuation, and
+// that alice has none.
+func (e *evacuation) wantNotice(fields M) {
+	e.t.Helper()
+	newest := e.admin.Get(myNotifications).OK(200)
+	want := M{"kind": "job", "jobType": "evacuate", "path": ""}.With(fields)
+	for name, value := range want {
+		wantJSON(e.t, "the notification's "+name, newest.Value("notifications.0."+name), value)
+	}
+	wantJSON(e.t, "the notifications of alice", e.alice.Get(myNotifications).OK(200).Value("notifications"), []any{})
+}
+
 // Addition: an evacuation moves files, versions and the trash, each object once, while everything
 // stays readable and new files go to the target. Its provider can be deleted afterwards.
 func TestEvacuation(t *testing.T) {
@@ -152,6 +164,7 @@ func TestEvacuation(t *testing.T) {
 			return queryInt(t, l, "SELECT COUNT(*) FROM objects WHERE provider_id = $1", e.from) == 0
 		})
 		e.finish(job)
+		e.wantNotice(M{"status": "completed", "name": "local", "target": "vault"})
 		e.checkReadable("at the end")
 		// to another mount of the target
 		addMount(e.admin, e.to, "/other")
@@ -262,6 +275,7 @@ func TestEvacuationOfAMount(t *testing.T) {
 		l.Clock.Advance(time.Minute)
 		end := waitForJob(t, e.admin, strings.TrimPrefix(job, "/api/files/jobs/"))
 		wantJSON(t, "the job", []any{end.Value("job.status"), end.Value("job.progress")}, []any{"completed", 100})
+		e.wantNotice(M{"status": "completed", "name": "/", "target": "vault"})
 		e.checkReadable("at the end")
 		inOld := queryInt(t, l, "SELECT COUNT(*) FROM objects WHERE provider_id = $1", e.from)
 		if inOld != 1 {

@@ -122,5 +122,7 @@ func TestFailedEvacuationSaysWhy(t *testing.T) {
 			"The object "+key+" is not in its storage.") {
 			t.Errorf("the message %q", message)
 		}
+		e.wantNotice(M{"status": "failed", "name": "local", "target": "vault",
+			"error": reply.Text("evacuation.errorMessage")})
 	}, withTrash)
 }

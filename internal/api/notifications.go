@@ -2,6 +2,7 @@ package api
 
 import (
 	"larder/internal/fault"
+	"larder/internal/lifecycle"
 	"larder/internal/notice"
 )
 
@@ -12,10 +13,11 @@ type notificationReply struct {
 	CreatedAt int64  `json:"createdAt" required:"true" description:"ms"`
 	Read      bool   `json:"read" required:"true"`
 
-	Path      *string `json:"path,omitempty" description:"Of a job: the target folder, of a rewind the folder above. Of an upload: the folder of the file."`
-	Name      *string `json:"name,omitempty" description:"Of a job: the name of the entry, empty when it is not known any more. Of a share: its title or the name of the entry. Of an upload: the name of the file."`
+	Path      *string `json:"path,omitempty" description:"Of a job: the target folder, of a rewind the folder above; empty for an evacuation. Of an upload: the folder of the file."`
+	Name      *string `json:"name,omitempty" description:"Of a job: the name of the entry, of an evacuation that of the provider or the path of the mount; empty when it is not known any more. Of a share: its title or the name of the entry. Of an upload: the name of the file."`
 	JobID     *string `json:"jobId,omitempty"`
-	JobType   *string `json:"jobType,omitempty" enum:"move,copy,rewind"`
+	JobType   *string `json:"jobType,omitempty" enum:"move,copy,rewind,evacuate"`
+	Target    *string `json:"target,omitempty" description:"Of an evacuation: the name of the provider that gets the objects, empty when it is not known any more."`
 	Status    *string `json:"status,omitempty" enum:"completed,failed" description:"Of a job."`
 	Jobs      *int64  `json:"jobs,omitempty" description:"Of a job: the number of jobs with the same target that ended shortly after each other, among them jobId."`
 	Error     *string `json:"error,omitempty" description:"Of a failed job: a sentence for a person."`
@@ -38,6 +40,9 @@ func viewNotification(n notice.Notification) notificationReply {
 			status, reply.Error = "failed", &p.Message
 		}
 		reply.Path, reply.Name, reply.JobID, reply.JobType = &p.Path, &p.Name, &p.JobID, &p.JobType
+		if p.JobType == lifecycle.EvacuateJob {
+			reply.Target = &p.Target
+		}
 		reply.Status, reply.Jobs, reply.Files = &status, &jobs, p.Files
 	case notice.Share:
 		reply.Name, reply.ShareID, reply.ExpiresAt = &p.Name, &p.ShareID, &p.ExpiresAt

@@ -11,6 +11,7 @@ import (
 	"larder/internal/fault"
 	"larder/internal/files"
 	"larder/internal/job"
+	"larder/internal/notice"
 	"larder/internal/object"
 	"larder/internal/provider"
 )
@@ -231,14 +232,55 @@ func (s *Service) checkEvacuated(ctx context.Context, id string) error {
 	return job.WaitUntil(min(max(next, now+minEmptyPause.Milliseconds()), now+maxEmptyPause.Milliseconds()))
 }
 
-// EndEvacuation records the end of an evacuation, completed or failed; job.Runner.OnEnd calls it in
-// the transaction that ends the job. After a failure the mounts are on their provider as before;
+// EndEvacuation records the end of an evacuation, completed or failed, and notifies the
+// administrator who started it; failure is the sentence for a failed one. job.Runner.OnEnd calls it
+// in the transaction that ends the job. After a failure the mounts are on their provider as before;
 // objects that were moved stay in the target.
-func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, _ string) error {
+func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, failure string) error {
 	if err := s.cfg.Mounts.CancelEvacuation(tx, run.ID); err != nil {
 		return err
 	}
-	return s.cfg.Providers.EndEvacuation(tx, run.ID)
+	if err := s.cfg.Providers.EndEvacuation(tx, run.ID); err != nil {
+		return err
+	}
+	params := notice.Params{JobID: run.ID, JobType: run.Type, Failed: failure != "", Message: failure}
+	var p evacuationPayload
+	if err := json.Unmarshal([]byte(run.Payload), &p); err == nil {
+		if params.Name, err = s.evacuatedName(tx, p); err != nil {
+			return err
+		}
+		if params.Target, err = s.providerName(tx, p.Target); err != nil {
+			return err
+		}
+	}
+	return notice.Insert(tx, notice.Event{ID: s.cfg.IDs.UUID(), UserID: run.OwnerID, Kind: notice.Job,
+		Subject: run.ID, Params: params, At: s.cfg.Now().UnixMilli()})
+}
+
+// evacuatedName returns the path of the mount that is evacuated, or the name of the provider; "" if
+// it does not exist any more.
+func (s *Service) evacuatedName(tx *db.Tx, p evacuationPayload) (string, error) {
+	if p.Mount == "" {
+		return s.providerName(tx, p.From)
+	}
+	mounts, err := s.cfg.Mounts.TableIn(tx)
+	if err != nil {
+		return "", err
+	}
+	m, there := mounts.ByID(p.Mount)
+	if !there {
+		return "", nil
+	}
+	return m.Path.String(), nil
+}
+
+// providerName returns the name of the provider id, "" if it does not exist any more.
+func (s *Service) providerName(tx *db.Tx, id string) (string, error) {
+	p, err := s.cfg.Providers.ByIDIn(tx, id)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return p.Name, err
 }
 
 // PauseJob pauses an evacuation of an account, see job.Pause; an administrator pauses those of

@@ -50,9 +50,13 @@ const (
 // these names.
 type Params struct {
 	Path string // Job: the target folder; Upload: the folder of the file
-	Name string // Job: of the moved or copied entry; Share: title or name; Upload: of the file; may be ""
 
-	JobID, JobType string // Job; the type is move, copy or rewind
+	// Name is that of the moved or copied entry or provider (Job; of a mount its path), of the file
+	// (Upload), or the title or name of a share; it may be "".
+	Name string
+
+	JobID, JobType string // Job; the type is move, copy, rewind or evacuate
+	Target         string // Job: of an evacuation the name of the provider that gets the objects
 	Jobs           int64  // Job: number of jobs that the notification is about, see merge; 0 for 1
 	Failed         bool   // Job
 	Message        string // Job: why it failed
@@ -114,7 +118,8 @@ func merge(tx *db.Tx, e Event) (bool, error) {
 	}
 	for _, n := range recent {
 		p := n.Params
-		if p.Failed || p.JobType != e.Params.JobType || p.Path != e.Params.Path {
+		if p.Failed || p.JobType != e.Params.JobType || p.Path != e.Params.Path ||
+			p.Target != e.Params.Target {
 			continue
 		}
 		p.Jobs = max(p.Jobs, 1) + 1

@@ -37,6 +37,29 @@ test("a job leads to its target", () => {
   expect(said({ ...job, name: "" }).title).toBe("An item was moved to /a b");
 });
 
+test("an evacuation leads to the storages", () => {
+  const end = {
+    kind: "job",
+    jobType: "evacuate",
+    status: "completed",
+    path: "",
+    name: "Disk",
+    target: "Vault",
+  } as const;
+  expect(said(end)).toMatchObject({
+    kind: "ok",
+    title: "“Disk” was moved to Vault",
+    text: "",
+    href: "/app/admin/storage",
+  });
+  expect(said({ ...end, status: "failed", error: "Key a/1 is missing." })).toMatchObject({
+    kind: "danger",
+    title: "“Disk” wasn't moved to Vault",
+    text: "Key a/1 is missing.",
+    href: "/app/admin/storage",
+  });
+});
+
 test("a share, before and after its end", () => {
   const share = { kind: "share", name: "x", shareId: "s", expiresAt: 1000 } as const;
   expect(said(share, 999).title).toMatch(/expires on/);
@@ -45,7 +68,11 @@ test("a share, before and after its end", () => {
 });
 
 test("a quota", () => {
-  expect(said({ kind: "quota", percent: 91 })).toMatchObject({ title: "91% of your storage is used", kind: "warn" });
+  expect(said({ kind: "quota", percent: 91 })).toMatchObject({
+    title: "91% of your storage is used",
+    kind: "warn",
+    href: "/app/settings/storage",
+  });
 });
 
 test("an upload, while its parts are kept and afterwards", () => {

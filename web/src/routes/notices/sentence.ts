@@ -30,7 +30,7 @@ export function sentence(one: Notification, now: number): Sentence {
         : warn(clock, t.notices.expired(name, dateTime(end)), "", "/app/shares");
     }
     case "quota":
-      return warn(hardDrive, t.notices.quota(number(one.percent ?? 0)), t.notices.quotaText, "/app/settings/profile");
+      return warn(hardDrive, t.notices.quota(number(one.percent ?? 0)), t.notices.quotaText, "/app/settings/storage");
     case "upload": {
       const kept = one.keptUntil ?? 0;
       return {
@@ -46,16 +46,17 @@ export function sentence(one: Notification, now: number): Sentence {
 
 function job(one: Notification): Sentence {
   const name = one.name ? t.notices.named(one.name) : t.notices.item;
-  const path = one.path ?? "/";
-  const move = one.jobType === "move";
+  const evacuation = one.jobType === "evacuate"; // of a storage or a mount
+  const path = (evacuation ? one.target : one.path) ?? "/";
+  const move = one.jobType === "move" || evacuation;
   const rewind = one.jobType === "rewind";
-  const href = folder(one);
+  const href = evacuation ? "/app/admin/storage" : folder(one);
   if (one.status === "failed")
     return {
       icon: circleAlert,
       kind: "danger",
       title: rewind ? t.notices.rewindFailed(name) : (move ? t.notices.moveFailed : t.notices.copyFailed)(name, path),
-      text: (locale() === "en-US" && one.error) || t.notices.failed, // the server speaks English
+      text: (locale() === "en-US" && one.error) || (evacuation ? "" : t.notices.failed), // the server speaks English
       href,
     };
   if (rewind) return { icon: circleCheck, kind: "ok", title: t.notices.rewound(name), text: "", href };
