@@ -115,8 +115,8 @@ func countOpen(tx *db.Tx, address string, now int64) (count int, ends int64, err
 	return count, ends, nil
 }
 
-// CountOpen counts the sessions that have begun and not ended. While free mode is switched off, their
-// visitors cannot use them.
+// CountOpen counts the sessions that have begun and not ended. While free mode is switched off,
+// their visitors cannot use them.
 func (s *Service) CountOpen(ctx context.Context) (n int64, err error) {
 	err = s.DB.Read(ctx).QueryRow("SELECT COUNT(*) FROM free_sessions WHERE place <> '' AND expires_at > $1",
 		s.Now().UnixMilli()).Scan(&n)

@@ -14,8 +14,8 @@ export const roles: readonly Role[] = ["user", "admin", "guest"];
 export const statuses: readonly Status[] = ["active", "disabled", "banned"];
 
 /**
- * The changes of accounts that have effects elsewhere. `role`, another role, ends sessions; keys and
- * shares stay, but act with the new role.
+ * The changes of accounts that have effects elsewhere. `role`, another role, ends sessions; keys
+ * and shares stay, but act with the new role.
  */
 export type Effect = "disable" | "enable" | "delete" | "role";
 
