@@ -46,7 +46,7 @@ func (s *Service) Sessions(ctx context.Context, userID string) ([]ListedSession,
 	}
 	all := make([]ListedSession, len(rows))
 	for i, r := range rows {
-		if at, found := s.uses.Unwritten(r.id); found {
+		if at, found := s.uses.Latest(r.id); found {
 			r.lastUsedAt = max(r.lastUsedAt, at)
 		}
 		all[i] = ListedSession{r.id, deviceOf(r.agent), r.ip, r.createdAt, r.lastUsedAt}

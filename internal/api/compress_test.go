@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"larder/internal/api"
 	"larder/internal/apptest"
@@ -20,6 +21,7 @@ import (
 // the page, and have no secret in them.
 var compressedRoutes = []string{
 	"GET /api/files", "GET /api/files/timeline", "GET /api/files/timeline/entries", "GET /api/public/files",
+	"GET /api/files/recent", "GET /api/files/{id}/versions", "GET /api/trash", "GET /api/users/me/favourites",
 	"GET /api/admin/files", "GET /api/admin/users",
 	"GET /api/admin/logs", "GET /api/admin/stats/series", "GET /api/admin/announcements", "GET /api/admin/mounts",
 	"GET /api/admin/rules", "GET /api/admin/storage/providers", "GET /api/openapi.json",
@@ -78,7 +80,7 @@ func TestOnlyListedRoutesCompress(t *testing.T) {
 // without compression.
 func TestCompressedAnswers(t *testing.T) {
 	t.Parallel()
-	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)
+	l := apptest.Start(t, "sqlite", apptest.ReachLoopback, withTrash)
 	admin := l.Admin(t)
 	store := admin.Get("/api/admin/storage/providers").OK(200).Text("providers.0.id")
 	for i := range 6 {
@@ -100,12 +102,22 @@ func TestCompressedAnswers(t *testing.T) {
 		}
 	}
 	admin.Post("/api/admin/announcements", M{"title": "t", "content": strings.Repeat("long ", 300)}).OK(201)
+	var replaced string
+	for i := range 6 {
+		replaced = admin.Upload("/public", "v.txt", fmt.Append(nil, i), M{"conflict": "replace"})
+		id := admin.Upload("/public", fmt.Sprint(i, ".txt"), []byte("x"))
+		admin.Put("/api/users/me/favourites/"+id, nil).OK(200)
+		gone := admin.Upload("/public", fmt.Sprint("gone ", i, ".txt"), []byte("x"))
+		admin.Delete("/api/files/" + gone + "?trash=true").OK(200)
+		l.Clock.Advance(time.Second)
+	}
 	l.FlushLog()
 	addresses := map[string]string{"GET /": "/", "GET /app": "/app", "GET /app/files": "/app/files/public"}
 	for _, route := range compressedRoutes {
 		addresses[route] = strings.TrimPrefix(route, "GET ")
 	}
 	addresses["GET /api/files"] = "/api/files?path=/public"
+	addresses["GET /api/files/{id}/versions"] = "/api/files/" + replaced + "/versions"
 	addresses["search"] = "/api/files?path=/&search=folder"
 	addresses["GET /api/public/files"] = "/api/public/files?path=/public"
 	addresses["GET /api/admin/logs"] = "/api/admin/logs?action=folder"

@@ -40,7 +40,7 @@ func (a *API) routeTable() []route {
 		get("/api/files/revision", jsonRoute(200, a.folderRevision)).withAuth(sessionOrKeyAuth).
 			withSummary("State of a folder's listing, to notice changes by others").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
-		get("/api/files/recent", jsonRoute(200, a.recentFiles)).withAuth(sessionOrKeyAuth).
+		get("/api/files/recent", jsonRoute(200, a.recentFiles)).withAuth(sessionOrKeyAuth).withCompression().
 			withSummary("The caller's own files that were stored or changed last, newest first").asAddition(),
 		get("/api/files/timeline", jsonRoute(200, a.timeline)).withAuth(sessionOrKeyAuth).withCompression().
 			withSummary("Pictures and videos by month: numbers and proportions").
@@ -75,7 +75,7 @@ func (a *API) routeTable() []route {
 		del("/api/files/{id}", jsonRoute(200, a.deleteFile)).withAuth(sessionOrKeyAuth).
 			withSummary("Delete a file or folder permanently").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict),
-		get("/api/files/{id}/versions", jsonRoute(200, a.listVersions)).withAuth(sessionOrKeyAuth).
+		get("/api/files/{id}/versions", jsonRoute(200, a.listVersions)).withAuth(sessionOrKeyAuth).withCompression().
 			withSummary("The contents that a file had before they were replaced").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		get("/api/files/{id}/versions/{until}/download", jsonRoute(200, a.downloadVersion)).withAuth(sessionOrKeyAuth).
@@ -91,7 +91,7 @@ func (a *API) routeTable() []route {
 		post("/api/files/{id}/rewind", jsonRoute(200, a.rewind)).withAuth(sessionOrKeyAuth).
 			withSummary("Bring a folder back to an earlier time, or say what that would change").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound, fault.Conflict).asAddition(),
-		get("/api/trash", jsonRoute(200, a.listTrash)).withAuth(sessionOrKeyAuth).
+		get("/api/trash", jsonRoute(200, a.listTrash)).withAuth(sessionOrKeyAuth).withCompression().
 			withSummary("The entries in the trash that belong to the account or that it deleted").
 			withFaults(fault.PasswordRequired, fault.Forbidden, fault.NotFound).asAddition(),
 		post("/api/trash/{id}/restore", jsonRoute(200, a.restoreTrash)).withAuth(sessionOrKeyAuth).
@@ -266,7 +266,7 @@ func (a *API) routeTable() []route {
 		post("/api/users/me/notifications/read", jsonRoute(200, a.readNotifications)).withAuth(sessionAuth).
 			withSummary("Mark notifications of the caller's account as read").asAddition(),
 
-		get("/api/users/me/favourites", jsonRoute(200, a.listFavourites)).withAuth(sessionAuth).
+		get("/api/users/me/favourites", jsonRoute(200, a.listFavourites)).withAuth(sessionAuth).withCompression().
 			withSummary("The files and folders that the caller has starred, newest first").asAddition(),
 		put("/api/users/me/favourites/{id}", jsonRoute(200, a.addFavourite)).withAuth(sessionAuth).
 			withSummary("Star a file or folder").withFaults(fault.NotFound, fault.Conflict).asAddition(),

@@ -122,7 +122,7 @@ func (s *Service) Touch(id string) { s.uses.Touch(id) }
 // addUse sets LastUsedAt of a key to a later use that Touch has recorded on this replica and Sweep
 // has not written yet.
 func (s *Service) addUse(k *Key) {
-	if at, found := s.uses.Unwritten(k.ID); found && (k.LastUsedAt == nil || *k.LastUsedAt < at) {
+	if at, found := s.uses.Latest(k.ID); found && (k.LastUsedAt == nil || *k.LastUsedAt < at) {
 		k.LastUsedAt = &at
 	}
 }

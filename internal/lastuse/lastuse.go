@@ -4,6 +4,7 @@
 package lastuse
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -36,22 +37,26 @@ func (r *Recorder) Touch(id string) {
 	}
 }
 
-// Unwritten returns the last use of id (ms) that is recorded and not written yet, and whether there
-// is one: a page shows it although the database has an older one.
-func (r *Recorder) Unwritten(id string) (ms int64, found bool) {
+// Latest returns the last use of id (ms) that is recorded and not written yet, or was written less
+// than a minute ago, and whether there is one. A page shows it although the database has an older
+// one, also when the page has read the database before a Write and calls Latest after it.
+func (r *Recorder) Latest(id string) (ms int64, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ms, found = r.unwritten[id]
+	if !found {
+		ms, found = r.written[id]
+	}
 	return ms, found
 }
 
 // Write calls write with the last uses (ms) by id that Touch has recorded since the previous Write,
-// if there are any. When write fails, the next Write has them again.
+// if there are any. Latest returns them while write runs. When write fails, the next Write has them
+// again.
 func (r *Recorder) Write(write func(uses map[string]int64) error) error {
 	now := r.now().UnixMilli()
 	r.mu.Lock()
-	uses := r.unwritten
-	r.unwritten = map[string]int64{}
+	uses := maps.Clone(r.unwritten)
 	for id, at := range r.written {
 		if now-at >= interval {
 			delete(r.written, id)
@@ -61,15 +66,16 @@ func (r *Recorder) Write(write func(uses map[string]int64) error) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	err := write(uses)
+	if err := write(uses); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, at := range uses {
-		if err == nil {
-			r.written[id] = max(at, r.written[id])
-		} else {
-			r.unwritten[id] = max(at, r.unwritten[id])
+		r.written[id] = max(at, r.written[id])
+		if r.unwritten[id] == at { // not used again meanwhile
+			delete(r.unwritten, id)
 		}
 	}
-	return err
+	return nil
 }
