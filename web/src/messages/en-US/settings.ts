@@ -36,7 +36,7 @@ export const settings: typeof zh = {
   filesHere: "Files in this folder",
   noFiles: "You have no files here.",
   openFolder: "Open this folder",
-  sizesFailed: "The sizes of the folders couldn't be loaded.",
+  sizesFailed: "Couldn't load the sizes of the folders.",
   storageOf: (used, most) => `${used} of ${most}`,
   filesOf: (used, most) => (most ? `${used} of ${most} files` : used === "1" ? "1 file" : `${used} files`),
 
@@ -125,5 +125,5 @@ export const settings: typeof zh = {
   keys: "API keys",
   keysText: "Programs sign in with API keys. Ending a session leaves keys as they are.",
   keysOpen: "Manage API keys",
-  failed: "This couldn't be loaded.",
+  failed: "Couldn't load this.",
 };

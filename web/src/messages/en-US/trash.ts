@@ -9,7 +9,7 @@ export const trash: typeof zh = {
   kept: (kept, most) => `${kept} of ${most} used. Beyond that the oldest items are deleted for good first.`,
   keptUnbounded: (kept) => `${kept} used.`,
   list: "Items in the trash",
-  failed: "The trash could not be loaded.",
+  failed: "Couldn't load the trash.",
   search: "Search the trash",
   found: (count) => `${count} found`,
   none: (text) => `Nothing in the trash has “${text}” in its name.`,

@@ -15,7 +15,7 @@ export const common: typeof zh = {
     system: "System",
     site: "Site",
   },
-  failed: "The list could not be loaded.",
+  failed: "Couldn't load the list.",
   saved: "Saved",
   deleted: "Deleted",
   create: "Create",

@@ -1,8 +1,8 @@
 import type { dashboard as zh } from "../../zh-CN/admin/dashboard";
 
 export const dashboard: typeof zh = {
-  failed: "The dashboard could not be loaded.",
-  noCharts: "The charts could not be loaded.",
+  failed: "Couldn't load the dashboard.",
+  noCharts: "Couldn't load the charts.",
   used: "Used space",
   requests: "Requests in 24 hours",
   period: "Time",

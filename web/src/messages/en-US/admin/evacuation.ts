@@ -58,7 +58,7 @@ export const evacuation: typeof zh = {
   resume: "Resume",
   ended: "This move has ended.",
   notFound: "This move doesn't exist any more.",
-  notLoaded: "The state of the moves could not be loaded.",
+  notLoaded: "Couldn't load the state of the moves.",
   reasons: {
     copy_differs: (key) =>
       `The copy of the object ${key} differs from its record. Heal the object with larder scrub --now --from BACKUP, or replace or delete its file. Then start again.`,

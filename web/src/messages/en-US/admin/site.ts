@@ -1,7 +1,7 @@
 import type { site as zh } from "../../zh-CN/admin/site";
 
 export const site: typeof zh = {
-  failed: "The settings could not be loaded.",
+  failed: "Couldn't load the settings.",
   look: "Site",
   access: "Access and accounts",
   trash: "Trash",

@@ -1,7 +1,7 @@
 import type { system as zh } from "../../zh-CN/admin/system";
 
 export const system: typeof zh = {
-  failed: "The state of the system could not be loaded.",
+  failed: "Couldn't load the state of the system.",
   attention: "Needs attention",
   noProblems: "Nothing needs attention.",
   warnings: {

@@ -68,7 +68,7 @@ export const users: typeof zh = {
   failedOf: (name, reason) => `${name}: ${reason}`,
   impact: {
     title: "Effects",
-    unknown: (reason) => `The numbers could not be loaded. ${reason}`,
+    unknown: (reason) => `Couldn't load the numbers. ${reason}`,
     sessions: (n) =>
       n === "1" ? "1 session ends: a new sign-in is needed" : `${n} sessions end: new sign-ins are needed`,
     signedOut: (n) => (n === "1" ? "1 session ends" : `${n} sessions end`),
