@@ -2,8 +2,9 @@
 // entry that the user left.
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
-import { becomes, equal, until } from './harness.mjs'
+import { becomes, drawn, equal, until } from './harness.mjs'
 import { labels } from './labels.mjs'
+import { texts as trashTexts } from './trash.mjs'
 
 const two = (n) => String(n).padStart(2, '0')
 
@@ -123,4 +124,49 @@ async function returns(page, config) {
   await leadsTo(page, here, () => page.keyboard.press('Escape'), 'the place after the search was left')
 }
 
-export const scenarios = [{ name: 'leads back to the same place', forms: once, run: returns }]
+// Other screens keep their scroll position as well, and a new screen begins at its top.
+async function elsewhere(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const names = Array.from({ length: 40 }, (_, n) => `crate ${two(n)}`)
+  const folder = await createFolder(page, config, 'Crates', [])
+  const gone = await createFolder(page, config, 'Gone', [])
+  for (const path of [folder, gone]) await folders(page, path, names)
+  await page.evaluate(async (path) => {
+    const { data } = await (await fetch('/api/auth/csrf-token')).json()
+    const listed = await (await fetch(`/api/files?path=${encodeURIComponent(path)}&limit=100`)).json()
+    for (const { id } of listed.data.items)
+      await fetch(`/api/files/${id}?trash=true`, { method: 'DELETE', headers: { 'X-CSRF-Token': data.token } })
+  }, gone)
+  await page.setViewportSize({ width: 1440, height: 520 })
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^crate 00/ }).waitFor()
+  const link = (name) => page.getByRole('navigation', { name: say.nav }).getByRole('link', { name, exact: true })
+  const scroll = () => page.evaluate(() => Math.round(scrollY))
+  const goes = async (name, heading) => {
+    await link(name).click()
+    await heading.waitFor()
+    await drawn(page)
+    equal(`the scroll position of ${name}`, await scroll(), 0)
+  }
+  const trash = page.getByText('crate 00', { exact: true }).and(page.locator('main :not([role=grid] *)')).first()
+  const keys = page.getByRole('heading', { level: 1, name: say.keys })
+  const to = (top) => page.evaluate((top) => scrollTo(0, top), top)
+
+  await to(200)
+  await goes(trashTexts[config.language].trash, trash)
+  await to(350)
+  await goes(say.keys, keys)
+  await page.goBack()
+  await becomes('the scroll position of the trash after Back', scroll, 350)
+  await page.reload()
+  await becomes('the scroll position of the trash after a reload', scroll, 350)
+  await page.goBack()
+  await becomes('the scroll position of the folder after Back', scroll, 200)
+  await goes(trashTexts[config.language].trash, trash) // its module is loaded already
+}
+
+export const scenarios = [
+  { name: 'leads back to the same place', forms: once, run: returns },
+  { name: 'leads back to the same place on other screens', forms: once, run: elsewhere },
+]

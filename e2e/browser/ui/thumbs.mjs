@@ -169,7 +169,37 @@ async function waits(page, config) {
   config.figure('a folder on a slow line', { seconds: (Date.now() - from) / 1000 })
 }
 
+// Pictures that failed while the server was away, busy or at fault are loaded again without a
+// reload. A picture that does not exist is asked for once.
+async function again(page, config) {
+  await enter(page, config, '')
+  const photos = ['away', 'busy', 'fault', 'none'].map((name) => image(`${name}.png`, 300, 200))
+  const folder = await createFolder(page, config, 'Again', photos)
+  const kinds = [undefined, 429, 502, 404]
+  const addresses = []
+  const asked = [] // for each request, the index of its address
+  let back = false
+  await page.route('**/thumbnail?*', (route) => {
+    const address = route.request().url()
+    if (!addresses.includes(address)) addresses.push(address)
+    const index = addresses.indexOf(address)
+    asked.push(index)
+    if (back && index < 3) return route.continue()
+    return kinds[index] ? route.fulfill({ status: kinds[index] }) : route.abort()
+  })
+  await page.goto(`/app/files${folder}`)
+  // the picture, and the reason why there is none
+  await until('the failures', () => [0, 1, 2, 3].every((n) => asked.filter((one) => one === n).length >= 2))
+  back = true
+  const shown = () =>
+    page.locator('[role=grid] img').evaluateAll((all) => all.filter((one) => one.naturalWidth > 0).length)
+  await becomes('the number of shown pictures', shown, 3)
+  equal('requests of a picture that does not exist', asked.filter((one) => one === 3).length, 2)
+  equal('faults', page.faults().filter((one) => !/^502 .*thumbnail/.test(one)), [])
+}
+
 export const scenarios = [
+  { name: 'loads pictures again that failed', forms: once, run: again },
   { name: 'fills tiles with thumbnails', forms: once, run: fills },
   { name: 'shows names before thumbnails', forms: once, run: waits },
 ]

@@ -8,6 +8,26 @@ import { folders } from './places.mjs'
 
 const widths = [820, 1024, 1100, 1280, 2560]
 const leastName = 160 // px
+const widthOfRail = 64 // px
+
+// The columns of a list by the width of a window, in px: the type leaves first, then the time.
+const columns = {
+  1100: ['name', 'size', 'kind', 'time'],
+  1024: ['name', 'size', 'kind', 'time'],
+  820: ['name', 'size', 'kind', 'time'],
+  760: ['name', 'size', 'time'],
+  650: ['name', 'size'],
+}
+
+// shownColumns returns the columns of a list that are shown, from left to right.
+const shownColumns = (page) =>
+  page
+    .getByRole('columnheader')
+    .evaluateAll((all) =>
+      ['name', 'size', 'kind', 'time'].filter((name) =>
+        all.some((one) => one.classList.contains(name) && one.checkVisibility()),
+      ),
+    )
 
 // crowded returns controls of the toolbar that touch each other, lie outside of the window or under
 // something else, names that are too short, and a page that scrolls sideways.
@@ -91,6 +111,16 @@ async function fits(page, config) {
   await page.keyboard.press('Alt+i')
   await page.getByRole('complementary', { name: say.details }).waitFor({ state: 'detached' })
   await page.keyboard.press('Escape') // the selection has a bar of its own
+  const keys = page.getByRole('navigation', { name: say.nav }).getByRole('link', { name: say.keys })
+  for (const [width, shown] of Object.entries(columns)) {
+    await page.setViewportSize({ width: Number(width), height: 900 })
+    await drawn(page)
+    equal(`the columns at ${width} px`, await shownColumns(page), shown)
+    const { x, width: room } = await page.getByRole('navigation', { name: say.nav }).boundingBox()
+    equal(`the left edge and the width of the rail at ${width} px`, [x, room], [0, widthOfRail])
+    const link = await keys.boundingBox()
+    equal(`whether its links are within it at ${width} px`, link.x >= 0 && link.x + link.width <= widthOfRail, true)
+  }
   for (const width of [1440, 2560]) {
     await page.setViewportSize({ width, height: 900 })
     await drawn(page)
@@ -104,8 +134,6 @@ async function fits(page, config) {
 
   await page.setViewportSize({ width: widths[0], height: 900 })
   equal('faults of a narrow window', await inspect(page), [])
-  const keys = page.getByRole('navigation', { name: say.nav }).getByRole('link', { name: say.keys })
-  equal('whether the navigation is narrow', (await keys.boundingBox()).width <= 64, true)
   const word = keys.getByText(say.keys)
   const opacity = () => word.evaluate((element) => getComputedStyle(element).opacity)
   equal('whether words are shown beside the icons', await opacity(), '0')

@@ -42,6 +42,16 @@ export function onLeave(listener: () => void): () => void {
   return () => leaving.delete(listener);
 }
 
+let arrived: (moved: boolean) => void = () => {};
+
+/**
+ * Calls the listener after the page has come to a history entry or to another path, before the
+ * screen follows. `moved` tells whether the path is another one.
+ */
+export function onArrive(listener: (moved: boolean) => void): void {
+  arrived = listener;
+}
+
 function decodePath(path: string): string {
   const segments = path.split("/").map((segment) => {
     try {
@@ -60,9 +70,11 @@ export function address(prefix: string, path: string): string {
 }
 
 function read(): void {
+  const { key, path } = route;
   route.key = entryState().key;
   route.path = decodePath(location.pathname);
   route.query = new URLSearchParams(location.search);
+  if (route.key !== key || route.path !== path) arrived(route.path !== path);
 }
 
 /** Navigates to an address within the UI. */
@@ -132,7 +144,7 @@ function isFolder(pathname: string): boolean {
 
 /** Makes links within the UI change the address without loading a page. Call it once. */
 export function start(): void {
-  route.key = entryState().key;
+  read();
   window.addEventListener("popstate", () => {
     for (const listener of leaving) listener();
     read();

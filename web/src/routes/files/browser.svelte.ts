@@ -16,7 +16,7 @@ import type { Media, Order, Sort, Source } from "../../lib/source/source";
 import type { Month, Timeline } from "../../lib/timeline";
 import { toast } from "../../lib/toasts.svelte";
 import { views, type View } from "../../lib/views.svelte";
-import type { Place } from "./back";
+import type { Place } from "../../lib/back";
 
 /** A search and its scope, or the part of a timeline. */
 export interface Search {

@@ -8,6 +8,8 @@ export interface Sent {
   /** Address of the picture on this site. */
   src: string;
   ms: number;
+  /** The time of the answer by the server's clock, in ms. */
+  at: number;
 }
 
 /** Uploads the picture. Throws Failure. */
@@ -28,11 +30,11 @@ export async function sendTestPicture(key: FreshKey, caption: string): Promise<S
   }
   const ms = performance.now() - begun;
   const body = (await answer.json().catch(() => undefined)) as
-    { data?: Schemas["ApiCompatibleUploadReply"] } | undefined;
+    { data?: Schemas["ApiCompatibleUploadReply"]; timestamp: number } | undefined;
   if (!answer.ok || !body?.data) throw failure(body, answer.status, answer.headers);
   const { path, filename, links } = body.data;
   const to = new URL(links.url);
-  return { path: `${path === "/" ? "" : path}/${filename}`, src: to.pathname + to.search, ms };
+  return { path: `${path === "/" ? "" : path}/${filename}`, src: to.pathname + to.search, ms, at: body.timestamp };
 }
 
 /** Draws a picture that users recognize as a test, in the accent colour. */

@@ -1,0 +1,60 @@
+/**
+ * The addresses of pictures that could not be loaded: for good, or until a later try, when the
+ * server was away, busy or at fault.
+ */
+import { backoff, retryAfter } from "./api";
+
+/** The longest pause that a server may ask for, in ms. */
+const longest = 300_000;
+/** How many addresses are kept. */
+const most = 10_000;
+
+/** The addresses, and whether they are tried again. */
+const lost = new Map<string, boolean>();
+/** Addresses that a server has answered although the picture could not be loaded. */
+const doubtful = new Set<string>();
+let version = $state(0);
+let tries = 0;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Reports whether the picture at an address cannot be shown. Reactive. */
+export function isLost(address: string): boolean {
+  return version >= 0 && lost.has(address);
+}
+
+/** Loads the pictures again that may be there now. */
+export function retryPictures(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  for (const [address, again] of lost) if (again) lost.delete(address);
+  version++;
+}
+
+/** A picture could be loaded, so the next failure begins with a short pause. */
+export function found(address: string): void {
+  tries = 0;
+  doubtful.delete(address);
+}
+
+/**
+ * Asks the server why the picture at an address could not be loaded. The picture is lost until the
+ * server may have it again. A picture that fails twice although the server answers is none.
+ */
+export async function lose(address: string): Promise<void> {
+  if (lost.size >= most) {
+    lost.clear();
+    doubtful.clear();
+  }
+  lost.set(address, true);
+  version++;
+  const answer = await fetch(address, { method: "HEAD", redirect: "manual" }).catch(() => undefined);
+  const status = answer?.status ?? 503;
+  const refused = status >= 400 && status < 500 && status !== 401 && status !== 429;
+  if (refused || (status < 400 && doubtful.delete(address))) {
+    lost.set(address, false);
+    return;
+  }
+  if (status < 400) doubtful.add(address);
+  const asked = retryAfter(answer?.headers.get("Retry-After") ?? null);
+  timer ??= setTimeout(retryPictures, Math.min(longest, asked || backoff(tries++)));
+}
