@@ -136,10 +136,10 @@ func (c *call) writeAuditNotes() {
 	if c.route == nil || c.route.probe { // the service is starting, or this is a health probe
 		return
 	}
-	if c.route.limit != unlimited {
-		log.CountRequest()
-	}
 	method, status := c.r.Method, c.w.status
+	if c.route.limit != unlimited {
+		log.CountRequest(status)
+	}
 	if method == http.MethodHead {
 		return
 	}

@@ -84,7 +84,7 @@ func tableRows(t testing.TB, l *apptest.Larder) map[string]string {
 		all[name] = ""
 	}
 	// the log shares the database on PostgreSQL, and reads are recorded there
-	for _, log := range []string{"access_log", "access_log_size", "request_minutes"} {
+	for _, log := range []string{"access_log", "access_log_size", "request_minutes", "storage_days"} {
 		delete(all, log)
 	}
 	for name := range all {
@@ -163,7 +163,7 @@ func dumpRows(t testing.TB, rows *sql.Rows) string {
 func dumpLog(t *testing.T, l *apptest.Larder) string {
 	t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"access_log", "access_log_size", "request_minutes"} {
+	for _, table := range []string{"access_log", "access_log_size", "request_minutes", "storage_days"} {
 		rows, err := l.AuditDB(t).Read(t.Context()).Query("SELECT * FROM " + table)
 		if err != nil {
 			t.Fatal(err)

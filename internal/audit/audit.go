@@ -1,5 +1,5 @@
-// Package audit writes the access log, which tells administrators who did what to which path, and
-// counts requests.
+// Package audit writes the access log, which tells administrators who did what to which path, counts
+// requests, and keeps the use of each storage provider by the day.
 //
 // Record, CountRead and CountRequest store their data in memory. The goroutine in Run writes it to
 // the database in batches. So the log delays and fails no request: recording never waits for the
@@ -86,6 +86,7 @@ const (
 	defaultMaxRows     = 5_000_000
 	defaultMaxUnmerged = 600
 	defaultMaxSources  = 10_000
+	defaultTopEntries  = 100_000
 )
 
 // maxPath is the number of bytes of a path that are stored.
@@ -103,6 +104,7 @@ type Config struct {
 	HourPaths   int   // paths whose public reads are summed at a time, 0 for 10,000
 	MaxUnmerged int   // entries of one account or address in a minute before further ones are merged, 0 for 600
 	MaxSources  int   // accounts, and addresses, that are counted separately, 0 for 10,000
+	TopEntries  int64 // entries of each action that Top sums at most, 0 for 100,000
 }
 
 // Log is the access log. All methods are safe for concurrent use.
@@ -117,7 +119,7 @@ type Log struct {
 	droppedLoggedAt time.Time
 	failureLoggedAt time.Time // when a failure of the database was last logged
 	reads           sums[hourPath]
-	minutes         map[int64]int64
+	minutes         map[int64]requestCount
 	sources         minuteCounts
 }
 
@@ -129,8 +131,9 @@ func New(cfg Config) *Log {
 	cfg.HourPaths = cmp.Or(cfg.HourPaths, defaultHourPaths)
 	cfg.MaxUnmerged = cmp.Or(cfg.MaxUnmerged, defaultMaxUnmerged)
 	cfg.MaxSources = cmp.Or(cfg.MaxSources, defaultMaxSources)
+	cfg.TopEntries = cmp.Or(cfg.TopEntries, defaultTopEntries)
 	return &Log{
-		Config: cfg, batchReady: make(chan struct{}, 1), reads: sums[hourPath]{}, minutes: map[int64]int64{},
+		Config: cfg, batchReady: make(chan struct{}, 1), reads: sums[hourPath]{}, minutes: map[int64]requestCount{},
 		sources: minuteCounts{unmerged: map[source]int{}, merged: sums[mergeKey]{}},
 	}
 }
@@ -193,6 +196,7 @@ func storable(path string) string {
 type Query struct {
 	UserID   string
 	Action   Action
+	Failed   bool   // only entries with a status of 400 or more
 	Search   string // part of the path, compared without case, or a whole request id
 	From, To *int64 // ms, both inclusive
 	Page     int64  // from 1

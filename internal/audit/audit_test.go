@@ -45,9 +45,9 @@ func TestListFilters(t *testing.T) {
 		for i, e := range []audit.Entry{
 			{UserID: "u1", Action: audit.Upload, Path: "/home/A/Straße.jpg"},
 			{UserID: "u2", Action: audit.Upload, Path: "/home/B/100%_sure.txt"},
-			{UserID: "u1", Action: audit.Delete, Path: "/home/A/ÄRGER"},
-			{Action: audit.LoginFailed, Path: "/api/auth/login"},
-			{UserID: "u1", Action: audit.Delete, Path: "/home/A/last"},
+			{UserID: "u1", Action: audit.Delete, Path: "/home/A/ÄRGER", Status: 400},
+			{Action: audit.LoginFailed, Path: "/api/auth/login", Status: 401},
+			{UserID: "u1", Action: audit.Delete, Path: "/home/A/last", Status: 399},
 		} {
 			w.Record(e)
 			if i < 3 {
@@ -65,6 +65,10 @@ func TestListFilters(t *testing.T) {
 			"a user exactly":              {audit.Query{UserID: "u"}, ""},
 			"an action":                   {audit.Query{Action: audit.Delete}, "last RGER"},
 			"user and action":             {audit.Query{UserID: "u1", Action: audit.Upload}, "e.jpg"},
+			"failed":                      {audit.Query{Failed: true}, "login RGER"},
+			"failed, of a user":           {audit.Query{Failed: true, UserID: "u1"}, "RGER"},
+			"failed, of an action":        {audit.Query{Failed: true, Action: audit.LoginFailed}, "login"},
+			"failed, from":                {audit.Query{Failed: true, From: at(2, 1)}, "login"},
 			"search, other case":          {audit.Query{Search: "strasse"}, "e.jpg"},
 			"search, other case again":    {audit.Query{Search: "/HOME/a/ärg"}, "RGER"},
 			"search, plain":               {audit.Query{Search: "home/a/la"}, "last"},
@@ -230,16 +234,16 @@ func TestRequests24h(t *testing.T) {
 		}
 		expect(0)
 		for range 3 {
-			w.CountRequest()
+			w.CountRequest(200)
 		}
 		expect(3)
-		other.CountRequest() // in the same minute
-		w.CountRequest()
+		other.CountRequest(200) // in the same minute
+		w.CountRequest(200)
 		expect(5)
 		w.advance(59 * time.Second)
-		w.CountRequest()
+		w.CountRequest(200)
 		w.advance(time.Second) // the next minute
-		other.CountRequest()
+		other.CountRequest(200)
 		expect(7)
 		w.advance(24*time.Hour - 2*time.Minute) // the minute of the six is the 1,440th from the running one
 		expect(7)

@@ -8,10 +8,13 @@ import (
 // Measure is the quantity that a Series returns.
 type Measure string
 
-// The measures. All but Requests are computed from the entries of successful requests, and
-// FailedLogins from those of failed logins.
+// The measures. Requests and ServerErrors are counted apart from the entries. The others are
+// computed from the entries of successful requests, FailedLogins from those of failed logins, and
+// Errors from all with a status of 400 or more.
 const (
-	Requests      Measure = "requests" // of the last 24 hours only
+	Requests      Measure = "requests"     // of the last 24 hours only
+	ServerErrors  Measure = "serverErrors" // requests with a status of 500 or more, of the last 24 hours only
+	Errors        Measure = "errors"
 	Uploads       Measure = "uploads"
 	UploadBytes   Measure = "uploadBytes"
 	Downloads     Measure = "downloads"
@@ -20,8 +23,8 @@ const (
 	FailedLogins  Measure = "failedLogins"
 )
 
-// measures says which entries a measure counts: those of two actions (or the same action twice),
-// failed or successful, and whether it sums their bytes.
+// measures says which entries a measure counts: those of two actions (or the same action twice, or
+// of all actions), failed or successful, and whether it sums their bytes.
 var measures = map[Measure]struct {
 	actions       [2]Action
 	failed, bytes bool
@@ -32,6 +35,7 @@ var measures = map[Measure]struct {
 	DownloadBytes: {actions: [2]Action{Download, ShareDownload}, bytes: true},
 	Logins:        {actions: [2]Action{Login, Login}},
 	FailedLogins:  {actions: [2]Action{LoginFailed, LoginFailed}, failed: true},
+	Errors:        {failed: true},
 }
 
 // Series returns a measure, such as uploads, over the span from (inclusive) to to (exclusive, both
@@ -40,9 +44,12 @@ var measures = map[Measure]struct {
 // which they begin. Entries of the last second may be missing.
 func (l *Log) Series(ctx context.Context, measure Measure, from, to, step int64) (points map[int64]int64, err error) {
 	read := l.DB.Read(ctx)
-	if measure == Requests {
-		points, err = minuteSeries(read, from, to, step)
-	} else {
+	switch measure {
+	case Requests:
+		points, err = minuteSeries(read, "requests", from, to, step)
+	case ServerErrors:
+		points, err = minuteSeries(read, "failed", from, to, step)
+	default:
 		points, err = entrySeries(read, measure, from, to, step)
 	}
 	if err != nil {

@@ -41,7 +41,9 @@ func TestSeries(t *testing.T) {
 		for of, want := range map[audit.Measure]points{
 			audit.Uploads: {0: 2, 1: 1, 2: 1}, audit.UploadBytes: {0: 18, 1: 32, 2: 1024},
 			audit.Downloads: {0: 2, 1: 2}, audit.DownloadBytes: {0: 1024, 1: 192},
-			audit.Logins: {1: 1}, audit.FailedLogins: {1: 2}, audit.Requests: {},
+			audit.Logins: {1: 1}, audit.FailedLogins: {1: 2}, audit.Requests: {}, audit.ServerErrors: {},
+			// the upload 413; the logins 401 and 429, and the download 403
+			audit.Errors: {0: 1, 1: 3},
 		} {
 			got, err := w.Series(t.Context(), of, from, from+3*time.Minute.Milliseconds(), time.Minute.Milliseconds())
 			if err != nil || !maps.Equal(got, want) {
@@ -61,12 +63,12 @@ func TestSeriesOfRequests(t *testing.T) {
 	eachEngine(t, nil, func(t *testing.T, w *fixture) {
 		other := w.replica(w.open(), nil)
 		w.advance(59 * time.Second)
-		w.CountRequest()
-		other.CountRequest()
+		w.CountRequest(200)
+		other.CountRequest(500)
 		w.advance(time.Second)
-		other.CountRequest()
+		other.CountRequest(499)
 		w.advance(time.Minute)
-		w.CountRequest()
+		w.CountRequest(503)
 		w.flush()
 		if err := other.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -85,6 +87,10 @@ func TestSeriesOfRequests(t *testing.T) {
 				!maps.Equal(got, c.want) {
 				t.Errorf("%d to %d: %v, want %v (%v)", c.from-from, c.to-from, got, c.want, err)
 			}
+		}
+		if got, err := w.Series(t.Context(), audit.ServerErrors, from, from+3*minute, minute); err != nil ||
+			!maps.Equal(got, map[int64]int64{0: 1, 1: 0, 2: 1}) {
+			t.Errorf("server errors: %v (%v)", got, err)
 		}
 	})
 }

@@ -111,6 +111,9 @@ func (q Query) where(d db.Dialect) (text string, args []any) {
 	case q.Action != "":
 		add("action = ?", string(q.Action))
 	}
+	if q.Failed {
+		all = append(all, "status >= 400")
+	}
 	if q.From != nil {
 		add("created_at >= ?", *q.From)
 	}
@@ -224,12 +227,13 @@ func deleteExcess(tx *db.Tx, most int64) (int64, error) {
 
 // addMinutes adds the numbers of requests to the counters of their minutes (since 1970), in the
 // order of the minutes, so that two replicas cannot deadlock.
-func addMinutes(tx *db.Tx, minutes map[int64]int64) error {
+func addMinutes(tx *db.Tx, minutes map[int64]requestCount) error {
 	for _, at := range slices.Sorted(maps.Keys(minutes)) {
 		_, err := tx.Exec(`
-			INSERT INTO request_minutes (minute, requests) VALUES ($1, $2)
-			ON CONFLICT (minute) DO UPDATE SET requests = request_minutes.requests + excluded.requests`, at,
-			minutes[at])
+			INSERT INTO request_minutes (minute, requests, failed) VALUES ($1, $2, $3)
+			ON CONFLICT (minute) DO UPDATE SET
+				requests = request_minutes.requests + excluded.requests,
+				failed = request_minutes.failed + excluded.failed`, at, minutes[at].all, minutes[at].failed)
 		if err != nil {
 			return err
 		}

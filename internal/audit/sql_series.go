@@ -13,18 +13,22 @@ func entrySeries(q db.Querier, measure Measure, from, to, step int64) (map[int64
 	if c.failed {
 		status = "status >= 400"
 	}
+	args, action := []any{from, to, step}, ""
+	if c.actions[0] != "" {
+		args, action = append(args, string(c.actions[0]), string(c.actions[1])), "action IN ($4, $5) AND "
+	}
 	return readPoints(q, `
 		SELECT (created_at - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(`+value+`) AS BIGINT)
 		FROM access_log
-		WHERE action IN ($4, $5) AND created_at >= CAST($1 AS BIGINT) AND created_at < CAST($2 AS BIGINT) AND `+status+`
-		GROUP BY 1`, from, to, step, string(c.actions[0]), string(c.actions[1]))
+		WHERE `+action+`created_at >= CAST($1 AS BIGINT) AND created_at < CAST($2 AS BIGINT) AND `+status+`
+		GROUP BY 1`, args...)
 }
 
-// minuteSeries returns the points of Series for requests, from the counters of the minutes that
-// begin in the span.
-func minuteSeries(q db.Querier, from, to, step int64) (map[int64]int64, error) {
+// minuteSeries returns the points of Series for a counter of the minutes (requests or failed), from
+// the minutes that begin in the span.
+func minuteSeries(q db.Querier, counter string, from, to, step int64) (map[int64]int64, error) {
 	return readPoints(q, `
-		SELECT (minute * 60000 - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(requests) AS BIGINT)
+		SELECT (minute * 60000 - CAST($1 AS BIGINT)) / CAST($3 AS BIGINT) AS n, CAST(SUM(`+counter+`) AS BIGINT)
 		FROM request_minutes
 		WHERE minute * 60000 >= CAST($1 AS BIGINT) AND minute * 60000 < CAST($2 AS BIGINT)
 		GROUP BY 1`, from, to, step)

@@ -84,12 +84,25 @@ func publicReadEntries(reads sums[hourPath]) []Entry {
 	return entries
 }
 
-// CountRequest counts one request of the running minute, for Requests24h and Series.
-func (l *Log) CountRequest() {
-	at := l.Now().UnixMilli() / minute
+// requestCount is the number of requests of a minute, and how many of them were answered with a
+// status of 500 or more.
+type requestCount struct{ all, failed int64 }
+
+// plus returns the sum of both counts.
+func (c requestCount) plus(more requestCount) requestCount {
+	return requestCount{c.all + more.all, c.failed + more.failed}
+}
+
+// CountRequest counts one request of the running minute, which was answered with status, for
+// Requests24h and Series.
+func (l *Log) CountRequest(status int) {
+	at, one := l.Now().UnixMilli()/minute, requestCount{all: 1}
+	if status >= 500 {
+		one.failed = 1
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.minutes[at]++
+	l.minutes[at] = l.minutes[at].plus(one)
 }
 
 // Requests24h returns the number of requests of the last 24 hours on all replicas: those of the

@@ -102,7 +102,7 @@ type writeBatch struct {
 	entries []Entry
 	reads   sums[hourPath]
 	merged  sums[mergeKey]
-	minutes map[int64]int64
+	minutes map[int64]requestCount
 }
 
 // empty reports whether there is nothing to write.
@@ -120,7 +120,7 @@ func (l *Log) nextBatch(stopping bool) writeBatch {
 	n := min(len(l.waiting), batchSize)
 	p := writeBatch{entries: l.waiting[:n:n], reads: l.reads.takeFinished(now, stopping),
 		merged: l.sources.merged.takeFinished(now, stopping), minutes: l.minutes}
-	l.minutes = map[int64]int64{}
+	l.minutes = map[int64]requestCount{}
 	return p
 }
 
@@ -140,7 +140,7 @@ func (l *Log) finishBatch(p writeBatch, written bool) {
 		l.sources.merged.add(at, s)
 	}
 	for at, n := range p.minutes {
-		l.minutes[at] += n
+		l.minutes[at] = l.minutes[at].plus(n)
 	}
 }
 
@@ -161,8 +161,9 @@ func (b writeBatch) write(tx *db.Tx) error {
 // sweepStep is the number of rows that one transaction deletes.
 const sweepStep = 5000
 
-// Sweep deletes entries older than the retention, and the oldest beyond MaxRows. It works in short
-// transactions, so that no writer waits for long.
+// Sweep deletes entries older than the retention, the oldest beyond MaxRows, and the figures of
+// minutes and days that no chart shows any more. It works in short transactions, so that no writer
+// waits for long.
 func (l *Log) Sweep(ctx context.Context) error {
 	now := l.Now()
 	before := now.Add(-l.Retention).UnixMilli()
@@ -174,7 +175,10 @@ func (l *Log) Sweep(ctx context.Context) error {
 		err = l.inSteps(ctx, func(tx *db.Tx) (int64, error) { return deleteExcess(tx, l.MaxRows) })
 	}
 	if err == nil {
-		err = l.DB.Write(ctx, func(tx *db.Tx) error { return deleteMinutes(tx, now.UnixMilli()/minute-requestWindow) })
+		err = l.DB.Write(ctx, func(tx *db.Tx) error {
+			return errors.Join(deleteMinutes(tx, now.UnixMilli()/minute-requestWindow),
+				deleteStorageDays(tx, now.UnixMilli()/day-storageDays))
+		})
 	}
 	if err := errors.Join(err, l.DB.LimitWAL(ctx)); err != nil {
 		return fmt.Errorf("sweep the access log: %w", err)

@@ -61,14 +61,14 @@ func TestFailedWriteIsTriedAgain(t *testing.T) {
 			w.Record(upload(fmt.Sprint("/", i)))
 		}
 		w.CountRead("/public/a", 10)
-		w.CountRequest()
+		w.CountRequest(200)
 		w.advance(time.Hour)
 		w.exec("ALTER TABLE request_minutes RENAME TO away") // the table that is written last
 		if err := w.Flush(t.Context()); err == nil {
 			t.Fatal("a flush without its table succeeded")
 		}
 		w.CountRead("/public/a", 10) // of another hour
-		w.CountRequest()
+		w.CountRequest(200)
 		w.exec("ALTER TABLE away RENAME TO request_minutes")
 		if n := len(w.allEntries()); n != 0 {
 			t.Errorf("%d were written by a write that failed", n)
