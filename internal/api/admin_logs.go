@@ -30,6 +30,7 @@ type listLogsInput struct {
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"200" default:"50"`
 	UserID *string `query:"userId" json:"-" maxLength:"255"`
 	Action *string `query:"action" json:"-" enum:"login,login_failed,register,upload,download,preview,delete,restore,purge,rewind,move,rename,folder,share,share_download,key,admin,webdav,free_mode"`
+	Failed *bool   `query:"failed" json:"-" default:"false" description:"An addition. true: only entries with a status of 400 or more."`
 	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the path, case-insensitive, or a whole requestId (an addition)."`
 	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
 	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive."`
@@ -41,12 +42,12 @@ type listLogsReply struct {
 }
 
 // listLogs handles GET /api/admin/logs: a page of the access log, newest first, filtered by
-// account, action, time, and a text in the path.
+// account, action, failure, time, and a text in the path.
 func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 	page, limit := valueOr(in.Page, 1), valueOr(in.Limit, 50)
 	entries, total, err := a.Audit.List(c.ctx(), audit.Query{
-		UserID: valueOr(in.UserID, ""), Action: audit.Action(valueOr(in.Action, "")), Search: valueOr(in.Search, ""),
-		From: in.From, To: in.To, Page: page, Limit: limit,
+		UserID: valueOr(in.UserID, ""), Action: audit.Action(valueOr(in.Action, "")), Failed: valueOr(in.Failed, false),
+		Search: valueOr(in.Search, ""), From: in.From, To: in.To, Page: page, Limit: limit,
 	})
 	if err != nil {
 		return listLogsReply{}, err

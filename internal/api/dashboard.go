@@ -118,7 +118,7 @@ const (
 )
 
 type seriesInput struct {
-	Metric *string `query:"metric" json:"-" required:"true" enum:"requests,uploads,uploadBytes,downloads,downloadBytes,logins,failedLogins,users" description:"requests: only the last 24 hours. users: accounts created, without those deleted since."`
+	Metric *string `query:"metric" json:"-" required:"true" enum:"requests,serverErrors,errors,uploads,uploadBytes,downloads,downloadBytes,logins,failedLogins,users" description:"requests: only the last 24 hours. serverErrors: those of these requests that were answered with a status of 500 or more. errors: entries of the access log with a status of 400 or more. users: accounts created, without those deleted since."`
 	From   *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive. Default: a day before to."`
 	To     *int64  `query:"to" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, exclusive. Default: now."`
 	Step   *int64  `query:"step" json:"-" minimum:"60" maximum:"2678400" default:"3600" description:"Seconds. At most 1000 steps."`
@@ -136,10 +136,10 @@ type seriesReply struct {
 // series handles GET /api/admin/stats/series: the values of one metric between two times (ms), one
 // for each step (seconds), at most maxPoints. Fault: Invalid.
 func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
-	to, step := valueOr(in.To, a.Now().UnixMilli()), valueOr(in.Step, 3600)*1000
-	from := valueOr(in.From, max(0, to-day*1000))
-	if from >= to {
-		return seriesReply{}, fault.New(fault.Invalid, "from must be earlier than to.")
+	step := valueOr(in.Step, 3600) * 1000
+	from, to, err := a.span(in.From, in.To)
+	if err != nil {
+		return seriesReply{}, err
 	}
 	n := (to - from + step - 1) / step
 	if n > maxPoints {
@@ -147,7 +147,6 @@ func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 			"The answer would have more than %d points. Choose a longer step or a shorter time.", maxPoints)
 	}
 	var values map[int64]int64
-	var err error
 	if *in.Metric == "users" {
 		values, err = account.Series(a.DB.Read(c.ctx()), from, to, step)
 	} else {
@@ -158,4 +157,15 @@ func (a *API) series(c *call, in seriesInput) (seriesReply, error) {
 		reply.Points[i] = pointReply{from + int64(i)*step, values[int64(i)]}
 	}
 	return reply, err
+}
+
+// span returns the beginning (inclusive) and the end (exclusive) of a time of statistics (ms): by
+// default the day before now. Fault: Invalid.
+func (a *API) span(first, end *int64) (from, to int64, err error) {
+	to = valueOr(end, a.Now().UnixMilli())
+	from = valueOr(first, max(0, to-day*1000))
+	if from >= to {
+		return 0, 0, fault.New(fault.Invalid, "from must be earlier than to.")
+	}
+	return from, to, nil
 }

@@ -178,10 +178,15 @@ func TestSeriesEndpoint(t *testing.T) {
 		for metric, want := range map[string]string{
 			"uploads": "0:1 60:1 120:0", "uploadBytes": "0:5 60:7 120:0", "users": "0:1 60:0 120:0",
 			"failedLogins": "0:0 60:1 120:0", "downloads": "0:0 60:0 120:0", "downloadBytes": "0:0 60:0 120:0",
+			"errors": "0:0 60:1 120:0", "serverErrors": "0:0 60:0 120:0",
 		} {
 			if got := points("metric=" + metric + three); got != want {
 				t.Errorf("%s: %s, want %s", metric, got, want)
 			}
+		}
+		failed := accessLogs(t, l, admin, fmt.Sprintf("&failed=true&from=%d", from))
+		if got := fmt.Sprint(failed); got != "[alice login_failed /api/auth/login 0 401 1]" {
+			t.Errorf("the failed entries: %s", got)
 		}
 		if got := points(fmt.Sprintf("metric=uploads&step=120&from=%d&to=%d", from, from+120_001)); got != "0:2 120:0" {
 			t.Errorf("a step that was cut off: %s", got)

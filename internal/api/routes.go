@@ -291,6 +291,10 @@ func (a *API) routeTable() []route {
 			withSummary("Totals and recent activity"),
 		get("/api/admin/stats/series", jsonRoute(200, a.series)).withAuth(adminAuth).withCompression().
 			withSummary("Time series of one metric, for charts").asAddition(),
+		get("/api/admin/stats/top", jsonRoute(200, a.topDownloads)).withAuth(adminAuth).
+			withSummary("The paths that were downloaded most").asAddition(),
+		get("/api/admin/stats/storage", jsonRoute(200, a.storageHistory)).withAuth(adminAuth).
+			withSummary("The use of each storage provider by the day").asAddition(),
 		get("/api/admin/system", jsonRoute(200, a.system)).withAuth(adminAuth).
 			withSummary("The state of this installation, and warnings").asAddition(),
 		post("/api/admin/users", jsonRoute(201, a.createUser)).withAuth(adminAuth).withSummary("Create an account").

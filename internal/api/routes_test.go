@@ -307,6 +307,9 @@ var matrix = []routeRow{
 	{"GET", "/api/admin/stats", adminAuth, fixedRequest("/api/admin/stats", nil), statusesForAdmin, false},
 	{"GET", "/api/admin/stats/series", adminAuth, fixedRequest("/api/admin/stats/series?metric=logins", nil),
 		statusesForAdmin, true},
+	{"GET", "/api/admin/stats/top", adminAuth, fixedRequest("/api/admin/stats/top", nil), statusesForAdmin, true},
+	{"GET", "/api/admin/stats/storage", adminAuth, fixedRequest("/api/admin/stats/storage", nil), statusesForAdmin,
+		true},
 	{"GET", "/api/admin/system", adminAuth, fixedRequest("/api/admin/system", nil), statusesForAdmin, true},
 	{"POST", "/api/admin/users", adminAuth, func(o ownedItems) (string, any) {
 		return "/api/admin/users", M{"username": "u_" + o.name, "email": o.name + "@example.org",

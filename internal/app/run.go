@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"larder/internal/audit"
 	"larder/internal/lifecycle"
 	"larder/internal/object"
 	"larder/internal/provider"
@@ -268,9 +269,21 @@ func (a *App) sweepAll(ctx context.Context) error {
 	return errors.Join(a.Uploads.Sweep(ctx), a.Downloads.Sweep(ctx), a.Shares.Sweep(ctx), a.FreeMode.Sweep(ctx),
 		a.Accounts.Sweep(ctx), a.sweepGuesses(ctx), a.Keys.Sweep(ctx), a.Tree.SweepLocks(ctx), a.Tree.SweepTrash(ctx),
 		a.Providers.Sweep(ctx),
-		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Notices.Sweep(ctx), a.Audit.Sweep(ctx),
+		a.Jobs.Sweep(ctx), a.Lifecycle.Sweep(ctx), a.Notices.Sweep(ctx), a.Audit.Sweep(ctx), a.recordStorage(ctx),
 		a.Site.SweepFormerKeys(ctx, a.deps.Now()), a.Fsck.StartScrub(ctx),
 		a.DB.SweepReplicas(ctx), a.DB.LimitWAL(ctx))
+}
+
+// recordStorage keeps the use of the storage providers of this day for the dashboard, once a day.
+func (a *App) recordStorage(ctx context.Context) error {
+	return a.Audit.RecordStorage(ctx, func(ctx context.Context) ([]audit.StorageUse, error) {
+		statistics, err := a.Lifecycle.Statistics(ctx)
+		var all []audit.StorageUse
+		for _, p := range statistics.Storage {
+			all = append(all, audit.StorageUse{ProviderID: p.ID, Bytes: p.Bytes, Files: p.Files})
+		}
+		return all, err
+	})
 }
 
 // sweepStores runs what takes long and is seldom due: the daily sweep of unreferenced objects in
