@@ -1,5 +1,5 @@
-// Package audit writes the access log, which tells administrators who did what to which path, counts
-// requests, and keeps the use of each storage provider by the day.
+// Package audit writes the access log, which tells administrators who did what to which path. It
+// counts requests, and keeps the use of each storage provider by the day.
 //
 // Record, CountRead and CountRequest store their data in memory. The goroutine in Run writes it to
 // the database in batches. So the log delays and fails no request: recording never waits for the

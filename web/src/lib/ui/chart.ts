@@ -1,7 +1,7 @@
 /** Draws charts by uPlot, in the colours of the page. Only Chart.svelte loads this module. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { locale } from "../i18n.svelte";
+import { locale, size } from "../i18n.svelte";
 
 export interface Series {
   label: string;
@@ -19,6 +19,12 @@ interface Drawing {
 }
 
 const height = 200; // px
+/** The distances between the lines of the values, which are whole numbers. */
+const wholeSteps = Array.from({ length: 16 }, (_, zeros) => [1, 2, 5].map((n) => n * 10 ** zeros)).flat();
+/** The same for sizes, whose units are powers of 1,024. */
+const sizeSteps = Array.from({ length: 5 }, (_, unit) =>
+  [1, 2, 5, 10, 20, 50, 100, 200, 500].map((n) => n * 1024 ** unit),
+).flat();
 const dashes = [[], [6, 4], [2, 3]];
 
 /** Draws into an element until the returned function is called; follows its width and the theme. */
@@ -49,6 +55,12 @@ export function draw(place: HTMLElement, what: Drawing): () => void {
   };
 }
 
+/** The bars of a series: those of two are side by side, so that none covers the other. */
+function barsOf(all: number, nth: number): uPlot.Series.PathBuilder {
+  if (all !== 2) return uPlot.paths.bars!({ size: [0.6, 40], radius: 0.2 });
+  return uPlot.paths.bars!({ size: [0.35, 20], radius: 0.2, align: nth === 0 ? -1 : 1 });
+}
+
 function options(place: HTMLElement, { times, series, kind, format, onpoint }: Drawing): uPlot.Options {
   const style = getComputedStyle(place);
   const forced = matchMedia("(forced-colors: active)").matches;
@@ -57,7 +69,9 @@ function options(place: HTMLElement, { times, series, kind, format, onpoint }: D
   const line = color("--line", "GrayText");
   const font = `12px ${style.fontFamily}`;
   const axis = { stroke: color("--text-2", "CanvasText"), font, ticks: { show: false } };
-  const days = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * 86_400_000;
+  const day = 86_400_000; // ms
+  const few = times.length <= 4 && (times.at(-1) ?? 0) - (times[0] ?? 0) >= day;
+  const days = few || (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * day;
   const half = times.length > 1 ? (times[1]! - times[0]!) / 2 : 1;
   const label = new Intl.DateTimeFormat(
     locale(),
@@ -70,8 +84,8 @@ function options(place: HTMLElement, { times, series, kind, format, onpoint }: D
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
     scales: {
-      // a bar needs half a step beside it
-      ...(kind === "bars" && { x: { range: (_, from, to) => [from - half, to + half] } }),
+      // a bar, and the name of a day, need half a step beside them
+      ...((kind === "bars" || few) && { x: { range: (_, from, to) => [from - half, to + half] } }),
       y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
     },
     axes: [
@@ -80,9 +94,16 @@ function options(place: HTMLElement, { times, series, kind, format, onpoint }: D
         grid: { show: false },
         size: 28,
         space: 72,
+        ...(few && { splits: () => [...times] }), // uPlot would name a day several times
         values: (_, splits) => splits.map((ms) => label.format(ms)),
       },
-      { ...axis, grid: { stroke: line, width: 1 }, size: 56, values: (_, splits) => splits.map(format) },
+      {
+        ...axis,
+        grid: { stroke: line, width: 1 },
+        size: 56,
+        incrs: format === size ? sizeSteps : wholeSteps,
+        values: (_, splits) => splits.map(format),
+      },
     ],
     series: [
       {},
@@ -92,7 +113,7 @@ function options(place: HTMLElement, { times, series, kind, format, onpoint }: D
         width: kind === "bars" ? 0 : 2,
         dash: dashes[nth % dashes.length]!,
         fill: kind === "bars" ? colors[nth % colors.length]! : undefined,
-        paths: kind === "bars" ? uPlot.paths.bars!({ size: [0.6, 40], radius: 0.2 }) : undefined,
+        paths: kind === "bars" ? barsOf(series.length, nth) : undefined,
         points: { show: false },
       })),
     ],

@@ -49,6 +49,7 @@ export function filtersOf(query: URLSearchParams, now = Date.now()): Query {
   const user = query.get("user");
   const search = query.get("search");
   return {
+    ...(query.get("failed") === "true" && { failed: true }),
     ...(action && { action }),
     ...(user && { userId: user }),
     ...(search && { search }),
