@@ -154,6 +154,16 @@ test("a name far away is found by halving", async () => {
   expect(await listing.find("zz", 0)).toBe(-1);
 });
 
+test("names with numbers are found by value, among folders too", async () => {
+  folders = Array.from({ length: 900 }, (_, nth) => `Trip ${nth + 1}`);
+  files = Array.from({ length: 1200 }, (_, nth) => `img ${nth + 1}.jpg`);
+  const listing = await open();
+  expect(await listing.find("img 1000", 0)).toBe(900 + 999);
+  expect(await listing.find("trip 750", 0)).toBe(749);
+  expect(asked.length).toBeLessThanOrEqual(6);
+  expect(await listing.find("img 1201", 0)).toBe(-1);
+});
+
 test("a changed entry stays where it is", async () => {
   const listing = await open();
   listing.replace({ ...listing.at(4)!, name: "renamed" });

@@ -205,18 +205,18 @@ export class Listing {
       const index = (from + step) % this.total;
       if (fits(this.at(index))) return index;
     }
-    if ((this.wanted.sort ?? this.mount?.sortBy) !== "name" || this.files <= this.#size) return -1;
-    const down = (this.wanted.order ?? this.mount?.sortOrder) === "desc";
-    let low = 0;
-    let high = Math.ceil(this.files / this.#size) - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const last = (await this.#page("file", middle)).at(-1)?.name.toLowerCase() ?? "";
-      if (down ? last >= text && !last.startsWith(text) : last < text) low = middle + 1;
-      else high = middle;
+    if ((this.wanted.sort ?? this.mount?.sortBy) !== "name") return -1;
+    const descending = (this.wanted.order ?? this.mount?.sortOrder) === "desc";
+    const { findName } = await import("./nameOrder");
+    const size = this.#size;
+    for (const kind of ["folder", "file"] as const) {
+      const before = kind === "file" ? this.folders : 0;
+      const length = kind === "file" ? this.files : this.folders;
+      if (length <= size) continue;
+      const nth = await findName({ length, size, descending, page: (page) => this.#page(kind, page) }, prefix);
+      if (nth >= 0) return before + nth;
     }
-    const nth = (await this.#page("file", low)).findIndex(fits);
-    return nth < 0 ? -1 : this.folders + low * this.#size + nth;
+    return -1;
   }
 
   async #page(kind: Kind, page: number): Promise<readonly Entry[]> {
