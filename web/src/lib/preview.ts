@@ -1,5 +1,5 @@
 /** How the viewer shows files: the kind of each, and whether its bytes can be had. */
-import { failure } from "./api";
+import { accountHeaders, checkAccount, failure } from "./api";
 import type { Entry } from "./entry";
 import type { Source } from "./source/source";
 
@@ -106,10 +106,32 @@ export function mayBeTransparent(entry: Pick<Entry, "mimeType">): boolean {
   return entry.mimeType !== "image/jpeg";
 }
 
+/**
+ * Requests the bytes of a file for the account of the page. The header of the account is for the
+ * service alone: a store to which the service redirects may refuse requests with it, so the page
+ * then requests the address once more, without the header. The gateway needs no account: its
+ * address contains a token, which may be valid once.
+ */
+export async function requestBytes(
+  address: string,
+  headers: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const named = accountHeaders();
+  const stop = signal && { signal };
+  const { origin, pathname } = new URL(address, location.href);
+  if (Object.keys(named).length > 0 && origin === location.origin && !pathname.startsWith("/api/gateway/")) {
+    const answer = await fetch(address, { headers: { ...headers, ...named }, redirect: "manual", ...stop });
+    await checkAccount(answer.headers);
+    if (answer.type !== "opaqueredirect") return answer;
+  }
+  return fetch(address, { headers, ...stop });
+}
+
 /** The code of the failure when bytes cannot be fetched, "" when they can. */
 export async function refusal(url: string): Promise<string> {
   try {
-    const answer = await fetch(url, { headers: { Accept: "application/json", Range: "bytes=0-0" } });
+    const answer = await requestBytes(url, { Accept: "application/json", Range: "bytes=0-0" });
     if (answer.ok || answer.status === 416) return "";
     return failure(await answer.json().catch(() => undefined), answer.status).code;
   } catch {
