@@ -1,6 +1,6 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import type * as Bulk from "../src/lib/bulk";
-import type * as Links from "../src/lib/links";
+import type * as LinkTexts from "../src/lib/linkTexts";
 import type * as Appearance from "../src/lib/appearance";
 import type * as Markdown from "../src/lib/markdown";
 import type * as Preview from "../src/lib/preview";
@@ -11,7 +11,7 @@ import { decode } from "../src/lib/text";
 import { fit, fitted, within, zoomTo } from "../src/lib/zoom";
 
 let bulk: typeof Bulk;
-let links: typeof Links;
+let links: typeof LinkTexts;
 let appearance: typeof Appearance;
 let markdown: typeof Markdown;
 let preview: typeof Preview;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   vi.stubGlobal("matchMedia", () => new EventTarget());
   vi.stubGlobal("history", { state: { key: "first", above: false } });
   bulk = await import("../src/lib/bulk");
-  links = await import("../src/lib/links");
+  links = await import("../src/lib/linkTexts");
   appearance = await import("../src/lib/appearance");
   markdown = await import("../src/lib/markdown");
   preview = await import("../src/lib/preview");
@@ -127,17 +127,22 @@ const small = { width: 640, linked: true } as const;
 
 test("a smaller picture leads to the original", () => {
   const url = "http://h/api/i/abc.png";
-  expect(links.written(url, { name: "a.png", mimeType: "image/png" }, small)).toEqual({
+  expect(links.written(url, { name: "a.png", mimeType: "image/png", width: 900 }, small)).toEqual({
     direct: `${url}/thumbnail?size=640`,
     html: `<a href="${url}"><img src="${url}/thumbnail?size=640" alt="a.png"></a>`,
     markdown: `[![a.png](${url}/thumbnail?size=640)](${url})`,
     bbcode: `[url=${url}][img]${url}/thumbnail?size=640[/img][/url]`,
   });
-  expect(links.written(url, { name: "a.png", mimeType: "image/png" }, { width: 1280, linked: false }).html).toBe(
+  const large = { width: 1280, linked: false } as const;
+  expect(links.written(url, { name: "a.png", mimeType: "image/png", width: 900 }, large).html).toBe(
     `<img src="${url}/thumbnail?size=1280" alt="a.png">`,
   );
+  // the server has not read this one, and may have no thumbnail
+  expect(links.written(url, { name: "a.png", mimeType: "image/png" }, large).html).toBe(
+    `<img src="${url}" alt="a.png">`,
+  );
   // no server is sure to make smaller pictures of these
-  expect(links.written(url, { name: "a.svg", mimeType: "image/svg+xml" }, small).direct).toBe(url);
+  expect(links.written(url, { name: "a.svg", mimeType: "image/svg+xml", width: 900 }, small).direct).toBe(url);
 });
 
 test("names break out of no format of a link", () => {

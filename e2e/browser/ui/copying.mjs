@@ -61,10 +61,17 @@ async function stand(page, config, folder, more = []) {
 const pick = (page, name) => page.getByRole('link', { name: new RegExp(`^${name.replace('.', '\\.')}`) })
 const toast = (page, say, text) => page.getByRole('region', { name: say.notices }).getByText(text).last()
 
-// By keys, menus, the viewer, the tray and pasting: the first time it asks, then no more.
+// copyButton presses the button of a tile or picture that copies its link.
+async function copyButton(page, say, name) {
+  const button = page.locator('[data-copy]').and(page.getByLabel(say.copyLinkOf(name), { exact: true }))
+  await page.getByRole('gridcell').filter({ has: button }).hover()
+  await button.click()
+}
+
+// By keys, menus, buttons, the viewer, the tray and pasting: the first time it asks, then no more.
 async function everywhere(page, config) {
   const say = labels[config.language]
-  await stand(page, config, 'Everywhere')
+  const path = await stand(page, config, 'Everywhere')
   const question = page.getByRole('dialog', { name: say.linkQuestion })
   const first = await clipboard(page, async () => {
     await pick(page, 'one.png').click()
@@ -75,6 +82,7 @@ async function everywhere(page, config) {
       () => question.getByRole('radio', { name: say.permanent }).isChecked(),
       true,
     )
+    await question.getByText(say.makesPublic).waitFor()
     await page.keyboard.press('Enter')
   })
   await toast(page, say, say.copiedForAll(1)).waitFor()
@@ -93,6 +101,7 @@ async function everywhere(page, config) {
         await item.click()
       },
     ],
+    'the button of a tile': ['three.png', () => copyButton(page, say, 'three.png')],
     'the viewer': [
       'three.png',
       async () => {
@@ -135,12 +144,71 @@ async function everywhere(page, config) {
     }, bytesOf('pasted').toString('base64')),
   )
   await wantPictures(page, 'pasting', pasted, 'pasted')
+
+  await page.evaluate(async (path) => {
+    const { data } = await (await fetch('/api/auth/csrf-token')).json()
+    const { items } = (await (await fetch(`/api/files?path=${encodeURIComponent(path)}`)).json()).data
+    const { id } = items.find(({ name }) => name === 'fifth.png')
+    await fetch(`/api/users/me/favourites/${id}`, { method: 'PUT', headers: { 'X-CSRF-Token': data.token } })
+  }, path)
+  const byKey = () => pick(page, 'fifth.png').click().then(() => page.keyboard.press('Control+c'))
+  const places = { [`files${path}?search=fifth`]: byKey, recent: byKey, favourites: byKey }
+  places.photos = () => copyButton(page, say, 'fifth.png')
+  for (const [place, way] of Object.entries(places)) {
+    await page.goto(`/app/${place}`)
+    await wantPictures(page, place, await clipboard(page, way), 'fifth.png')
+  }
+}
+
+// Items that cannot have every kind of link do not decide about the links to pictures.
+async function forced(page, config) {
+  const say = labels[config.language]
+  const path = await stand(page, config, 'Forced', [{ name: 'paper.pdf', bytes: btoa('%PDF-1.4') }])
+  await createFolder(page, config, 'inner', [], path)
+  await page.reload()
+  const question = page.getByRole('dialog', { name: say.linkQuestion })
+  const copyOf = (name) => pick(page, name).click().then(() => page.keyboard.press('Control+c'))
+  // proposes fails unless the question proposes a kind, and accepts that.
+  const proposes = async (kind) => {
+    await becomes('the proposed kind', () => question.getByRole('radio', { name: kind }).isChecked(), true)
+    await page.keyboard.press('Enter')
+  }
+  const folder = `${config.base}/app/files${path}/inner`
+  equal('the link of a folder', await clipboard(page, () => copyOf('inner')), folder)
+  await toast(page, say, say.noLinkForAll(say.foldersHaveNone)).waitFor()
+  const paper = await clipboard(page, async () => {
+    await copyOf('paper.pdf')
+    await proposes(say.withAccess)
+  })
+  equal('the link of a PDF', paper, `${config.base}${path}/paper.pdf`)
+  const first = await clipboard(page, async () => {
+    await copyOf('one.png')
+    await proposes(say.permanent)
+  })
+  await wantPictures(page, 'a picture after a folder and a PDF', first, 'one.png')
+
+  await fromMenu(page, say, /^inner/, say.links)
+  const dialog = page.getByRole('dialog', { name: say.link, exact: true })
+  const copyInPanel = () => dialog.getByRole('button', { name: say.copyLink, exact: true }).click()
+  equal('the link in the panel', await clipboard(page, copyInPanel), folder)
+  await dialog.getByRole('status').getByText(say.copiedPath(1)).waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await wantPictures(page, 'a picture after a panel', await clipboard(page, () => copyOf('two.png')), 'two.png')
+  equal('the next link of a PDF', await clipboard(page, () => copyOf('paper.pdf')), paper)
 }
 
 // The panel: every format, the sizes, a picture that leads to the original, and many files at once.
 async function panel(page, config) {
   const say = labels[config.language]
-  await stand(page, config, 'Formats')
+  const path = await stand(page, config, 'Formats')
+  await until('the widths of the pictures', () =>
+    page.evaluate(async (path) => {
+      const { items } = (await (await fetch(`/api/files?path=${encodeURIComponent(path)}`)).json()).data
+      return items.every(({ width }) => width)
+    }, path),
+  )
+  await page.reload()
   await fromMenu(page, say, /^one\.png/, say.links)
   const dialog = page.getByRole('dialog', { name: say.link, exact: true })
   await dialog.getByRole('button', { name: say.makePermanent }).click()
@@ -148,6 +216,7 @@ async function panel(page, config) {
   for (const format of [say.direct, 'HTML', 'BBCode', 'Markdown']) {
     await dialog.getByRole('tab', { name: format }).click()
     await wantPictures(page, format, await copied(say.copyLink), 'one.png')
+    await dialog.getByRole('status').getByText(say.copiedForAll(1)).waitFor()
   }
   await dialog.getByLabel(say.leadsToOriginal).check()
   for (const [option, width] of [
@@ -167,6 +236,16 @@ async function panel(page, config) {
     }, small.url)
     equal('the width of the picture', wide, width)
   }
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+
+  // A server without thumbnails has the original only, and the panel does not remember the size.
+  await page.route('**/api/i/*/thumbnail?size=1280', (route) => route.fulfill({ status: 404 }))
+  await fromMenu(page, say, /^one\.png/, say.links)
+  await dialog.getByRole('button', { name: say.makePermanent }).click()
+  await dialog.getByLabel(say.sizeOfPictures).selectOption('1280')
+  await dialog.getByText(say.noSizes).waitFor()
+  await wantPictures(page, 'a size that there is not', await copied(say.copyLink), 'one.png', 'one.png')
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
 
@@ -278,6 +357,7 @@ async function looks(page, config) {
 
 export const scenarios = [
   { name: 'copies links that strangers open', forms: once, run: everywhere },
+  { name: 'asks about pictures and other files apart', forms: once, run: forced },
   { name: 'copies links in every form', forms: once, run: panel },
   { name: 'says who can open a copied link', forms: once, run: honest },
   { name: 'asks who may open links', forms: everyWith('narrow'), run: looks },

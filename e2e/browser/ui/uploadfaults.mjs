@@ -173,7 +173,7 @@ async function plain(page, config) {
   await page.getByRole('button', { name: say.link, exact: true }).click()
   const panel = page.getByRole('dialog', { name: say.link })
   await panel.getByRole('button', { name: say.copyLink }).click()
-  await panel.getByText(say.copied, { exact: true }).waitFor()
+  await panel.getByText(say.copiedPath(1), { exact: true }).waitFor()
   await becomes(
     'whether the focus is where it was',
     () => panel.getByRole('button', { name: say.copyLink }).evaluate((button) => button === document.activeElement),

@@ -2,10 +2,12 @@
  * The command that copies links, for every screen. The first time it asks who shall be able to open
  * them, and then remembers the answer.
  */
+import { Failure } from "./api";
 import { copy } from "./clipboard";
-import { isImage, type Entry } from "./entry";
+import type { Entry } from "./entry";
 import { dateTime, t } from "./i18n.svelte";
-import { makeLinks, obstacle, remember, remembered, type Choice, type Kind, type Made } from "./links";
+import type { Made } from "./linkTexts";
+import { chosen, possible, proposed, remember, remembered, rememberKind, type Choice, type Kind } from "./links";
 import type { Toast } from "./toasts.svelte";
 import { toast } from "./toasts.svelte";
 
@@ -27,20 +29,19 @@ export const copying = new Copying();
 
 type Show = (kind: Toast["kind"], text: string, action?: Toast["action"]) => void;
 
-/** The kind of link that fits entries, until the user has chosen one. */
-export function usualKind(entries: readonly Entry[]): Kind {
-  return entries.every((entry) => isImage(entry) && !obstacle(entry, "permanent")) ? "permanent" : "path";
-}
-
 function ask(entries: readonly Entry[]): Promise<Answer | undefined> {
-  const { kind, lifetime, format } = remembered();
+  const { lifetime, format } = remembered();
+  const kind = proposed(entries);
   return new Promise((resolve) => {
     copying.question = {
       entries,
-      initial: { kind: kind ?? usualKind(entries), lifetime, format },
+      initial: { kind, lifetime, format },
       answer(given) {
         copying.question = undefined;
-        if (given) remember(given);
+        if (given) {
+          remember({ format: given.format });
+          rememberKind(entries, given, kind);
+        }
         resolve(given);
       },
     };
@@ -48,18 +49,23 @@ function ask(entries: readonly Entry[]): Promise<Answer | undefined> {
 }
 
 /**
- * Copies the links of entries as the user has chosen before, and shows who can open them. `again`
- * asks in any case. Throws Failure.
+ * Copies the links of entries as the user has chosen before, and shows who can open them. It does
+ * not ask if only one kind of link is possible; `again` asks in any case. Throws Failure.
  */
 export async function copyLinks(
   entries: readonly Entry[],
   { again = false, show = toast as Show, intro = "" } = {},
 ): Promise<void> {
-  const { kind, ...before } = remembered();
+  const before = remembered();
+  // a link for everyone that is not possible becomes the path link, with the reason
+  const kind = chosen(entries) ?? (possible(entries).length > 1 ? undefined : "permanent");
   const answer = kind && !again ? { kind } : await ask(entries);
   if (!answer) return;
   const choice = { ...before, ...answer };
-  const making = makeLinks(entries, choice);
+  // not awaited: the browser allows copying only during a click or a key press
+  const making = import("./linkTexts")
+    .catch(() => Promise.reject(new Failure("NETWORK", "")))
+    .then(({ makeLinks }) => makeLinks(entries, choice));
   const text = making.then(({ lines }) => lines.join("\n"));
   const done = await copy(text);
   const made = await making;
@@ -78,7 +84,11 @@ export async function copyLinks(
 }
 
 /** Says who can open the links that were copied. */
-function outcome({ lines, asChosen, obstacle, missing, until }: Made, kind: Kind, entries: readonly Entry[]): string {
+export function outcome(
+  { lines, asChosen, obstacle, missing, until }: Made,
+  kind: Kind,
+  entries: readonly Entry[],
+): string {
   const { copied } = t.links;
   const n = lines.length;
   const byPath = entries.every((entry) => entry.public) ? t.links.copiedPublic(n) : copied.path(n, "");

@@ -1,20 +1,17 @@
 /**
- * Links to entries: who can open them, and how they are written. This browser remembers both, and
- * all commands that copy links use them.
+ * The choices about links to entries: who can open them, and how they are written. This browser
+ * remembers both, and all commands that copy links use them. `linkTexts.ts` makes the links.
  */
-import { client, Failure, take, type Schemas } from "./api";
-import { explain, may, type Entry } from "./entry";
+import { isImage, may, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
-import { parts } from "./parts";
 import { session } from "./session.svelte";
 
 export const formats = ["direct", "html", "markdown", "bbcode"] as const;
 export type Format = (typeof formats)[number];
-export type Links = Schemas["ApiLinkFormats"];
-export type LinkItem = Schemas["ApiCopyLinksItem"];
 
 /** Who can open a link: anyone for good, anyone for some time, or whoever may open the entry. */
-export type Kind = "permanent" | "signed" | "path";
+export const kinds = ["permanent", "signed", "path"] as const; // from anyone to the fewest people
+export type Kind = (typeof kinds)[number];
 export const lifetimes = [3600, 86400, 604800]; // seconds
 
 /** Widths of pictures in pixels, 0 for the original. The server makes thumbnails of these sizes. */
@@ -34,19 +31,28 @@ export interface Choice extends Style {
   lifetime: number; // seconds, of signed links
 }
 
+/** The choices that this browser remembers. */
+interface Remembered extends Omit<Choice, "kind"> {
+  /** The kind of links to pictures, undefined until the user has chosen one. */
+  pictures: Kind | undefined;
+  /** The kind of links to other files. */
+  files: Kind | undefined;
+}
+
 const key = "larder.links";
 
-/** The choices that this browser remembers. `kind` is undefined until the user has chosen one. */
-export function remembered(): Omit<Choice, "kind"> & { kind: Kind | undefined } {
-  let stored: Partial<Choice> = {};
+export function remembered(): Remembered {
+  let stored: Partial<Remembered & Choice> = {};
   try {
-    stored = JSON.parse(localStorage.getItem(key) ?? "{}") as Partial<Choice>;
+    stored = JSON.parse(localStorage.getItem(key) ?? "{}") as typeof stored;
   } catch {
     // without storage, or with invalid content, the defaults apply
   }
-  const { kind, lifetime, format, width, linked } = stored;
+  // Earlier versions stored one kind for all files.
+  const { kind, pictures = kind, files = kind, lifetime, format, width, linked } = stored;
   return {
-    kind: kind && kind in t.links.copied ? kind : undefined,
+    pictures: kinds.find((one) => one === pictures),
+    files: kinds.find((one) => one === files),
     lifetime: lifetimes.find((one) => one === lifetime) ?? 86400,
     format: formats.find((one) => one === format) ?? "direct",
     width: widths.find((one) => one === width) ?? 0,
@@ -54,8 +60,8 @@ export function remembered(): Omit<Choice, "kind"> & { kind: Kind | undefined } 
   };
 }
 
-/** Remembers choices. Without a kind, the next copy asks for it. */
-export function remember(change: Partial<Omit<Choice, "kind">> & { kind?: Kind | undefined }): void {
+/** Remembers choices. Where a kind is undefined, the next copy asks for it. */
+export function remember(change: Partial<Remembered>): void {
   try {
     localStorage.setItem(key, JSON.stringify({ ...remembered(), ...change }));
   } catch {
@@ -63,46 +69,45 @@ export function remember(change: Partial<Omit<Choice, "kind">> & { kind?: Kind |
   }
 }
 
+/** The kinds of links that at least one of some entries can have; always "path". */
+export function possible(entries: readonly Entry[]): Kind[] {
+  return kinds.filter((kind) => entries.some((entry) => !obstacle(entry, kind)));
+}
+
+/** The entries of which a visitor can get a link, so that their links can be of several kinds. */
+const linkable = (entries: readonly Entry[]) => entries.filter((entry) => !obstacle(entry, "signed"));
+
 /**
- * The links of entries, in the order of the entries, each with an error where it has no links.
- * Throws Failure.
+ * The kind that the user has chosen for links to such entries, undefined for none. Pictures among
+ * other files get no link that more people can open than the user has chosen for either.
  */
-export async function linksOf(
-  entries: readonly Pick<Entry, "id">[],
-  signedFor: number | undefined, // seconds
-  signal?: AbortSignal,
-): Promise<LinkItem[]> {
-  const out: LinkItem[] = [];
-  for (const part of parts(entries)) {
-    const body = { ids: part.map(({ id }) => id), signed: signedFor !== undefined, expiresIn: signedFor ?? null };
-    const { items } = await take(client.POST("/api/files/copy-links", { body, ...(signal && { signal }) }));
-    out.push(...items);
-  }
-  return out;
+export function chosen(entries: readonly Entry[]): Kind | undefined {
+  const { pictures, files } = remembered();
+  const able = linkable(entries);
+  if (able.every(isImage)) return pictures;
+  if (!files || !pictures || !able.some(isImage)) return files;
+  return kinds[Math.max(kinds.indexOf(files), kinds.indexOf(pictures))];
 }
 
-/** The addresses of permanent links, or the reasons why there are none, by the ids of entries. */
-export interface Permanent {
-  urls: Map<string, string>;
-  obstacles: Map<string, string>;
+/** The kind of links to propose: the chosen one, or else the permanent link for pictures. */
+export function proposed(entries: readonly Entry[]): Kind {
+  const able = linkable(entries);
+  const usual = able.length > 0 && able.every((entry) => isImage(entry) && !obstacle(entry, "permanent"));
+  return chosen(entries) ?? (usual ? "permanent" : "path");
 }
 
-/** Makes the permanent links of entries, or finds the existing ones. Throws Failure. */
-export async function permanentLinks(entries: readonly Entry[]): Promise<Permanent> {
-  const out: Permanent = { urls: new Map(), obstacles: new Map() };
-  const able = entries.filter((entry) => {
-    const what = obstacle(entry, "permanent");
-    if (what) out.obstacles.set(entry.id, what);
-    return !what;
-  });
-  for (const part of parts(able)) {
-    const { items } = await take(client.POST("/api/files/links", { body: { ids: part.map((entry) => entry.id) } }));
-    for (const { id, link, error } of items) {
-      if (link?.works) out.urls.set(id, link.url);
-      else out.obstacles.set(id, error ? refusal(error) : t.links.obstacles.closed);
-    }
-  }
-  return out;
+/**
+ * Remembers the kind and lifetime of links to entries. It remembers no kind if only one was
+ * possible, or if the path has replaced the `wanted` kind because that was not possible.
+ */
+export function rememberKind(
+  entries: readonly Entry[],
+  { kind, lifetime }: Pick<Choice, "kind" | "lifetime">,
+  wanted: Kind,
+): void {
+  const able = possible(entries);
+  if (able.length > 1 && (kind !== "path" || able.includes(wanted)))
+    remember({ lifetime, [linkable(entries).every(isImage) ? "pictures" : "files"]: kind });
 }
 
 /**
@@ -117,120 +122,4 @@ export function obstacle(entry: Entry, kind: Kind): string {
   if (kind === "signed") return "";
   if (!may(entry, "share")) return obstacles.share;
   return session.site?.allowGuestAccess === false ? obstacles.guests : "";
-}
-
-function refusal({ code, message }: { code: string; message: string }): string {
-  const { obstacles } = t.links;
-  if (code === "PASSWORD_REQUIRED") return obstacles.password;
-  if (code === "FORBIDDEN") return obstacles.share;
-  return explain(new Failure(code, message));
-}
-
-/** Links as they are copied. */
-export interface Made {
-  lines: string[];
-  /** How many of the lines are of the chosen kind. */
-  asChosen: number;
-  /** Why other lines are addresses by path, "" if there are none. */
-  obstacle: string;
-  /** Entries without any link. */
-  missing: number;
-  /** When signed links expire (ms). */
-  until: number;
-}
-
-/**
- * Makes the links of entries. An entry that can't have a link of the chosen kind gets the address
- * of its path. Throws Failure, also if no entry has a link.
- */
-export async function makeLinks(entries: readonly Entry[], choice: Choice): Promise<Made> {
-  const texts = new Map<string, string>();
-  let reason = "";
-  let until = 0;
-  if (choice.kind === "permanent") {
-    const { urls, obstacles } = await permanentLinks(entries);
-    for (const entry of entries) {
-      const url = urls.get(entry.id);
-      if (url) texts.set(entry.id, written(url, entry, choice)[choice.format]);
-      else reason ||= obstacles.get(entry.id) ?? "";
-    }
-  } else if (choice.kind === "signed") {
-    const able = entries.filter((entry) => {
-      const what = obstacle(entry, "signed");
-      reason ||= what;
-      return !what;
-    });
-    until = Date.now() + choice.lifetime * 1000;
-    for (const item of await linksOf(able, choice.lifetime)) {
-      if (item.formats && item.accessMode === "signed" && !item.needsPassword)
-        texts.set(item.id, item.formats[choice.format]);
-      else reason ||= item.code ? refusal({ code: item.code, message: item.error ?? "" }) : t.links.obstacles.password;
-    }
-  }
-  const asChosen = choice.kind === "path" ? entries.length : texts.size;
-  const rest = await linksOf(
-    entries.filter(({ id }) => !texts.has(id)),
-    undefined,
-  );
-  for (const { id, formats } of rest) if (formats) texts.set(id, formats[choice.format]);
-  if (texts.size === 0) throw new Failure(rest[0]?.code ?? "NOT_FOUND", rest[0]?.error ?? "");
-  const lines = entries.flatMap(({ id }) => texts.get(id) ?? []);
-  return {
-    lines,
-    asChosen: Math.min(asChosen, lines.length),
-    obstacle: reason,
-    missing: entries.length - lines.length,
-    until,
-  };
-}
-
-/** The types of which every server makes thumbnails. */
-const sized = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-
-/** Reports whether links to an entry can show it smaller. */
-export const hasSizes = ({ mimeType }: Pick<Entry, "mimeType">) => sized.includes(mimeType ?? "");
-
-/** The address of a picture in a width, by its permanent link. */
-export function sizedUrl(url: string, width: Width): string {
-  return width === 0 ? url : `${url}/thumbnail?size=${width}`;
-}
-
-/**
- * The formats of a permanent link, as the server writes those of other links. The API returns only
- * the address of a permanent link. The address holds letters, digits and `:/.-?=` only.
- */
-export function written(
-  url: string,
-  { name, mimeType }: Pick<Entry, "name" | "mimeType">,
-  { width, linked }: Pick<Style, "width" | "linked">,
-): Links {
-  const markdown = name.replace(/[\\`*_{}[\]()<>#+!|~&]/g, "\\$&");
-  if (!mimeType?.startsWith("image/")) {
-    return {
-      direct: url,
-      html: `<a href="${html(url)}">${html(name)}</a>`,
-      markdown: `[${markdown}](${url})`,
-      bbcode: `[url=${url}]${name.replaceAll("[", "［").replaceAll("]", "］")}[/url]`,
-    };
-  }
-  const shown = hasSizes({ mimeType }) ? sizedUrl(url, width) : url;
-  const image = {
-    direct: shown,
-    html: `<img src="${html(shown)}" alt="${html(name)}">`,
-    markdown: `![${markdown}](${shown})`,
-    bbcode: `[img]${shown}[/img]`,
-  };
-  if (!linked) return image;
-  return {
-    direct: shown,
-    html: `<a href="${html(url)}">${image.html}</a>`,
-    markdown: `[${image.markdown}](${url})`,
-    bbcode: `[url=${url}]${image.bbcode}[/url]`,
-  };
-}
-
-const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
-
-function html(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => entities[sign]!);
 }

@@ -42,7 +42,8 @@ export const settings: typeof zh = {
 
   links: "Copied links",
   linksHint: "Used when you copy links. Only this browser keeps these choices.",
-  linkKind: "Who may open them",
+  linkPictures: "Who may open links to pictures",
+  linkFiles: "Who may open links to other files",
   linkAsk: "Ask at the next copy",
   linkFormat: "Format",
 

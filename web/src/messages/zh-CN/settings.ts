@@ -39,7 +39,8 @@ export const settings = {
 
   links: "复制链接",
   linksHint: "复制链接时使用。这些选项只保存在此浏览器中。",
-  linkKind: "谁可以打开",
+  linkPictures: "谁可以打开图片链接",
+  linkFiles: "谁可以打开其他文件的链接",
   linkAsk: "下次复制时询问",
   linkFormat: "格式",
 

@@ -2,7 +2,7 @@
 import { copyLinks as copyAll } from "../../lib/copying.svelte";
 import { explain } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
-import { remembered } from "../../lib/links";
+import { chosen } from "../../lib/links";
 import { toast } from "../../lib/toasts.svelte";
 import type { Entry } from "../../lib/uploads.svelte";
 
@@ -20,7 +20,7 @@ export async function copyLinks(entries: Entry[]): Promise<void> {
  * that only shortly after a key press; afterwards a toast offers a button.
  */
 export async function share(entry: Entry): Promise<void> {
-  if (remembered().kind) {
+  if (chosen([entry])) {
     try {
       return await copyAll([entry], { intro: t.files.pasted + t.links.joint });
     } catch {
