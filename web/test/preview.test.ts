@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, beforeEach, expect, test, vi } from "vitest";
 import type * as Api from "../src/lib/api";
 import type * as Preview from "../src/lib/preview";
@@ -52,6 +53,29 @@ test("addresses with a token, other sites and visitors need no account", async (
   api.actFor("");
   await text("/public/a.txt");
   expect(asked.map(([, ...rest]) => rest)).toEqual(Array(3).fill([null, undefined]));
+});
+
+/** The modules with requests of their own, which name the account or have the reason not to. */
+const senders = [
+  "boot.js", // before the account is known
+  "lib/api.ts",
+  "lib/follow.ts",
+  "lib/preview.ts",
+  "lib/session.svelte.ts", // asks which account is signed in
+  "routes/Connection.svelte", // a public address
+  "routes/Notifications.svelte",
+  "routes/free/requests.ts", // of free mode
+  "routes/keys/testPicture.ts", // by an API key
+  "routes/panels/LinkPanel.svelte", // a permanent link
+  "worker/worker.ts", // requests of pages
+];
+
+test("every module that sends requests itself is known", () => {
+  const files = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) =>
+    /\.(ts|js|svelte)$/.test(name),
+  );
+  const sending = files.filter((name) => /(?<![\w.#])fetch\(/.test(readFileSync(`src/${name}`, "utf8")));
+  expect(sending.sort()).toEqual(senders.toSorted());
 });
 
 // It stops all requests, so it is the last one.

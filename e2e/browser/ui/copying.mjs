@@ -353,6 +353,9 @@ async function looks(page, config) {
   await dialog.getByRole('button', { name: say.makePermanent }).click()
   await dialog.getByRole('button', { name: say.revoke }).waitFor()
   await look('panel-made')
+  await dialog.getByRole('button', { name: say.copyLink, exact: true }).click()
+  await dialog.getByRole('status').getByText(say.copiedForAll(1)).waitFor()
+  await look('panel-copied')
 }
 
 export const scenarios = [
