@@ -180,6 +180,8 @@ type shareItemReply struct {
 	MimeType  string `json:"mimeType,omitempty"`
 	CreatedAt int64  `json:"createdAt" required:"true"`
 	UpdatedAt int64  `json:"updatedAt" required:"true"`
+	Width     int    `json:"width,omitempty" description:"An addition. Pixels, as a viewer shows the picture. Only of a picture that was examined, in a share that allows previews or downloads."`
+	Height    int    `json:"height,omitempty" description:"An addition. Pixels; as width."`
 }
 
 type listShareReply struct {
@@ -219,6 +221,9 @@ func (a *API) listShare(c *call, in listShareInput) (listShareReply, error) {
 		}
 		if e.Folder {
 			item.Type, item.MimeType = "folder", ""
+		}
+		if p := e.Picture; p != nil && visit.ShowsContent() {
+			item.Width, item.Height = p.Width, p.Height
 		}
 		reply.Items = append(reply.Items, item)
 	}

@@ -337,3 +337,37 @@ func TestSharedZipLimit(t *testing.T) {
 		getZip(alice, folder).OK(200) // an account has its own places
 	})
 }
+
+// docs/decisions.md, Shares: bytes and folders. A listing states the size of a picture, as a viewer
+// shows it, where the share allows previews or downloads.
+func TestSharedFolderPictureSizes(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, visitor := l.User(t, "alice"), l.Client(t)
+		trip := mkdir(alice, "/home/alice", "trip")
+		alice.Upload("/home/alice/trip", "a.jpeg", photo) // 600 × 800 when it is upright
+		alice.Upload("/home/alice/trip", "b.txt", []byte("text"))
+		if _, err := l.Apps[0].Pictures.Examine(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			what  string
+			share M
+			sized bool
+		}{
+			{"allowed", M{}, true},
+			{"previews alone", M{"allowDownload": false}, true},
+			{"downloads alone", M{"allowPreview": false}, true},
+			{"names alone", M{"allowPreview": false, "allowDownload": false}, false},
+		} {
+			items := listShare(visitor, shareEntry(alice, trip, c.share), "/").OK(200).Value("items").([]any)
+			file, text := items[0].(map[string]any), items[1].(map[string]any)
+			size := []any{file["width"], file["height"], text["width"], text["height"]}
+			want := []any{nil, nil, nil, nil}
+			if c.sized {
+				want[0], want[1] = 600, 800
+			}
+			wantJSON(t, c.what, size, want)
+		}
+	})
+}

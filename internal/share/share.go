@@ -102,6 +102,10 @@ type Visit struct {
 	Authorized bool // no password is missing
 }
 
+// ShowsContent reports whether visitors may see some of the content of the files: the share allows
+// previews or downloads.
+func (v *Visit) ShowsContent() bool { return v.AllowPreview || v.AllowDownload }
+
 // Config holds the dependencies of a Service.
 type Config struct {
 	DB       *db.DB

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { arranged, justify } from "../src/lib/justified";
+import { arranged, justify, ratioOf } from "../src/lib/justified";
 
 const frame = { width: 640, rowHeight: 200, gap: 10 };
 
@@ -61,6 +61,11 @@ describe("justified rows", () => {
   test("nothing is arranged without a width or without pictures", () => {
     expect(justify([1, 1], { ...frame, width: 0 })).toEqual([]);
     expect(justify([], frame)).toEqual([]);
+  });
+
+  test("a ratio is known where the listing states both sides", () => {
+    expect(ratioOf({ width: 900, height: 600 })).toBe(1.5);
+    expect([{}, { width: 900 }, { height: 600 }, { width: 0, height: 0 }].map(ratioOf)).toEqual([0, 0, 0, 0]);
   });
 
   test("extreme ratios are cut, and an unknown one is 4 : 3", () => {

@@ -105,7 +105,7 @@ export async function checkAccount(headers: Headers): Promise<void> {
   if (halted) await never;
 }
 
-const endings = ["UNAUTHORIZED", "SESSION_REVOKED", "ROLE_CHANGED", "USER_DISABLED"];
+const endings = ["UNAUTHORIZED", "INVALID_TOKEN", "SESSION_REVOKED", "ROLE_CHANGED", "USER_DISABLED"];
 
 /**
  * Reports whether a code means that the session has ended. Modules that send requests themselves
@@ -223,8 +223,8 @@ class Call {
 async function send({ url, method, headers, body, signal }: Call, named: boolean, asks: boolean): Promise<Response> {
   const { pathname: path, search } = new URL(url);
   const writes = method !== "GET" && method !== "HEAD";
-  // Endpoints that take credentials report the result themselves and need no token. The token
-  // endpoint needs the session.
+  // Endpoints that take credentials report the result themselves and need no token, and public
+  // ones need no session. The token endpoint needs the session.
   const plain =
     (path.startsWith("/api/auth/") && path !== "/api/auth/csrf-token") ||
     path.startsWith("/api/public/") ||
@@ -246,12 +246,12 @@ async function send({ url, method, headers, body, signal }: Call, named: boolean
     }
     listener.reached(true);
     await checkAccount(answer.headers);
-    if (answer.ok || plain) return answer;
+    if (answer.ok || (plain && !path.startsWith("/api/public/files"))) return answer;
     // A limit of wrong passwords, codes, mails or pictures delays no other request, and the page
     // must not repeat the attempt.
     if (answer.status === 429 && ownLimit.test(path)) return answer;
     if (pausedBy(answer, tries)) continue;
-    if (answer.status !== 401 && answer.status !== 403) return answer;
+    if (plain || (answer.status !== 401 && answer.status !== 403)) return answer;
     const code = await codeOf(answer);
     if (code === "INVALID_CSRF" && !renewed) {
       renewed = true;

@@ -10,6 +10,7 @@ import { address } from "./router.svelte";
 import { session } from "./session.svelte";
 import { guests } from "./source/account";
 import type { Source } from "./source/source";
+import { Unanswered } from "./unanswered";
 import type { Visit } from "./visit.svelte";
 
 /** A question for a password. */
@@ -23,7 +24,6 @@ export class GuestVisit implements Visit {
   top = $state("/");
   readonly previews = true;
   readonly left = undefined;
-  readonly downloadable = true;
   readonly ends = ["NOT_FOUND", "UNAUTHORIZED", "PASSWORD_REQUIRED"];
   /** The password that the page asks for. */
   question = $state.raw<Question>();
@@ -40,6 +40,11 @@ export class GuestVisit implements Visit {
 
   isPicture(entry: Entry): boolean {
     return kindOf(entry) === "image";
+  }
+
+  /** Without its password, a file shows no permission to download it. */
+  canDownload(entry: Entry): boolean {
+    return may(entry, "download") || entry.hasPassword || this.unlocked.has(entry.id);
   }
 
   folder(path: string): string {
@@ -109,9 +114,9 @@ export class GuestVisit implements Visit {
       },
       content,
       download: async (entry) => {
-        if (!entry.hasPassword) return guests.download(entry);
+        if (!entry.hasPassword && may(entry, "download")) return guests.download(entry);
         const url = await this.ask({ path: pathOf(entry), purpose: "download" });
-        if (!url) throw new Failure("PASSWORD_REQUIRED", "");
+        if (!url) throw new Unanswered();
         return url;
       },
     };

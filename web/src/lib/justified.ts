@@ -16,6 +16,11 @@ const usual = 4 / 3;
 const narrowest = 0.4;
 const widest = 8;
 
+/** The ratio of width to height that a listing states of a picture, 0 if it states none. */
+export function ratioOf({ width, height }: { width?: number; height?: number }): number {
+  return width && height ? width / height : 0;
+}
+
 /** The ratio with which a picture of a ratio of width to height, 0 if unknown, is arranged. */
 export function arranged(ratio: number): number {
   return Math.min(widest, Math.max(narrowest, ratio || usual));

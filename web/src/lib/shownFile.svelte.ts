@@ -45,6 +45,7 @@ export class ShownFiles {
       "": unreadable,
       FORBIDDEN: t.share.noPreviewKind,
       NOT_FOUND: t.share.notThere,
+      INVALID_PASSWORD: t.failures.PASSWORD_REQUIRED!, // the question for it was closed
     };
     this.problems.set(entry.id, why.text ?? words[code] ?? t.failures[code] ?? t.share.failed);
   }

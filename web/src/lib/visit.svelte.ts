@@ -1,10 +1,11 @@
 /** The visit of a share, and the interface of all visits. */
 import { client, Failure, take, type Schemas } from "./api";
-import type { Entry } from "./entry";
+import { may, type Entry } from "./entry";
 import { isDrawing, kindOf, mostDrawingTile, refusal } from "./preview";
 import { route } from "./router.svelte";
 import { permissionsOf, shared } from "./source/share";
 import type { Source } from "./source/source";
+import { Unanswered } from "./unanswered";
 
 export type Share = Schemas["ApiVisitedShareReply"];
 
@@ -21,8 +22,8 @@ export interface Visit {
   readonly previews: boolean;
   /** How many downloads are left, undefined without a limit. */
   readonly left: number | undefined;
-  /** Whether files can be downloaded now. */
-  readonly downloadable: boolean;
+  /** Reports whether the visitor can download a file now. */
+  canDownload(entry: Entry): boolean;
   /** Whether the page shows an entry as a picture. */
   isPicture(entry: Entry): boolean;
   /** The address of a folder, by its path. */
@@ -114,7 +115,7 @@ export class ShareVisit implements Visit {
 
   /**
    * Makes a request, and makes it again when the visitor has given the password again. Throws
-   * Failure.
+   * Failure, and Unanswered when they have not.
    */
   async run<Result>(request: () => Promise<Result>): Promise<Result> {
     for (;;) {
@@ -122,7 +123,8 @@ export class ShareVisit implements Visit {
         return await request();
       } catch (cause) {
         this.noteEnd(cause);
-        if (!(cause instanceof Failure) || cause.code !== "INVALID_PASSWORD" || !(await this.renew())) throw cause;
+        if (!(cause instanceof Failure) || cause.code !== "INVALID_PASSWORD") throw cause;
+        if (!(await this.renew())) throw new Unanswered();
       }
     }
   }
@@ -172,8 +174,8 @@ export class ShareVisit implements Visit {
     return Math.max(0, this.share.maxDownloads - this.share.downloadCount - this.downloads);
   }
 
-  get downloadable(): boolean {
-    return this.share?.allowDownload === true && this.left !== 0;
+  canDownload(entry: Entry): boolean {
+    return may(entry, "download") && this.left !== 0;
   }
 
   isPicture(entry: Entry): boolean {

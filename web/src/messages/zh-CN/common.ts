@@ -44,6 +44,8 @@ export const failures: Record<string, string> = {
   UPLOAD_SESSION_EXPIRED: "上传会话已过期。",
   USER_DISABLED: "此账户已停用。",
   SESSION_REVOKED: "您已在其他地方退出登录。",
+  INVALID_TOKEN: "登录已失效，请重新登录。",
+  INVALID_CSRF: "操作没有执行，请重新加载页面。",
   ROLE_CHANGED: "您的角色已更改，请重新登录。",
   UNAUTHORIZED: "请先登录。",
 };
