@@ -239,7 +239,7 @@ describe("what breaks and passes", () => {
     expect(page.states).toEqual({ "a.png": "done" });
   });
 
-  test("a session that has ended is signed in to again, and it goes on", async () => {
+  test.each(["SESSION_REVOKED", "INVALID_TOKEN"])("%s is signed in to again, and it goes on", async (code) => {
     let out = true;
     page.api.listen({
       paused: () => undefined,
@@ -250,8 +250,7 @@ describe("what breaks and passes", () => {
         return true;
       },
     });
-    browser.server.fault = (_, path) =>
-      out && path.includes("/raw/") ? { status: 401, code: "SESSION_REVOKED" } : undefined;
+    browser.server.fault = (_, path) => (out && path.includes("/raw/") ? { status: 401, code } : undefined);
     await page.engine.add([file("a.png", 3)], "/photos");
     await browser.until(() => page.idle);
     expect(page.states).toEqual({ "a.png": "done" });
