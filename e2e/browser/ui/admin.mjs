@@ -1,8 +1,9 @@
 // The administration: its frame, which administrators alone receive, and the announcements.
+import { createFolder } from './files.mjs'
 import { bothLanguages, once, windows } from './forms.mjs'
 import { becomes, equal, isPhone, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
-import { done, look, stranger } from './stranger.mjs'
+import { done, look, notes, share, stranger } from './stranger.mjs'
 
 const words = {
   'en-US': {
@@ -181,15 +182,35 @@ async function refused(page, config) {
   await boss.goto('/app/login')
   await signIn(boss, config)
   await openSection(boss, config, words[config.language].announcements)
-  equal('the parts of the administration are known', (await administering(boss, loaded)).length > 0, true)
+  const known = (await administering(boss, loaded)).map(({ what }) => what)
+  for (const what of ['addresses', 'texts']) equal(`whether the ${what} are known`, known.includes(what), true)
+
+  const folder = await createFolder(boss, config, 'No administration', [notes], '/public')
+  const id = await share(boss, folder)
+  for (const address of [`/share/${id}`, `${encodeURI(folder)}/`]) {
+    const guest = await stranger(page, config)
+    const seen = []
+    guest.on('request', (request) => seen.push(new URL(request.url()).pathname))
+    await guest.goto(address)
+    await guest.getByRole('link', { name: /^notes\.txt/ }).click()
+    await guest.getByText('a few words for a friend').waitFor()
+    equal(`scripts of ${address}`, seen.some((path) => path.endsWith('.js')), true)
+    equal(`loaded by ${address}`, await administering(guest, seen), [])
+    await done(guest)
+  }
   await done(boss)
 }
 
-// administering returns the loaded scripts that contain an address of the administration API.
+// administering returns the loaded scripts that contain an address of the administration API, or a
+// text of the administration in one of the languages.
 async function administering(page, paths) {
+  const sentences = Object.values(words).map(({ noTitle }) => noTitle)
   const found = []
-  for (const path of paths.filter((path) => path.endsWith('.js')))
-    if ((await (await page.request.get(path)).text()).includes('/api/admin/')) found.push(path)
+  for (const path of paths.filter((path) => path.endsWith('.js'))) {
+    const script = await (await page.request.get(path)).text()
+    if (script.includes('/api/admin/')) found.push({ path, what: 'addresses' })
+    if (sentences.some((sentence) => script.includes(sentence))) found.push({ path, what: 'texts' })
+  }
   return found
 }
 

@@ -1,9 +1,9 @@
 // The public folders, as a visitor without an account sees them: "I send a friend the address of a
 // public folder; he opens it, looks at the pictures, and takes one with him."
 import { createFolder, enter } from './files.mjs'
-import { bothPhones, every, few } from './forms.mjs'
+import { bothLanguages, bothPhones, every, few } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
-import { api, arrived, done, lock, look, notes, pictures, saved, stranger } from './stranger.mjs'
+import { api, arrived, done, lock, look, notes, pictures, saved, song, stranger } from './stranger.mjs'
 
 // The texts of the page, by language.
 const texts = {
@@ -27,6 +27,8 @@ const texts = {
     cancel: 'Cancel',
     lockedFolder: 'This needs a password.',
     retry: 'Retry',
+    select: 'Select',
+    waits: /^The server is busy\./,
   },
   'zh-CN': {
     download: '下载',
@@ -48,6 +50,8 @@ const texts = {
     cancel: '取消',
     lockedFolder: '需要访问密码。',
     retry: '重试',
+    select: '选择',
+    waits: /^服务器繁忙/,
   },
 }
 
@@ -186,8 +190,75 @@ async function asksPasswords(page, config) {
   await done(guest)
 }
 
+// A visitor who may look at some files only is offered no download of them.
+async function looksOnly(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const name = `look ${config.language}`
+  const folder = await createFolder(page, config, name, [...pictures.slice(0, 3), notes, song], '/public')
+  for (const pathPattern of [`${folder}/lake 3.png`, `${folder}/song.wav`])
+    await api(page, 'POST', '/api/admin/rules', {
+      pathPattern,
+      effect: 'deny',
+      role: 'guest',
+      permissions: ['download'],
+      priority: 10,
+    })
+  const guest = await stranger(page, config)
+  await guest.goto(`${encodeURI(folder)}/`)
+  await arrived(guest, 2)
+  const main = guest.getByRole('main')
+  const downloads = main.getByRole('button', { name: say.download })
+  equal('what has a download', await downloads.evaluateAll((all) => all.map((one) => one.ariaLabel)), [
+    `${say.download}: notes.txt`,
+  ])
+  await main.getByRole('link', { name: /^song\.wav/ }).click()
+  const viewer = guest.locator('dialog[open]')
+  await viewer.getByRole('heading', { level: 2, name: 'song.wav' }).waitFor()
+  equal('buttons in the viewer', await viewer.getByRole('button', { name: say.download }).count(), 0)
+  await viewer.getByRole('button', { name: say.close }).click()
+  await viewer.waitFor({ state: 'detached' })
+  await guest.getByRole('button', { name: say.select, exact: true }).click()
+  const choices = guest.getByRole('checkbox')
+  await choices.first().waitFor()
+  equal('what can be chosen', await choices.evaluateAll((all) => all.map((one) => !one.disabled)), [
+    true,
+    true,
+    false,
+    true,
+    false,
+  ])
+  await look(guest, config, 'guest-look-only')
+  await done(guest)
+}
+
+// A visitor who searches too often waits behind one line, and then has the result.
+async function waits(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const name = `wait ${config.language}`
+  const folder = await createFolder(page, config, name, [notes], '/public')
+  const guest = await stranger(page, config)
+  await guest.goto(`${encodeURI(folder)}/`)
+  await guest.getByRole('link', { name: /^notes\.txt/ }).waitFor()
+  let refused = 0
+  const busy = {
+    status: 429,
+    headers: { 'Retry-After': '2' },
+    json: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Please wait a moment.' } },
+  }
+  await guest.route(/\/api\/public\/files\?.*search=/, (route) => (refused++ === 0 ? route.fulfill(busy) : route.continue()))
+  await guest.getByRole('searchbox', { name: say.search }).fill('notes')
+  await guest.getByRole('status').filter({ hasText: say.waits }).waitFor()
+  equal('alerts', await guest.getByRole('alert').count(), 0)
+  await guest.getByRole('link', { name: new RegExp(`^notes\\.txt ?${folder}`) }).waitFor()
+  await done(guest)
+}
+
 export const scenarios = [
   { name: 'a visitor opens a public folder', forms: every, run: opensFolder },
   { name: 'a visitor finds a public file', forms: few, run: finds },
   { name: 'a visitor opens what has a password', forms: bothPhones, run: asksPasswords },
+  { name: 'a visitor may look at a file only', forms: bothPhones, run: looksOnly },
+  { name: 'a visitor waits after too many searches', forms: bothLanguages, run: waits },
 ]

@@ -237,7 +237,7 @@ const misfits = (page, names) =>
   }, names)
 
 // watch adds up the layout shifts of each page of a session, in window.jumps.
-const watch = (page) =>
+export const watch = (page) =>
   page.addInitScript(() => {
     window.jumps = 0
     new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.jumps += entry.value))).observe({

@@ -3,6 +3,7 @@
 import { createFolder, enter } from './files.mjs'
 import { bothPhones } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
+import { watch } from './screens.mjs'
 import {
   api,
   arrived,
@@ -114,9 +115,34 @@ async function walksGallery(page, config) {
   await createFolder(page, config, 'Second day', pictures.slice(0, 2), folder)
   await createFolder(page, config, 'Nothing', [], folder)
   const id = await share(page, folder, { title: 'Trip to the lakes' })
+  const sized = async () =>
+    (await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)).items.filter(({ width }) => width > 0)
+  await until('the sizes of the pictures', async () => (await sized()).length === pictures.length, 180_000)
   const guest = await stranger(page, config)
+  await watch(guest)
+  // all names, and the size of the share, have arrived before the first picture
+  let release
+  const held = new Promise((resolve) => (release = resolve))
+  await guest.route(/\/thumbnail\?/, async (route) => {
+    await held
+    await route.continue()
+  })
   await guest.goto(`/share/${id}`)
+  await guest.getByRole('link', { name: pictures.at(-1).name }).waitFor()
+  await guest.getByRole('button', { name: new RegExp(`^${say.downloadAll}.*\\(`) }).waitFor()
+  const boxes = () =>
+    guest.locator('main li img').evaluateAll((all) =>
+      all.map((image) => {
+        const { x, y, width, height } = image.getBoundingClientRect()
+        return [x, y, width, height]
+      }),
+    )
+  const before = await boxes()
+  release()
   await arrived(guest, pictures.length)
+  equal('the places of the pictures, before and after they have arrived', await boxes(), before)
+  const jumps = await guest.evaluate(() => window.jumps)
+  equal('whether the gallery keeps still', [jumps <= 0.02, jumps], [true, jumps])
   await guest.getByRole('button', { name: new RegExp(`^${say.downloadAll}.*\\(`) }).waitFor()
   await look(guest, config, 'share-gallery')
 
