@@ -53,11 +53,13 @@ type shareRevisionInput struct {
 type shareRevisionReply struct {
 	Revision string `json:"revision" required:"true" description:"Changes with each change that visitors can see in the listing; empty for a shared file."`
 	Total    int    `json:"total" required:"true" description:"Number of entries in the listing; 1 for a shared file."`
+
+	DownloadCount int64 `json:"downloadCount" required:"true" description:"Downloads that the share has counted."`
 }
 
 // shareRevision handles GET /api/shares/{id}/revision: it tells an open page of a share whether the
-// share still works and whether a folder in it has changed. It counts no view: a share whose views
-// are used up works on for the pages that show it.
+// share still works, whether a folder in it has changed, and how many downloads were counted. It
+// counts no view: a share whose views are used up works on for the pages that show it.
 func (a *API) shareRevision(c *call, in shareRevisionInput) (shareRevisionReply, error) {
 	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -70,8 +72,8 @@ func (a *API) shareRevision(c *call, in shareRevisionInput) (shareRevisionReply,
 	case !visit.Authorized:
 		return shareRevisionReply{}, fault.New(fault.InvalidPassword, "Enter the password first.")
 	case !visit.Entry.Folder && inside.IsRoot():
-		return shareRevisionReply{Total: 1}, nil
+		return shareRevisionReply{Total: 1, DownloadCount: visit.DownloadCount}, nil
 	}
 	revision, err := a.Tree.RevisionShared(c.ctx(), visit.Creator, visit.EntryID, inside)
-	return shareRevisionReply{Revision: revision.ID, Total: revision.Total}, err
+	return shareRevisionReply{revision.ID, revision.Total, visit.DownloadCount}, err
 }

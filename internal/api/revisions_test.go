@@ -66,7 +66,10 @@ func TestShareRevision(t *testing.T) {
 			return visitor.Get("/api/shares/" + id + "/revision?path=" + path)
 		}
 		before, below := revision(share, "/").OK(200), revision(share, "/day%20one").OK(200)
-		wantFields(t, "data", before.Object()["data"], "revision", "total")
+		wantFields(t, "data", before.Object()["data"], "revision", "total", "downloadCount")
+		wantJSON(t, "downloads", before.Value("downloadCount"), 0)
+		visitor.Get(shareDownload(visitor, share)).OK(200)
+		wantJSON(t, "downloads after one", revision(share, "/").OK(200).Value("downloadCount"), 1)
 		wantJSON(t, "entries", before.Value("total"), 2)
 		wantJSON(t, "entries below", below.Value("total"), 0)
 		wantHeader(t, before, "Cache-Control", "private, no-store")
@@ -98,7 +101,10 @@ func TestShareRevision(t *testing.T) {
 		one := shareEntry(alice, note, M{"expiresIn": 60, "password": "open sesame"})
 		revision(one, "/").Fails(401, "INVALID_PASSWORD")
 		verifySharePassword(visitor, one, "open sesame").OK(200)
-		wantJSON(t, "a file", revision(one, "/").OK(200).Object()["data"], M{"revision": "", "total": 1})
+		wantJSON(t, "a file", revision(one, "/").OK(200).Object()["data"], M{"revision": "", "total": 1,
+			"downloadCount": 0})
+		visitor.Get(shareDownload(visitor, one)).OK(200)
+		wantJSON(t, "a file after a download", revision(one, "/").OK(200).Value("downloadCount"), 1)
 		revision(one, "/note.txt").Fails(404, "NOT_FOUND")
 		l.Clock.Advance(time.Minute)
 		revision(one, "/").Fails(410, "SHARE_EXPIRED")

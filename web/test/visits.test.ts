@@ -72,6 +72,19 @@ test("a file of a share can be downloaded while downloads are left", async () =>
   expect((await open()).canDownload(entryOf({ permissions: ["read"] }))).toBe(false);
 });
 
+test("downloads of others count, and each of the visitor's own counts once", async () => {
+  const visit = await open({ maxDownloads: 5, downloadCount: 1 });
+  answers = [Response.json({ success: true, data: { url: "/api/gateway/download/t", expiresIn: 300 } })];
+  expect(await download(visit.source(), entryOf())).toBe(true);
+  expect(visit.left).toBe(3);
+  const left = [1, 2, 3, undefined, 5].map((counted) => {
+    visit.saw(counted);
+    return visit.left;
+  });
+  expect(left).toEqual([3, 3, 2, 2, 0]);
+  expect(visit.canDownload(entryOf({ permissions: ["download"] }))).toBe(false);
+});
+
 test("a closed question for the password is no error", async () => {
   const guest = new GuestVisit();
   const first = download(guest.source(), entryOf({ hasPassword: true }));

@@ -8,11 +8,17 @@ import { api, arrived, done, idOf, lock, look, notes, pictures, share, stranger 
 const texts = {
   'en-US': {
     unlock: 'Password needed',
+    oneLeft: '1 of 1 downloads left',
+    noneLeft: 'No downloads left',
+    download: 'Download',
     expired: 'This share has expired',
     revoked: 'This share no longer works',
   },
   'zh-CN': {
     unlock: '需要访问密码',
+    oneLeft: '剩余下载次数：1 / 1',
+    noneLeft: '下载次数已用完',
+    download: '下载',
     expired: '分享已过期',
     revoked: '分享已失效',
   },
@@ -144,8 +150,25 @@ async function sharedFile(page, config) {
   await done(guest)
 }
 
+// Another visitor takes the last download of a share while its page is open.
+async function lastDownload(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Last ${config.language}`, [notes])
+  const id = await share(page, `${folder}/notes.txt`, { maxDownloads: 1 })
+  const guest = await stranger(page, config)
+  await guest.goto(`/share/${id}`)
+  await guest.getByText(say.oneLeft).waitFor()
+  const { url } = await api(page, 'GET', `/api/shares/${id}/download`)
+  equal('the status of the download', (await page.request.get(url)).status(), 200)
+  await guest.getByText(say.noneLeft).waitFor({ timeout: soon })
+  await becomes('buttons to download', () => guest.getByRole('button', { name: say.download }).count(), 0)
+  await done(guest)
+}
+
 export const scenarios = [
   { name: 'an open public folder follows changes', forms: bothPhones, run: publicFolder },
   { name: 'an open share follows changes', forms: bothPhones, run: sharedFolder },
   { name: 'an open share says that it has expired', forms: bothPhones, run: sharedFile },
+  { name: 'an open share counts the downloads of others', forms: bothPhones, run: lastDownload },
 ]

@@ -22,6 +22,8 @@ export interface Visit {
   readonly previews: boolean;
   /** How many downloads are left, undefined without a limit. */
   readonly left: number | undefined;
+  /** Notes how many downloads the share has counted, those of other visitors included. */
+  readonly saw?: (downloads: number | undefined) => void;
   /** Reports whether the visitor can download a file now. */
   canDownload(entry: Entry): boolean;
   /** Whether the page shows an entry as a picture. */
@@ -65,6 +67,8 @@ export class ShareVisit implements Visit {
   private renewed = $state(0);
   /** Downloads of this visit, which the share does not count yet. */
   private downloads = $state(0);
+  /** The most downloads that the share has counted in an answer. */
+  private seen = $state(0);
   private exhausted = $state(false);
   private waiting: { promise: Promise<boolean>; settle: (given: boolean) => void } | undefined;
   private checking: Promise<unknown> | undefined;
@@ -83,6 +87,7 @@ export class ShareVisit implements Visit {
     try {
       const params = { path: { id: this.id } };
       this.share = (await take(client.GET("/api/shares/{id}", { params }))).share;
+      this.seen = this.share.downloadCount;
     } catch (cause) {
       const code = cause instanceof Failure ? cause.code : "";
       if (endings.includes(code) || code === "NOT_FOUND") this.ended = code;
@@ -171,8 +176,14 @@ export class ShareVisit implements Visit {
   get left(): number | undefined {
     if (!this.share || this.share.maxDownloads === null) return undefined;
     if (this.exhausted) return 0;
-    return Math.max(0, this.share.maxDownloads - this.share.downloadCount - this.downloads);
+    return Math.max(0, this.share.maxDownloads - this.seen - this.downloads);
   }
+
+  readonly saw = (downloads = 0): void => {
+    if (downloads <= this.seen) return;
+    this.downloads = Math.max(0, this.downloads - (downloads - this.seen)); // these may be among them
+    this.seen = downloads;
+  };
 
   canDownload(entry: Entry): boolean {
     return may(entry, "download") && this.left !== 0;
