@@ -21,7 +21,7 @@ const own: Record<string, RegExp> = {
   EMAIL_NOT_VERIFIED: /^POST \/api\/auth\/login$/,
   // the registration, the settings and the test of the administration
   MAIL_ERROR: /^POST \/api\/(auth\/register|users\/me\/email\/send-otp|admin\/settings\/test-email)$/,
-  // the page of a share; no page requests /oembed, and downloads by a token are saved by the browser
+  // the page of a share; no page requests /oembed, and the browser saves downloads by a token
   SHARE_EXPIRED: /^(GET|POST) \/api\/(shares\/\{id\}|public\/oembed|gateway\/)/,
   SHARE_REVOKED: /^(GET|POST) \/api\/(shares\/\{id\}|public\/oembed|gateway\/)/,
   SHARE_LIMIT_REACHED: /^(GET|POST) \/api\/(shares\/\{id\}|public\/oembed|gateway\/)/,

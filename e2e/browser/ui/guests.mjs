@@ -247,7 +247,9 @@ async function waits(page, config) {
     headers: { 'Retry-After': '2' },
     json: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Please wait a moment.' } },
   }
-  await guest.route(/\/api\/public\/files\?.*search=/, (route) => (refused++ === 0 ? route.fulfill(busy) : route.continue()))
+  await guest.route(/\/api\/public\/files\?.*search=/, (route) =>
+    refused++ === 0 ? route.fulfill(busy) : route.continue(),
+  )
   await guest.getByRole('searchbox', { name: say.search }).fill('notes')
   await guest.getByRole('status').filter({ hasText: say.waits }).waitFor()
   equal('alerts', await guest.getByRole('alert').count(), 0)
