@@ -212,7 +212,8 @@ const scripts = {
     await k.at('alpha.txt')
   },
   async 'copy links'(k) {
-    await k.press('Home', 'Shift+ArrowRight', 'Control+c')
+    await k.entry('alpha.txt')
+    await k.press('Shift+ArrowRight', 'Control+c')
     await k.dialog(say.linkQuestion).waitFor()
     await k.press('Enter')
     await k.closed()
