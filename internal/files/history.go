@@ -18,9 +18,10 @@ import (
 // historySchema is the first version of the schema with former places.
 const historySchema = 22
 
-// keepHistory is a step of the sweep. It begins to record the former places of entries once all
-// replicas record them, and ends that when the trash is off (s.Days is 0). It deletes former places
-// and gaps that ended before ended (ms).
+// keepHistory is the first step of the sweep. It begins to record the former places of entries once
+// all replicas record them, and ends that when the trash is off (s.Days is 0). The sweep deletes
+// what ended before ended (ms). So keepHistory moves the beginning of the history to that time
+// before anything is deleted: earlier times stay unknown when the lifetime of the trash is raised.
 func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) error {
 	err := t.DB.Write(ctx, func(tx *db.Tx) error {
 		err := t.DB.RequireSchema(tx, historySchema)
@@ -30,11 +31,16 @@ func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) er
 		case err != nil || s.Days == 0:
 			return endHistory(tx)
 		}
-		return beginHistory(tx, t.nowMs())
+		return beginHistory(tx, t.nowMs(), ended-1)
 	})
 	if err != nil {
 		return fmt.Errorf("record the places of entries: %w", err)
 	}
+	return nil
+}
+
+// sweepPlaces deletes former places and gaps that ended before ended (ms).
+func (t *Tree) sweepPlaces(ctx context.Context, ended int64) error {
 	for more := true; more; {
 		err := t.DB.Write(ctx, func(tx *db.Tx) (err error) {
 			more, err = forgetPlaces(tx, ended, trashPiece)

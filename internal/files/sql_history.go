@@ -90,9 +90,13 @@ func addGaps(tx *db.Tx, gaps map[string]int64) error {
 	return nil
 }
 
-// beginHistory begins to record places from now (ms) on, unless they are recorded already.
-func beginHistory(tx *db.Tx, now int64) error {
-	_, err := tx.Exec("INSERT INTO history (id, since) VALUES (1, $1) ON CONFLICT (id) DO NOTHING", now)
+// beginHistory begins to record places from now (ms) on. If they are recorded already, it moves the
+// beginning of the history to earliest (ms), unless that is before it.
+func beginHistory(tx *db.Tx, now, earliest int64) error {
+	_, err := tx.Exec(`
+		INSERT INTO history (id, since)
+		VALUES (1, $1)
+		ON CONFLICT (id) DO UPDATE SET since = $2 WHERE history.since < $2`, now, earliest)
 	return err
 }
 

@@ -194,13 +194,16 @@ func (t *Tree) SweepTrash(ctx context.Context) error {
 		return err
 	}
 	ended := t.nowMs() - settings.lifetime() + 1
+	if err := t.keepHistory(ctx, settings, ended); err != nil {
+		return err
+	}
 	if err := t.purgeOldest(ctx, ended); err != nil {
 		return fmt.Errorf("purge the trash: %w", err)
 	}
 	if err := t.sweepVersions(ctx, ended); err != nil {
 		return err
 	}
-	if err := t.keepHistory(ctx, settings, ended); err != nil {
+	if err := t.sweepPlaces(ctx, ended); err != nil {
 		return err
 	}
 	if err := t.purgeForSpace(ctx); err != nil {

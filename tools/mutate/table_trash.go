@@ -108,6 +108,8 @@ var trashGuards = []mutation{
 	{"past-begin", "places are recorded only once no older replica runs", files + "/history.go",
 		`err := t.DB.RequireSchema(tx, historySchema)`, `err := t.DB.RequireSchema(tx, 0)`, files,
 		"^TestHistoryIsComplete$/^sqlite$"},
+	{"past-raised", "times that were swept stay unknown when trashDays is raised", files + "/sql_history.go",
+		`WHERE history.since < $2`, `WHERE history.since < 0 * $2`, files, "^TestHistoryAfterALongerLifetime$/^sqlite$"},
 	{"past-complete", "no time is shown from before everything is known", files + "/history.go",
 		`case at < completeSince:`, `case at < 0:`, files, "^TestHistoryIsComplete$/^sqlite$"},
 	{"past-gap", "what ends early leaves a gap", files + "/trash_purge.go", `if err := addGapsOf(tx, ids); err != nil {`,
