@@ -13,7 +13,8 @@ import (
 // table former_places). When an entry leaves a folder, by a move, a new name or a deletion to the
 // trash, its place becomes a former one, for as long as an entry stays in the trash. A folder at an
 // earlier time is then the entries that have their place in it since then, and those that had it
-// then. An entry that is deleted for good is gone at all times. docs/adr/0016-history.md.
+// then. An entry that is deleted for good leaves a gap in each folder that it was in: times before
+// it left that folder are not known any more. docs/adr/0016-history.md.
 
 // historySchema is the first version of the schema with former places.
 const historySchema = 22
@@ -75,9 +76,14 @@ func (t *Tree) checkKnown(at, completeSince int64) error {
 	case at > t.nowMs():
 		return fault.InvalidField("at", "The time is in the future.")
 	case at < completeSince:
-		return fault.InvalidField("at", "It is not known how the folder was at that time.")
+		return notKnown()
 	}
 	return nil
+}
+
+// notKnown is the fault Invalid for a time at which something in the folder is not known any more.
+func notKnown() error {
+	return fault.InvalidField("at", "It is not known how the folder was at that time.")
 }
 
 // noHistory is the fault NotFound for an entry that had no place at the time that is asked for.

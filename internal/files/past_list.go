@@ -125,8 +125,9 @@ type pastLister struct {
 
 // presence is where an entry is now: at the path of the node, or in the trash, or nowhere.
 type presence struct {
-	node node   // does not exist for an entry that no path leads to
-	item string // id of the entry in the trash that it is, or is in; "" outside of the trash
+	node    node   // does not exist for an entry that no path leads to
+	item    string // id of the entry in the trash that it is, or is in; "" outside of the trash
+	deleted bool   // for good; the collector has not come to it yet
 }
 
 // openPast looks up the folder of the query as it is now and as it was at q.At, and decides whether
@@ -201,6 +202,7 @@ func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version in
 	if err == nil && c.root == trashRoot && len(c.trail) > 1 {
 		p.node, p.item = node{row: c.row, trail: c.trail}, c.trail[1].id
 	}
+	p.deleted = c.root == graveyard
 	return p, version, err
 }
 
@@ -249,8 +251,9 @@ func (rs *ruleset) findAt(q db.Querier, id string, at int64) (node, error) {
 }
 
 // findLeft looks up where those entries are now that have left the folder since l.at, for view.
-// Entries that are deleted for good or in no mount, and those in the trash that the actor does not
-// see there, are nowhere in l.left. Entries in one folder share the query for its path.
+// Entries in no mount, and those in the trash that the actor does not see there, are nowhere in
+// l.left. Entries in one folder share the query for its path. Fault: Invalid when an entry is
+// deleted for good and the collector has not recorded the gap yet.
 func (l *pastLister) findLeft() error {
 	ids, err := leftSince(l.q, l.id, l.at)
 	if err != nil {
@@ -275,6 +278,9 @@ func (l *pastLister) findLeft() error {
 			folders[r.parent] = folder
 		}
 		here := l.presenceIn(&folder, r)
+		if here.deleted {
+			return notKnown()
+		}
 		if here.item != "" {
 			items = append(items, here.item)
 		}
@@ -300,7 +306,7 @@ func (rs *ruleset) presenceIn(folder *presence, r row) presence {
 	}
 	switch {
 	case !folder.node.exists():
-		return presence{}
+		return presence{deleted: folder.deleted}
 	case folder.item != "":
 		return presence{node: node{row: r}, item: folder.item}
 	}

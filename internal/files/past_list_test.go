@@ -90,7 +90,6 @@ func TestFolderAsItWas(t *testing.T) {
 		a := w.mustUpload(w.ann, "/home/ann/trip/a.jpg", "1").ID
 		sub := w.createFolder(w.ann, "/home/ann/trip/sub").ID
 		w.mustUpload(w.ann, "/home/ann/trip/sub/deep", "deep")
-		w.mustUpload(w.ann, "/home/ann/trip/gone", "gone")
 		begin := step()
 		w.replace(w.ann, "/home/ann/trip/a.jpg", "333")
 		replaced := step()
@@ -100,8 +99,6 @@ func TestFolderAsItWas(t *testing.T) {
 		w.toTrash(w.ann, "/home/ann/trip/sub")
 		trip := w.toTrash(w.ann, "/home/ann/trip/b.jpg")
 		deleted := step()
-		_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/trip/gone"))
-		w.must(err)
 		w.mustUpload(w.ann, "/home/ann/trip/new", "new")
 		now := step()
 
@@ -324,15 +321,18 @@ func TestContentThatIsLost(t *testing.T) {
 		w.must(w.tree.DropVersion(t.Context(), w.ann, dropped, w.versions(w.ann, dropped)[0].Until))
 		w.exec("UPDATE quotas SET max_kept = 4 WHERE user_id = 'ann'")
 		w.replace(w.ann, "/home/ann/box/large", "1")
-		w.wantPast("101 versions, and one above the bound", w.ann, pastOf("/home/ann/box", first),
+		w.wantPast("101 versions, one above the bound, and one deleted", w.ann, pastOf("/home/ann/box", first),
+			"/home/ann/box/dropped 1 lost",
 			"/home/ann/box/large 1 lost", "/home/ann/box/often 10 lost", "/home/ann/box/other 1 same",
 			"/home/ann/box/swept 3 changed")
-		w.wantPast("the second content", w.ann, pastOf("/home/ann/box", second), "/home/ann/box/large 1 lost",
+		w.wantPast("the second content", w.ann, pastOf("/home/ann/box", second), "/home/ann/box/dropped 1 lost",
+			"/home/ann/box/large 1 lost",
 			"/home/ann/box/often 1 changed", "/home/ann/box/other 1 same", "/home/ann/box/swept 3 changed")
 		w.exec("UPDATE quotas SET max_kept = 0 WHERE user_id = 'ann'")
 		w.must(w.tree.SweepTrash(t.Context()))
-		w.wantPast("no versions", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/large 1 lost",
-			"/home/ann/box/often 10 lost", "/home/ann/box/other 1 same", "/home/ann/box/swept 1 lost")
+		w.wantPast("no versions", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/dropped 1 lost",
+			"/home/ann/box/large 1 lost", "/home/ann/box/often 10 lost", "/home/ann/box/other 1 same",
+			"/home/ann/box/swept 1 lost")
 
 		listing, err := w.tree.ListPast(t.Context(), w.ann, pastOf("/home/ann/box", first))
 		w.must(err)
@@ -341,19 +341,20 @@ func TestContentThatIsLost(t *testing.T) {
 				t.Errorf("%s can be downloaded: %v", e.Name, got)
 			}
 		}
-		for _, id := range []string{often, large, swept} {
+		for _, id := range []string{often, large, swept, dropped} {
 			_, err := w.readAt(w.ann, id, first)
 			w.wantFault("the content of a lost file", err, fault.NotFound)
 		}
-		const want = `failed: 3 entries could not be brought back. The first is "/home/ann/box/large": ` +
+		const want = `failed: 4 entries could not be brought back. The first is "/home/ann/box/dropped": ` +
 			"The content that this file had is not kept any more."
 		if got := w.rewind(w.ann, "/home/ann/box", first); got != want {
 			t.Errorf("a rewind is %q, want %q", got, want)
 		}
 		w.exec("UPDATE quotas SET max_kept = 100 WHERE user_id = 'ann'")
 		w.toTrash(w.ann, "/home/ann/box/often")
-		w.wantPast("one in the trash", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/large 1 lost",
-			"/home/ann/box/often 10 trashed", "/home/ann/box/other 1 same", "/home/ann/box/swept 1 lost")
+		w.wantPast("one in the trash", w.ann, pastOf("/home/ann/box", first), "/home/ann/box/dropped 1 lost",
+			"/home/ann/box/large 1 lost", "/home/ann/box/often 10 trashed", "/home/ann/box/other 1 same",
+			"/home/ann/box/swept 1 lost")
 		w.checkAccounting()
 	})
 }
@@ -372,38 +373,6 @@ func TestContentReplacedWithoutATrash(t *testing.T) {
 		w.wantPast("now", w.ann, pastOf("/home/ann/box", w.clock()), "/home/ann/box/f 2 same")
 		if _, err := w.readAt(w.ann, id, before); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the former content: %v", err)
-		}
-	})
-}
-
-// Entries that are deleted for good are gone at all times, with their rows.
-func TestDeletedForGoodAtAllTimes(t *testing.T) {
-	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
-		w.mustUpload(w.ann, "/home/ann/box/a", "1")
-		w.mustUpload(w.ann, "/home/ann/box/b", "1")
-		w.mustUpload(w.ann, "/home/ann/box/sub/c", "1")
-		w.mustUpload(w.ann, "/home/ann/box/kept", "1")
-		version := w.mustUpload(w.ann, "/home/ann/box/version", "1").ID
-		w.advance(time.Hour)
-		before := w.clock()
-		w.advance(time.Hour)
-		for _, name := range []string{"a", "b", "sub"} {
-			w.must(w.moveTo(w.ann, "/home/ann/box/"+name, "/home/ann/"+name, false))
-		}
-		_, err := w.tree.Purge(t.Context(), w.ann, w.toTrash(w.ann, "/home/ann/a"))
-		w.must(err)
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/b"))
-		w.must(err)
-		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/sub"))
-		w.must(err)
-		w.replace(w.ann, "/home/ann/box/version", "22")
-		w.must(w.tree.DropVersion(t.Context(), w.ann, version, w.versions(w.ann, version)[0].Until))
-		for range 2 {
-			w.wantPast("deleted", w.ann, pastOf("/home/ann/box", before), "/home/ann/box/kept 1 same")
-			w.collect()
-		}
-		if n := w.countRows("former_places"); n != 0 {
-			t.Errorf("%d places of deleted entries stay", n)
 		}
 	})
 }

@@ -26,6 +26,8 @@ type pastModel struct {
 	live     map[string]modelEntry // by id; the home is "home"
 	trashed  map[string][]string   // by id of the item: the ids in it, itself included
 	dead     map[string]bool       // ids of entries that are deleted for good
+	forGood  bool                  // changes may delete for good
+	left     map[string]leaving    // by folder id and entry id: the last time at which it left the folder
 	contents map[string]string     // by id, of files that exist or are in the trash
 	moments  []moment
 	made     int
@@ -35,6 +37,8 @@ type modelEntry struct {
 	parent, name, path, content string
 	folder                      bool
 }
+
+type leaving map[string]time.Time
 
 // moment is the tree at a time.
 type moment struct {
@@ -57,6 +61,30 @@ func (m *pastModel) readTree() {
 			}
 		}
 	}
+}
+
+// recordLeft records which entries have left their folders since the tree was before.
+func (m *pastModel) recordLeft(before map[string]modelEntry) {
+	for id, e := range before {
+		if now, there := m.live[id]; e.parent == "" || there && now.parent == e.parent && now.name == e.name {
+			continue
+		}
+		if m.left[e.parent] == nil {
+			m.left[e.parent] = leaving{}
+		}
+		m.left[e.parent][id] = m.clock()
+	}
+}
+
+// knownSince is the earliest time at which the folder has only entries that are not deleted for
+// good.
+func (m *pastModel) knownSince(folder string) (since time.Time) {
+	for id, at := range m.left[folder] {
+		if m.dead[id] && at.After(since) {
+			since = at
+		}
+	}
+	return since
 }
 
 // below returns the ids of an entry and everything in it.
@@ -124,18 +152,18 @@ func (m *pastModel) change() {
 		if _, err := m.restore(m.ann, item, files.RestoreOptions{Conflict: files.RenameNew}); m.allowRefusal(err) {
 			delete(m.trashed, item)
 		}
-	case action == 16:
+	case action == 16 && m.forGood:
 		_, _, err := m.tree.Delete(m.t.Context(), m.ann, entry)
 		m.must(err)
 		m.kill(m.below(entry))
-	case action == 17 && len(m.trashed) > 0:
+	case action == 17 && m.forGood && len(m.trashed) > 0:
 		item := slices.Sorted(maps.Keys(m.trashed))[m.random.IntN(len(m.trashed))]
 		_, err := m.tree.Purge(m.t.Context(), m.ann, item)
 		m.must(err)
 		m.kill(m.trashed[item])
 		delete(m.trashed, item)
 	case file == "":
-	case action == 18:
+	case action == 18 && m.forGood:
 		other := m.pick(isFile)
 		if other != file {
 			m.must(m.moveTo(m.ann, m.live[file].path, m.live[other].path, true))
@@ -165,7 +193,9 @@ func (m *pastModel) allowRefusal(err error) bool {
 	return false
 }
 
-// check compares every folder of a moment with what the service shows of it.
+// check compares every folder of a moment with what the service shows of it. The service shows all
+// that the folder had, or refuses a time at which it had an entry that is deleted for good, or an
+// earlier one.
 func (m *pastModel) check(then moment) {
 	m.t.Helper()
 	for _, id := range slices.Sorted(maps.Keys(then.live)) {
@@ -175,11 +205,14 @@ func (m *pastModel) check(then moment) {
 		}
 		var want, got []string
 		for child, e := range then.live {
-			if e.parent == id && !m.dead[child] {
+			if e.parent == id {
 				want = append(want, fmt.Sprint(child, " ", e.path, " ", len(e.content), " ", e.folder))
 			}
 		}
 		listing, err := m.tree.ListPast(m.t.Context(), m.ann, pastOfID(id, then.at))
+		if then.at.Before(m.knownSince(id)) && fault.Is(err, fault.Invalid) {
+			continue
+		}
 		if m.isBelowDead(then, id) {
 			m.wantFault("a folder without a path", err, fault.NotFound)
 			continue
@@ -252,7 +285,8 @@ func (m *pastModel) isBelowDead(then moment, id string) bool {
 	return false
 }
 
-// After random changes, any folder at any time is what it was, less what is deleted for good.
+// After random changes, any folder at any time is what it was, or is refused where something is
+// deleted for good. The first half of the changes delete for good.
 func TestPastOfRandomChanges(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		seed := *pastSeed
@@ -261,7 +295,7 @@ func TestPastOfRandomChanges(t *testing.T) {
 		}
 		t.Log("seed", seed)
 		m := &pastModel{storesFixture: w, random: rand.New(rand.NewPCG(seed, 0)), trashed: map[string][]string{},
-			dead: map[string]bool{}, contents: map[string]string{}}
+			dead: map[string]bool{}, contents: map[string]string{}, left: map[string]leaving{}}
 		w.createFolder(w.ann, "/home/ann/first")
 		m.readTree()
 		// the moments are chosen before, since the trees of all of them would take too much memory
@@ -269,11 +303,18 @@ func TestPastOfRandomChanges(t *testing.T) {
 		for len(chosen) < min(*pastMoments, *pastChanges) {
 			chosen[m.random.IntN(*pastChanges)] = true
 		}
+		known := 0 // moments from here on are known of every folder
 		for i := range *pastChanges {
+			before := m.live
+			m.forGood = i < *pastChanges/2
 			m.change()
 			m.readTree()
+			m.recordLeft(before)
 			if chosen[i] {
 				m.moments = append(m.moments, moment{w.clock(), m.live})
+			}
+			if m.forGood {
+				known = len(m.moments)
 			}
 			w.advance(time.Duration(1+m.random.IntN(1000)) * time.Millisecond)
 		}
@@ -284,8 +325,8 @@ func TestPastOfRandomChanges(t *testing.T) {
 		m.check(m.moments[len(m.moments)/2])
 		w.checkAccounting()
 		last := m.moments[len(m.moments)-1]
-		m.rewind(m.moments[m.random.IntN(len(m.moments))])
-		m.rewind(m.moments[m.random.IntN(len(m.moments))])
+		m.rewind(m.moments[known+m.random.IntN(len(m.moments)-known)])
+		m.rewind(m.moments[known+m.random.IntN(len(m.moments)-known)])
 		m.rewind(last) // the rewinds are rewound
 		w.checkAccounting()
 	})

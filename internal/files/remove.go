@@ -145,7 +145,8 @@ func (rs *ruleset) checkHomeStays(tx *db.Tx, a access.Actor, n *node) error {
 }
 
 // remove deletes a file for good: its row, link, properties, favourites and versions, and a
-// reference to its object. It credits the owner. It returns 1 and the file's size in bytes.
+// reference to its object. It credits the owner, and leaves a gap in the history of the folder. It
+// returns 1 and the file's size in bytes.
 func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := quota.Lock(tx, r.owner); err != nil { // before the file, in the same order as uploads
 		return 0, 0, err
@@ -163,7 +164,10 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := deleteFavouritesOf(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
-	if err := t.forgetHistoryOf(tx, []string{r.id}); err != nil {
+	if err := t.dropVersionsOf(tx, []string{r.id}); err != nil {
+		return 0, 0, err
+	}
+	if err := t.leaveForGood(tx, r); err != nil {
 		return 0, 0, err
 	}
 	if err := t.Objects.Release(tx, gone.object, gone.owner); err != nil {
@@ -173,8 +177,10 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 }
 
 // moveSubtreeToGraveyard deletes a folder for good: it moves the folder below the graveyard, where
-// the collector deletes its rows later, and credits the owners of everything in it. It returns the
-// number of entries, the folder included, and the bytes of the files.
+// the collector deletes its rows later, and credits the owners of everything in it. It leaves a gap
+// in the history of the folder above; the collector adds those of the folders that entries below it
+// were in before. It returns the number of entries, the folder included, and the bytes of the
+// files.
 func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	folders, sums, err := sumBelow(tx, r.id)
 	if err != nil {
@@ -188,7 +194,19 @@ func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err
 	if err := creditOwners(tx, sums); err != nil {
 		return 0, 0, err
 	}
+	if err := t.leaveForGood(tx, r); err != nil {
+		return 0, 0, err
+	}
 	return rows, bytes, t.relocate(tx, r, graveyard, hiddenName(r.id), r.updated)
+}
+
+// leaveForGood records gaps in the history of the present folder and of the former folders of an
+// entry that is deleted for good: they cannot be shown any more as they were with it.
+func (t *Tree) leaveForGood(tx *db.Tx, r *row) error {
+	if err := deletePlacesOf(tx, []string{r.id}); err != nil {
+		return err
+	}
+	return addGap(tx, r.parent, t.nowMs())
 }
 
 // creditOwners credits the quota of each owner for the files, bytes and folders that sums lists,

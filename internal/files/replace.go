@@ -179,7 +179,10 @@ func (m *moveOperation) replaceContentByMove() error {
 	if err := deleteFavouritesOf(m.tx, []string{m.source.id}); err != nil {
 		return err
 	}
-	if err := m.forgetHistoryOf(m.tx, []string{m.source.id}); err != nil {
+	if err := m.dropVersionsOf(m.tx, []string{m.source.id}); err != nil {
+		return err
+	}
+	if err := m.leaveForGood(m.tx, &m.source.row); err != nil {
 		return err
 	}
 	if err := moveProperties(m.tx, m.source.id, m.existing.id); err != nil {

@@ -256,11 +256,7 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 		return nil, err
 	}
 	l, err := w.openPast(ctx, w.actor, PastQuery{FolderID: id, At: w.at})
-	if id != w.root && isRefusal(err) {
-		w.blocked[id] = true
-		if n, _, lost := w.lookUp(ctx, id); lost == nil {
-			w.plan.block(n.path, err)
-		}
+	if w.leaves(ctx, id, err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -280,13 +276,28 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 			return nil, err
 		}
 	}
-	if err := l.findLeft(); err != nil {
+	if err := l.findLeft(); w.leaves(ctx, id, err) {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
 	err = l.each(sortOrder{names: folded}, "", func(r *pastRow, e PastEntry) {
 		f.entries = append(f.entries, pastChild{*r, e.State, l.left[r.id]})
 	})
 	return f, err
+}
+
+// leaves reports whether the rewind leaves a folder, by its id, as it is because of err. The plan
+// then names it.
+func (w *rewinder) leaves(ctx context.Context, id string, err error) bool {
+	if id == w.root || !isRefusal(err) {
+		return false
+	}
+	w.blocked[id] = true
+	if n, _, lost := w.lookUp(ctx, id); lost == nil {
+		w.plan.block(n.path, err)
+	}
+	return true
 }
 
 // extend loads the actor's rights anew and renews the lease of the job, so that a long rewind keeps

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,12 +41,13 @@ func recordPlace(tx *db.Tx, id string, now int64) error {
 
 // addGap records a gap in the history of a folder or file, by its id: something that ended at until
 // (ms) is not known any more, an entry of the folder or content of the file. The folder cannot be
-// shown as it was before until.
+// shown as it was before until. It does nothing for a time from before the history.
 func addGap(tx *db.Tx, id string, until int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO history_gaps (folder_id, until)
-		VALUES ($1, $2)
-		ON CONFLICT (folder_id) DO UPDATE SET until = CASE WHEN excluded.until > history_gaps.until THEN excluded.until ELSE history_gaps.until END`,
+		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT)
+		WHERE EXISTS (SELECT 1 FROM history WHERE since < CAST($2 AS BIGINT))
+		ON CONFLICT (folder_id) DO UPDATE SET until = excluded.until WHERE history_gaps.until < excluded.until`,
 		id, until)
 	if err != nil {
 		return fmt.Errorf("record a gap in the history of an entry: %w", err)
@@ -53,25 +55,20 @@ func addGap(tx *db.Tx, id string, until int64) error {
 	return nil
 }
 
-// addGapsOf records gaps in the folders that these entries of the trash were in, up to the times of
-// their deletion, before they are purged early.
+// addGapsOf records gaps in all folders that these entries of the trash were in, up to the times at
+// which they left them, before they are purged. The gaps for the entries in a folder follow with
+// their former places (deletePlacesOf).
 func addGapsOf(tx *db.Tx, ids []string) error {
-	gaps := map[string]int64{}
+	gaps := gaps{}
 	err := db.EachChunk(ids, func(args []any) error {
-		rows, err := tx.Query("SELECT parent_id, deleted_at FROM trash WHERE entry_id "+db.InChunk, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var folder string
-			var until int64
-			if err := rows.Scan(&folder, &until); err != nil {
-				return err
-			}
-			gaps[folder] = max(gaps[folder], until)
-		}
-		return rows.Err()
+		return gaps.scan(tx.Query(`
+			SELECT parent_id, deleted_at
+			FROM trash
+			WHERE entry_id `+db.InChunk+`
+			UNION ALL
+			SELECT parent_id, until
+			FROM former_places
+			WHERE entry_id `+db.InChunk, args...))
 	})
 	if err != nil {
 		return fmt.Errorf("look up the folders of entries in the trash: %w", err)
@@ -79,11 +76,33 @@ func addGapsOf(tx *db.Tx, ids []string) error {
 	return addGaps(tx, gaps)
 }
 
+// gaps are the ends of gaps (ms) in the history of folders and files, by their ids.
+type gaps map[string]int64
+
+// scan adds rows of a folder and the time at which an entry left it. err is that of the query.
+func (g gaps) scan(rows *sql.Rows, err error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var folder string
+		var until int64
+		if err := rows.Scan(&folder, &until); err != nil {
+			return err
+		}
+		if folder != "" && folder != trashRoot { // "" when fsck has recorded the entry
+			g[folder] = max(g[folder], until)
+		}
+	}
+	return rows.Err()
+}
+
 // addGaps records a gap up to a time (ms) for each id, in the order of ids, which all transactions
 // keep, so that they cannot deadlock.
-func addGaps(tx *db.Tx, gaps map[string]int64) error {
-	for _, id := range slices.Sorted(maps.Keys(gaps)) {
-		if err := addGap(tx, id, gaps[id]); err != nil {
+func addGaps(tx *db.Tx, g gaps) error {
+	for _, id := range slices.Sorted(maps.Keys(g)) {
+		if err := addGap(tx, id, g[id]); err != nil {
 			return err
 		}
 	}
@@ -122,16 +141,18 @@ func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
 	return n == int64(limit), nil
 }
 
-// deletePlacesOf deletes the former places of these entries, which are deleted for good.
+// deletePlacesOf deletes the former places of these entries, which are deleted for good. It records
+// the gaps that this leaves in the history of their former folders.
 func deletePlacesOf(tx *db.Tx, entries []string) error {
+	gaps := gaps{}
 	err := db.EachChunk(entries, func(args []any) error {
-		_, err := tx.Exec("DELETE FROM former_places WHERE entry_id "+db.InChunk, args...)
-		return err
+		return gaps.scan(tx.Query("DELETE FROM former_places WHERE entry_id "+db.InChunk+" RETURNING parent_id, until",
+			args...))
 	})
 	if err != nil {
 		return fmt.Errorf("delete the former places of entries: %w", err)
 	}
-	return nil
+	return addGaps(tx, gaps)
 }
 
 // historyOf reads the time (ms) from which places are recorded, 0 while they are not, and the end

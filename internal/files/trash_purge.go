@@ -40,7 +40,7 @@ func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purge
 			return err
 		}
 		gone = Purged{i.files + i.folders, i.size, i.path}
-		n, err := t.purge(tx, []string{id})
+		n, err := t.purge(tx, []string{id}, true)
 		if err == nil && n == 0 {
 			return noTrashed()
 		}
@@ -125,7 +125,7 @@ func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err er
 	for i := range found {
 		ids[i] = found[i].id
 	}
-	err = t.purgePiece(ctx, ids, false)
+	err = t.purgePiece(ctx, ids, true)
 	return len(found) == trashPiece, err
 }
 
@@ -137,12 +137,7 @@ const firstID = " "
 func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
 	purged := 0
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) (err error) {
-		if early {
-			if err := addGapsOf(tx, ids); err != nil {
-				return err
-			}
-		}
-		purged, err = t.purge(tx, ids)
+		purged, err = t.purge(tx, ids, early)
 		return err
 	})
 	if err == nil && purged > 0 {
@@ -153,8 +148,13 @@ func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
 
 // purge deletes entries of the trash for good: files at once, while folders go to the graveyard,
 // where the collector deletes their rows. It returns the number of entries that were still in the
-// trash.
-func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
+// trash. early is that of purgePiece.
+func (t *Tree) purge(tx *db.Tx, ids []string, early bool) (int, error) {
+	if early {
+		if err := addGapsOf(tx, ids); err != nil {
+			return 0, err
+		}
+	}
 	gone, err := moveFoldersInTrashToGraveyard(tx, ids)
 	if err != nil {
 		return 0, err

@@ -136,6 +136,7 @@ func (t *Tree) dropped(tx *db.Tx, gone []version) error {
 }
 
 // forgetHistoryOf deletes the versions and the former places of files that are deleted for good.
+// This leaves gaps in the history of their former folders.
 func (t *Tree) forgetHistoryOf(tx *db.Tx, files []string) error {
 	if err := deletePlacesOf(tx, files); err != nil {
 		return err
@@ -155,9 +156,9 @@ func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 
 // droppedEarly releases the objects of versions whose rows were deleted before the end of their
 // time, subtracts their kept bytes, and records the gaps that this leaves in the history of their
-// files.
+// files, up to the ends of these versions.
 func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
-	gaps := map[string]int64{}
+	gaps := gaps{}
 	for _, v := range gone {
 		gaps[v.entry] = max(gaps[v.entry], v.until)
 	}
@@ -353,7 +354,7 @@ func (t *Tree) DropVersion(ctx context.Context, a access.Actor, id string, until
 		if len(gone) == 0 {
 			return noVersion()
 		}
-		return t.dropped(tx, gone)
+		return t.droppedEarly(tx, gone)
 	})
 }
 
