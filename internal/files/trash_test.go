@@ -414,6 +414,25 @@ func TestEmptyTrash(t *testing.T) {
 	})
 }
 
+// The trash becomes empty also when the clock has gone back since the deletions.
+func TestEmptyTrashAfterTheClockWentBack(t *testing.T) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		for _, name := range []string{"a", "b"} {
+			w.mustUpload(w.ann, "/home/ann/"+name, "1")
+			w.toTrash(w.ann, "/home/ann/"+name)
+			w.advance(-2 * time.Hour)
+		}
+		if rest, err := w.tree.EmptyTrash(t.Context(), w.ann, "ann"); rest != nil || err != nil {
+			t.Errorf("%v, %v", rest, err)
+		}
+		w.checkTrash("empty", 0, 0, 0, 0)
+		if rest, err := w.tree.EmptyTrash(t.Context(), w.ann, "ann"); rest != nil || err != nil {
+			t.Errorf("again: %v, %v", rest, err)
+		}
+		w.checkAccounting()
+	})
+}
+
 // An entry stays for the days of the setting.
 func TestTrashEndsInTime(t *testing.T) {
 	eachTrashFixture(t, func(t *testing.T, h *fixture) {
