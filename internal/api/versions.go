@@ -10,19 +10,19 @@ import (
 
 // versionReply is a version of a file.
 type versionReply struct {
-	Until      int64        `json:"until" required:"true" description:"ms; the end of its time, and its id among the versions of the file."`
-	Since      int64        `json:"since" required:"true" description:"ms"`
-	Size       int64        `json:"size" required:"true" description:"Bytes."`
-	MimeType   string       `json:"mimeType" required:"true"`
-	SHA256     *string      `json:"sha256" required:"true" description:"Hexadecimal; null while it is not known."`
-	ReplacedBy trashDeleter `json:"replacedBy" required:"true" description:"The account that replaced it; empty for a visitor."`
-	ExpiresAt  int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest versions go sooner when an account keeps more than maxKept, and beyond 100 of a file."`
+	Until     int64        `json:"until" required:"true" description:"ms; the end of its time, and its id among the versions of the file."`
+	Since     int64        `json:"since" required:"true" description:"ms"`
+	Size      int64        `json:"size" required:"true" description:"Bytes."`
+	MimeType  string       `json:"mimeType" required:"true"`
+	SHA256    *string      `json:"sha256" required:"true" description:"Hexadecimal; null while it is not known."`
+	By        trashDeleter `json:"by" required:"true" description:"The account that replaced it; empty for a visitor."`
+	ExpiresAt int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest versions go sooner when an account keeps more than maxKept, and beyond 100 of a file."`
 }
 
 // viewVersion translates a former content of a file into its JSON form.
 func viewVersion(v files.Version) versionReply {
 	reply := versionReply{Until: v.Until, Since: v.Since, Size: v.Size, MimeType: v.MimeType,
-		ReplacedBy: trashDeleter{v.ReplacedBy, v.ReplacedByName}, ExpiresAt: v.ExpiresAt}
+		By: trashDeleter{v.ReplacedBy, v.ReplacedByName}, ExpiresAt: v.ExpiresAt}
 	if v.SHA256 != "" {
 		reply.SHA256 = &v.SHA256
 	}
