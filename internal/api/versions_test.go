@@ -27,8 +27,8 @@ func TestVersions(t *testing.T) {
 		until := l.Clock.Now().UnixMilli()
 		wantJSON(t, "the versions", alice.Get(versions).OK(200).Object()["data"], M{"versions": []any{M{
 			"until": until, "since": created, "size": 9, "mimeType": "image/png",
-			"sha256":     "9523d9fbe79bcf3ee5f9f664a8041fa3cdba4b6b8bb902cb5ec335a5bf1ca769",
-			"by": M{"id": callerID(alice), "username": "alice"}, "expiresAt": until + 30*24*3600*1000}}})
+			"sha256": "9523d9fbe79bcf3ee5f9f664a8041fa3cdba4b6b8bb902cb5ec335a5bf1ca769",
+			"by":     M{"id": callerID(alice), "username": "alice"}, "expiresAt": until + 30*24*3600*1000}}})
 		quota := alice.Get("/api/trash").OK(200)
 		wantJSON(t, "kept", quota.Value("keptStorage"), 9)
 		one := fmt.Sprint(versions, "/", until)

@@ -244,14 +244,14 @@ func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 }
 
 // purgeAboveBound purges the oldest entries of the trash and the oldest versions in which an
-// account has bytes, until the account keeps no more bytes than it may (quota.Kept).
+// account has bytes, until the account keeps no more bytes than it may (quota.KeptBeyond).
 func (t *Tree) purgeAboveBound(ctx context.Context, user string) error {
 	for {
-		kept, err := quota.KeptOf(t.DB.Read(ctx), user)
-		if err != nil || kept.Max == quota.Unlimited || kept.Storage <= kept.Max {
+		beyond, err := quota.KeptBeyond(t.DB.Read(ctx), user)
+		if err != nil || beyond == 0 {
 			return err
 		}
-		oldest, err := oldestKept(t.DB.Read(ctx), user, kept.Storage-kept.Max, trashPiece)
+		oldest, err := oldestKept(t.DB.Read(ctx), user, beyond, trashPiece)
 		if err != nil || oldest.bytes == 0 {
 			return err
 		}

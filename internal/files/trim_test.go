@@ -203,3 +203,27 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 		}
 	})
 }
+
+// docs/decisions.md, Quota: what the trash and versions keep counts for the bound too. Beyond it,
+// the oldest garbage goes first, then the oldest kept bytes.
+func TestKeptBytesCountForTheBoundOfAnAccount(t *testing.T) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		w.setQuota("ann", 10, 100)
+		w.exec("UPDATE quotas SET max_kept = -1 WHERE user_id = 'ann'")
+		id := w.mustUpload(w.ann, "/home/ann/f", "1 eight.").ID
+		for _, content := range []string{"2 eight.", "3 eight.", "4 eight."} {
+			w.advance(time.Millisecond)
+			w.replace(w.ann, "/home/ann/f", content)
+		}
+		w.checkTrash("before the sweep", 8, 24, 0, 0)
+		w.must(w.tree.SweepTrash(t.Context()))
+		w.checkTrash("after it", 8, 8, 0, 0) // 16 of 20
+		w.wantVersions("the newest stays", w.ann, id, "3 eight.")
+		w.must(w.tree.Objects.TrimAll(t.Context()))
+		w.collect()
+		if n := w.countRows("garbage"); n != 0 {
+			t.Errorf("%d objects of 8 bytes are garbage, with 4 bytes left", n)
+		}
+		w.checkAccounting()
+	})
+}

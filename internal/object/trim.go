@@ -13,9 +13,10 @@ import (
 )
 
 // An account has at most twice its storage quota in the stores, plus one upload: the bytes that it
-// uses, those that are reserved for it, and the garbage that was the content of its files. Beyond
-// that its oldest garbage is due at once, even in its grace period. No upload is refused because of
-// garbage. An account without a limit has no bound. While a backup holds the collector back, due
+// uses, those that are reserved for it, those that its trash and versions keep, and the garbage that
+// was the content of its files. Beyond that its oldest garbage is due at once, even in its grace
+// period; then the sweep of the trash purges the oldest kept bytes (quota.KeptBeyond). No upload is
+// refused because of garbage. An account without a limit has no bound. While a backup holds the collector back, due
 // garbage waits.
 //
 // The process that makes garbage checks the owner at the moment when the bound may have been
@@ -123,7 +124,7 @@ func (r *Registry) TrimAll(ctx context.Context) error {
 		for owner, a := range accounts {
 			// Bytes that are not reserved replace other bytes: they are never more than the used or
 			// reserved bytes.
-			if !bounded(a) || 2*a.UsedOrReserved+garbage[owner] <= 2*a.MaxStorage {
+			if !bounded(a) || 2*a.InUse+garbage[owner] <= 2*a.MaxStorage {
 				continue
 			}
 			if _, err := r.trim(ctx, owner); err != nil {
@@ -189,7 +190,7 @@ func (r *Registry) excessBesideGarbage(q db.Querier, owner string) (bytes int64,
 	if !there || !bounded(a) {
 		return -noBound, nil
 	}
-	bytes = a.UsedOrReserved - 2*a.MaxStorage
+	bytes = a.InUse - 2*a.MaxStorage
 	if r.Unreserved != nil {
 		more, err := r.Unreserved(q, owner)
 		if err != nil {

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"math"
 
 	"larder/internal/db"
 	"larder/internal/fault"
@@ -52,7 +53,27 @@ func SetMaxKept(tx *db.Tx, userID string, most *int64) error {
 // TotalKept sums the bytes that the trash and versions keep of all accounts.
 func TotalKept(q db.Querier) (int64, error) { return totalKept(q) }
 
-// AboveMaxKept lists the ids of accounts that keep more bytes than their bound, those after an id
+// maxBounded is the largest storage limit, in bytes, of which twice as much is still a number.
+const maxBounded = math.MaxInt64 / 4
+
+// KeptBeyond returns how many of the bytes that the trash and versions keep of an account are too
+// many: those above their bound, or those by which all bytes that the account uses, has reserved
+// and keeps are more than twice its storage limit, whichever are more. The sweep purges them.
+func KeptBeyond(q db.Querier, userID string) (bytes int64, err error) {
+	kept, inUse, maxStorage, err := readKeptAndUse(q, userID)
+	if err != nil {
+		return 0, err
+	}
+	if kept.Max != Unlimited {
+		bytes = kept.Storage - kept.Max
+	}
+	if maxStorage >= 0 && maxStorage <= maxBounded {
+		bytes = max(bytes, inUse-2*maxStorage)
+	}
+	return min(max(bytes, 0), kept.Storage), nil
+}
+
+// AboveMaxKept lists the ids of accounts that keep too many bytes (KeptBeyond), those after an id
 // in the order of ids, at most limit. The sweep then purges their oldest entries and versions.
 func AboveMaxKept(q db.Querier, after string, limit int) ([]string, error) {
 	return aboveMaxKept(q, after, limit)

@@ -70,7 +70,7 @@ func readByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query(`
-		SELECT user_id, max_storage, used_storage + reserved_storage
+		SELECT user_id, max_storage, used_storage + reserved_storage + kept_storage
 		FROM quotas
 		WHERE user_id `+in, args...)
 	if err != nil {
@@ -81,7 +81,7 @@ func readStorageUses(q db.Querier, userIDs []string) (map[string]StorageUse, err
 	for rows.Next() {
 		var id string
 		var a StorageUse
-		if err := rows.Scan(&id, &a.MaxStorage, &a.UsedOrReserved); err != nil {
+		if err := rows.Scan(&id, &a.MaxStorage, &a.InUse); err != nil {
 			return nil, fmt.Errorf("read quotas: %w", err)
 		}
 		found[id] = a

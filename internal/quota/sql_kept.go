@@ -83,15 +83,33 @@ func totalKept(q db.Querier) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// aboveMaxKept lists the ids of accounts after an id that keep more than their bound, at most
+// readKeptAndUse reads the kept bytes of an account and their bound, the bytes that it uses, has
+// reserved and keeps, and its storage limit; zeros without a quota.
+func readKeptAndUse(q db.Querier, userID string) (k Kept, inUse, maxStorage int64, err error) {
+	err = q.QueryRow("SELECT kept_storage, "+effectiveMaxKept+`, used_storage + reserved_storage + kept_storage, max_storage
+		FROM quotas
+		WHERE user_id = $1`, userID).Scan(&k.Storage, &k.Max, &inUse, &maxStorage)
+	if errors.Is(err, db.ErrNoRows) {
+		return Kept{}, 0, 0, nil
+	}
+	if err != nil {
+		return Kept{}, 0, 0, fmt.Errorf("read what is kept of an account: %w", err)
+	}
+	return k, inUse, maxStorage, nil
+}
+
+// aboveMaxKept lists the ids of accounts after an id that keep too many bytes (KeptBeyond), at most
 // limit.
 func aboveMaxKept(q db.Querier, after string, limit int) (users []string, err error) {
 	rows, err := q.Query(`
 		SELECT user_id
 		FROM quotas
-		WHERE user_id > $1 AND kept_storage > 0 AND `+effectiveMaxKept+` >= 0 AND kept_storage > `+effectiveMaxKept+`
+		WHERE user_id > $1 AND kept_storage > 0
+			AND (`+effectiveMaxKept+` >= 0 AND kept_storage > `+effectiveMaxKept+`
+				OR max_storage >= 0 AND max_storage <= $3
+					AND used_storage + reserved_storage + kept_storage - max_storage > max_storage)
 		ORDER BY user_id
-		LIMIT $2`, after, limit)
+		LIMIT $2`, after, limit, int64(maxBounded))
 	if err != nil {
 		return nil, fmt.Errorf("look for accounts that keep too much: %w", err)
 	}

@@ -331,7 +331,7 @@ var rights = []mutation{
 		`quota.CreditFolders(tx, s.owner, s.folders)`, `quota.CreditFolders(tx, s.owner, 0)`, files,
 		"^TestDeletedFoldersReleaseOwnersQuota$/^sqlite$"},
 	{"garbage-bound", "garbage beyond the account's bound is due at once", objectP + "/trim.go",
-		`bytes = a.UsedOrReserved - 2*a.MaxStorage`, `bytes = a.UsedOrReserved - 20*a.MaxStorage`,
+		`bytes = a.InUse - 2*a.MaxStorage`, `bytes = a.InUse - 20*a.MaxStorage`,
 		files, "^TestGarbageOfAnAccountIsBounded$/^sqlite$"},
 	{"garbage-owner", "garbage of one account does not make another account's garbage due", objectP + "/sql_trim.go",
 		`WHERE owner_id = $3) g`, `WHERE owner_id = $3 OR size > 19) g`, files,
