@@ -56,9 +56,9 @@ func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purge
 // EmptyTrash deletes for good every entry of the trash that belongs to an account. It deletes the
 // first 1,000 entries itself; a job of the actor deletes the others, and is nil if there are none.
 // Three kinds of entries stay: entries that belong to others, even if this account deleted them;
-// entries that are deleted after the call, unless the clock has gone back meanwhile; and, when the actor has a key, entries from outside of
-// the root of that key. Only an administrator may empty the trash of another account. Fault:
-// Forbidden.
+// entries that are deleted after the call, unless the clock has gone back meanwhile; and, when the
+// actor has a key, entries from outside of the root of that key. Only an administrator may empty
+// the trash of another account. Fault: Forbidden.
 func (t *Tree) EmptyTrash(ctx context.Context, a access.Actor, owner string) (*job.Job, error) {
 	if owner != a.UserID && (a.Role != access.Admin || a.Key != nil) {
 		return nil, fault.New(fault.Forbidden, "Only administrators can empty the trash of another account.")

@@ -13,11 +13,11 @@ import (
 )
 
 // An account has at most twice its storage quota in the stores, plus one upload: the bytes that it
-// uses, those that are reserved for it, those that its trash and versions keep, and the garbage that
-// was the content of its files. Beyond that its oldest garbage is due at once, even in its grace
-// period; then the sweep of the trash purges the oldest kept bytes (quota.KeptBeyond). No upload is
-// refused because of garbage. An account without a limit has no bound. While a backup holds the collector back, due
-// garbage waits.
+// uses, those that are reserved for it, those that its trash and versions keep, and the garbage
+// that was the content of its files. Beyond that its oldest garbage is due at once, even in its
+// grace period; then the sweep of the trash purges the oldest kept bytes (quota.KeptBeyond).
+// No upload is refused because of garbage. An account without a limit has no bound. While a backup
+// holds the collector back, due garbage waits.
 //
 // The process that makes garbage checks the owner at the moment when the bound may have been
 // reached, as far as it knows. TrimAll checks all owners, including garbage of other replicas.

@@ -54,8 +54,8 @@ func ByUsers(q db.Querier, userIDs []string) (map[string]Quota, error) {
 	return readByUsers(q, userIDs)
 }
 
-// StorageUse is a user's limit in bytes, and the bytes that are used, reserved, or kept by the trash
-// and by versions.
+// StorageUse is a user's limit in bytes, and the bytes that are used, reserved, or kept by the
+// trash and by versions.
 type StorageUse struct{ MaxStorage, InUse int64 }
 
 // StorageUses returns limit and use of some users' bytes, by user id; users without a quota are
