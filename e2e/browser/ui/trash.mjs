@@ -1,6 +1,6 @@
 // The trash: "I delete a folder by mistake, find it, and have it back."
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages, everyWith, once } from './forms.mjs'
+import { bothLanguages, everyWith, once, small } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
@@ -14,6 +14,15 @@ export const texts = {
     back: '1 item restored.',
     restored: (name, folder) => `“${name}” is back in “${folder}”.`,
     restoreOf: (name) => `Restore ${name}`,
+    restoreTo: 'Restore to…',
+    restoreToOf: (name) => `Restore ${name} to another folder`,
+    restoreToTitle: (what) => `Restore ${what} to another folder`,
+    quoted: (name) => `“${name}”`,
+    items: (count) => `${count} items`,
+    restoreHere: 'Restore here',
+    refused: (name) => new RegExp(`^“${name}” could not be restored: A file has the name of a folder that this was in\\.`),
+    backMany: (count) => `${count} items restored.`,
+    target: (path) => `Target: ${path}`,
     show: 'Show',
     search: 'Search the trash',
     none: (text) => `Nothing in the trash has “${text}” in its name.`,
@@ -40,6 +49,15 @@ export const texts = {
     back: '已恢复 1 项。',
     restored: (name, folder) => `“${name}”已恢复到“${folder}”。`,
     restoreOf: (name) => `恢复“${name}”`,
+    restoreTo: '恢复到…',
+    restoreToOf: (name) => `将“${name}”恢复到其他文件夹`,
+    restoreToTitle: (what) => `将${what}恢复到其他文件夹`,
+    quoted: (name) => `“${name}”`,
+    items: (count) => `${count} 项`,
+    restoreHere: '恢复到这里',
+    refused: (name) => `无法恢复“${name}”：无法恢复到原来的位置，请恢复到其他文件夹。`,
+    backMany: (count) => `已恢复 ${count} 项。`,
+    target: (path) => `目标：${path}`,
     show: '查看',
     search: '在回收站中搜索',
     none: (text) => `回收站中没有名称包含“${text}”的项目。`,
@@ -112,6 +130,55 @@ async function comesBack(page, config) {
   await asks.getByRole('button', { name: say.purgeNow, exact: true }).click()
   await page.getByText(say.purged).waitFor()
   await page.getByText(say.none('list.txt')).waitFor()
+}
+
+// A file is where the folder of three deleted files was: the message of the refusal, the menu of the
+// selection and the button of an item each lead to another folder.
+async function goesElsewhere(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  await enter(page, config, '')
+  const name = `Elsewhere ${config.language} ${config.size}`
+  const files = ['one.txt', 'two.txt', 'three.txt', 'four.txt'].map((file) => ({ name: file, bytes: btoa(file) }))
+  const folder = await createFolder(page, config, name, files)
+  const home = folder.slice(0, folder.lastIndexOf('/'))
+  const { items, folder: entry } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  for (const { id } of [...items, entry]) await api(page, 'DELETE', `/api/files/${id}?trash=true`)
+  await createFolder(page, config, config.username, [{ name, bytes: btoa(name) }], '/home') // a file of this name
+
+  await page.goto('/app/trash')
+  const restored = (file) => page.getByText(say.restored(file, config.username)).first().waitFor()
+  await page.getByRole('button', { name: say.restoreOf('one.txt') }).first().click()
+  await page.getByText(say.refused('one.txt')).waitFor()
+  await page.getByRole('button', { name: say.restoreTo }).last().click()
+  const asks = (what) => page.getByRole('dialog', { name: say.restoreToTitle(what) })
+  await choosesHome(page, config, say, asks(say.quoted('one.txt')), home)
+  await restored('one.txt')
+
+  await page.getByRole('button', { name: say.restoreToOf('two.txt') }).first().click()
+  await choosesHome(page, config, say, asks(say.quoted('two.txt')), home)
+  await restored('two.txt')
+
+  for (const file of ['three.txt', 'four.txt'])
+    await page.getByRole('checkbox', { name: say.select(file) }).first().check()
+  await config.shot('trash-selected')
+  await page.getByRole('toolbar').getByRole('button', { name: say.restoreTo }).click()
+  await choosesHome(page, config, say, asks(say.items(2)), home)
+  await page.getByText(say.backMany(2)).waitFor()
+
+  const there = await api(page, 'GET', `/api/files?path=${encodeURIComponent(home)}`)
+  const ids = new Set(there.items.map(({ id }) => id))
+  equal('whether all files are in the other folder', items.every(({ id }) => ids.has(id)), true)
+  for (const { id } of items) await api(page, 'DELETE', `/api/files/${id}`)
+}
+
+async function choosesHome(page, config, say, dialog, home) {
+  await dialog.getByText(say.target(home), { exact: true }).waitFor()
+  const here = dialog.getByRole('button', { name: say.restoreHere })
+  await until('a folder to restore to', () => here.isEnabled())
+  equal('faults of the dialog', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot('trash-elsewhere')
+  await here.click()
+  await dialog.waitFor({ state: 'detached' })
 }
 
 async function looks(page, config) {
@@ -231,6 +298,11 @@ async function emptiesLarge(page, config) {
 
 export const scenarios = [
   { name: 'a deleted file and folder are restored', forms: bothLanguages, run: comesBack },
+  {
+    name: 'deleted files are restored to another folder',
+    forms: (full) => [...bothLanguages(full), ...small(full)],
+    run: goesElsewhere,
+  },
   { name: 'the trash on two pages', forms: bothLanguages, run: meets },
   {
     name: 'a file too large for the trash',

@@ -1,5 +1,5 @@
 /** The trash of the signed-in account, loaded piece by piece. */
-import { client, take, type Schemas } from "./api";
+import { client, Failure, take, type Schemas } from "./api";
 import { explain } from "./entry";
 
 export type Trashed = Schemas["ApiTrashItemReply"];
@@ -52,10 +52,21 @@ export class Trash {
   }
 }
 
-/** Brings an entry back, and returns it. Throws Failure. */
-export async function restore(id: string): Promise<Schemas["ApiEntryReply"]> {
-  return (await take(client.POST("/api/trash/{id}/restore", { params: { path: { id } }, body: {} }))).file;
+/**
+ * Brings an entry back to the folder `targetPath`, without it to the folder that it was in, and
+ * returns it. Throws Failure.
+ */
+export async function restore(id: string, targetPath?: string): Promise<Schemas["ApiEntryReply"]> {
+  const body = targetPath === undefined ? {} : { targetPath };
+  return (await take(client.POST("/api/trash/{id}/restore", { params: { path: { id } }, body }))).file;
 }
+
+/** Reports whether a refused restore may succeed with another folder. */
+export function anotherFolderHelps(cause: unknown): boolean {
+  return cause instanceof Failure && reasonsOfPlace.includes(cause.code);
+}
+
+const reasonsOfPlace = ["OPERATION_FAILED", "FORBIDDEN", "VALIDATION_ERROR", "PASSWORD_REQUIRED"];
 
 /** Deletes an entry of the trash for good. Throws Failure. */
 export async function purge(id: string): Promise<void> {

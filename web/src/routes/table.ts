@@ -83,7 +83,7 @@ export const places: readonly Place[] = [
     name: "trash",
     title: () => t.shell.trash,
     who: "account",
-    load: () => withTexts(import("./Trash.svelte"), "trash", "ui"),
+    load: () => withTexts(import("./Trash.svelte"), "panels", "trash", "ui"),
     link: {
       icon: trash,
       label: () => t.shell.trash,

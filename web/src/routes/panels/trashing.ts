@@ -1,9 +1,10 @@
 /** Moves the file of the viewer to the trash, and offers to undo that. */
 import { trashAll } from "../../lib/bulk";
-import { explain, type Entry } from "../../lib/entry";
+import type { Entry } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import type { toast } from "../../lib/toasts.svelte";
 import { restore } from "../../lib/trash.svelte";
+import { sayRefused } from "../trash/restoring.svelte";
 
 interface Page {
   /** Shows the messages where the user sees them. */
@@ -28,7 +29,7 @@ export async function trashOne(entry: Entry, { say, purge, restored }: Page): Pr
       await restored(entry.id);
       say("ok", t.trash.restoredMany(1));
     } catch (cause) {
-      say("error", explain(cause));
+      sayRefused(say, { id: id!, name: entry.name }, cause);
     }
   };
   const action = { label: t.trash.undo, once: true, run: () => void undo() };
