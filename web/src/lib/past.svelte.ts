@@ -1,5 +1,5 @@
 /** A folder as it was at an earlier time, loaded piece by piece. */
-import { client, Failure, take, type Schemas } from "./api";
+import { client, Failure, failure, take, type Schemas } from "./api";
 import { pathOf } from "./entry";
 import type { Version } from "./versions";
 
@@ -9,12 +9,18 @@ export type Plan = Schemas["ApiRewindPlanReply"];
 /** The number of entries that are loaded at a time. */
 const piece = 200;
 
+/** How often a time is corrected that the service refuses. */
+const corrections = 2;
+
+/** How much later than the earliest time (ms) a folder is shown while that time moves on. */
+const spare = 10 * 60_000;
+
 export interface PastQuery {
   /** A present path; `id` names a folder below it. */
   path: string;
   id: string;
-  /** ms */
-  at: number;
+  /** ms; undefined for the present. */
+  at: number | undefined;
 }
 
 export class Past {
@@ -24,16 +30,26 @@ export class Past {
   folder = $state.raw<Schemas["ApiEntryReply"]>();
   /** The earliest time, ms; undefined before the first answer. */
   since = $state<number>();
+  /** The time that is shown, ms; undefined before the first request. */
+  at = $state<number>();
+  /** The latest time that can be shown, ms, by the clock of the service; undefined at first. */
+  now = $state<number>();
   more = $state(false);
   busy = $state(false);
   /** Why nothing is shown. */
   problem = $state.raw<Failure>();
   #asked = 0;
   #query: PastQuery | undefined;
+  /** When the service said `since`, ms, by its clock. */
+  #sinceOf = 0;
 
-  async load(query: PastQuery): Promise<void> {
+  /**
+   * Loads a folder. The present is that of the first call; `again` reads the clock of the service
+   * again, so that the folder contains what has just changed.
+   */
+  async load(query: PastQuery, again = false): Promise<void> {
     this.#query = query;
-    await this.#request(query, 1);
+    await this.#request(query, 1, again);
   }
 
   /** Loads the next entries. */
@@ -41,18 +57,21 @@ export class Past {
     if (this.#query && !this.busy) await this.#request(this.#query, (this.items?.length ?? 0) / piece + 1);
   }
 
-  async #request({ path, id, at }: PastQuery, page: number): Promise<void> {
+  async #request(query: PastQuery, page: number, again = false): Promise<void> {
     const asked = ++this.#asked;
     this.busy = true;
     try {
-      const query = { at, limit: piece, page, sort: "name" as const, ...(id ? { folderId: id } : { path }) };
-      const found = await take(client.GET("/api/files", { params: { query } }));
+      if (again || this.now === undefined) this.now = await timeOfService();
       if (asked !== this.#asked) return;
+      if (page === 1) this.at = Math.min(query.at ?? this.now, this.now);
+      const found = await this.#find(query, page, asked);
+      if (!found || asked !== this.#asked) return;
       this.problem = undefined;
       this.items = page > 1 ? [...(this.items ?? []), ...found.items] : found.items;
       this.more = this.items.length < found.pagination.total;
       this.folder = found.folder ?? undefined;
       this.since = found.completeSince;
+      this.#sinceOf = found.told;
     } catch (cause) {
       if (asked !== this.#asked) return;
       if (!(cause instanceof Failure)) throw cause;
@@ -63,6 +82,43 @@ export class Past {
       if (asked === this.#asked) this.busy = false;
     }
   }
+
+  /**
+   * Requests a page of the folder as it was at the time `at`. The first page corrects a time that
+   * the service refuses: the present of a replica whose clock is ahead of another's, or an earliest
+   * time that has moved on since the service said it. Resolves to undefined if a later request
+   * replaces this one. Throws Failure.
+   */
+  async #find({ path, id }: PastQuery, page: number, asked: number) {
+    for (let tries = 0; ; tries++) {
+      const at = this.at!;
+      const query = { at, limit: piece, page, sort: "name" as const, ...(id ? { folderId: id } : { path }) };
+      const { data, error, response } = await client.GET("/api/files", { params: { query } });
+      if (asked !== this.#asked) return undefined;
+      if (data) return { ...data.data, told: data.timestamp };
+      const cause = failure(error, response.status, response.headers);
+      const told = error.timestamp;
+      if (cause.code !== "VALIDATION_ERROR" || page > 1 || tries === corrections) throw cause;
+      if (at > told) this.now = this.at = told;
+      else if (this.since !== undefined && at >= this.since) this.at = this.#later(this.since, told);
+      if (this.at === at) throw cause;
+    }
+  }
+
+  /**
+   * The time (ms) that is shown in place of the earliest one, `since`, when that has moved on until
+   * `told`. It stays known for a while.
+   */
+  #later(since: number, told: number): number {
+    return Math.round(since + (told - this.#sinceOf) + Math.min(spare, (told - since) / 10));
+  }
+}
+
+/** The time of the service, ms. Throws Failure. */
+async function timeOfService(): Promise<number> {
+  const { data, error, response } = await client.GET("/api/public/features");
+  if (!data) throw failure(error, response.status, response.headers);
+  return data.timestamp;
 }
 
 /** The address of the content that a file had, for an image element. */
