@@ -18,6 +18,7 @@ export const texts = {
     show: (name) => `Show ${name} as it was`,
     shown: (name) => new RegExp(`^“${name}” on `),
     download: (name) => `Download ${name} as it was`,
+    restoreOf: (name) => `Restore ${name} from the trash`,
     bring: 'Bring the folder back to this time…',
     bringTitle: (name) => new RegExp(`^Bring “${name}” back to .*\\?$`),
     steps: [
@@ -47,6 +48,7 @@ export const texts = {
     show: (name) => `查看 ${name} 当时的样子`,
     shown: (name) => new RegExp(`的“${name}”$`),
     download: (name) => `下载 ${name} 当时的内容`,
+    restoreOf: (name) => `从回收站还原 ${name}`,
     bring: '恢复到此时…',
     bringTitle: (name) => new RegExp(`^将“${name}”恢复到 .*？$`),
     steps: ['从回收站还原 1 项', '移回或改回 1 项', '恢复 1 个文件的内容', '之后新增的 1 项移到回收站'],
@@ -206,6 +208,35 @@ const idsIn = async (page, folder) => {
 const bytesOf = async (page, id) =>
   (await (await page.request.get(`/api/files/${id}/download`, { headers: original })).body()).toString('base64')
 
+// In a folder below the first one, a deleted file comes back from the trash. The folder itself is
+// then in the trash: what was in it comes back with it alone.
+async function comesBackBelow(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, `Past below ${config.language}`, [])
+  const album = await createFolder(page, config, 'album', [{ name: 'deep.png', bytes: before }], folder)
+  const [{ album: id }, { 'deep.png': deep }] = [await idsIn(page, folder), await idsIn(page, album)]
+  const then = await serverNow(page, album)
+  await api(page, 'DELETE', `/api/files/${deep}?trash=true`)
+
+  const below = `/app/past?path=${encodeURIComponent(folder)}&at=${then}&ids=${id}`
+  await page.goto(below)
+  const row = page.getByRole('table', { name: say.list }).getByRole('row').filter({ hasText: 'deep.png' })
+  await row.getByText(say.states.trashed).waitFor()
+  await page.getByRole('button', { name: say.bring }).waitFor()
+  await row.getByRole('button', { name: say.restoreOf('deep.png') }).click()
+  await row.getByText(say.states.same).waitFor()
+  equal('the restored file', await bytesOf(page, deep), before)
+
+  await api(page, 'DELETE', `/api/files/${id}?trash=true`)
+  const gone = page.waitForResponse((answer) => answer.url().endsWith(`/api/files/${id}`) && answer.status() === 404)
+  await page.goto(below)
+  await gone
+  await row.getByText(say.states.trashed).waitFor()
+  equal('buttons', await row.getByRole('button', { name: say.restoreOf('deep.png') }).count(), 0)
+  equal('buttons to rewind', await page.getByRole('button', { name: say.bring }).count(), 0)
+}
+
 // The page in windows of other widths and in both themes.
 async function looks(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
@@ -238,5 +269,6 @@ async function looks(page, config) {
 export const scenarios = [
   { name: 'a folder is brought back to an earlier time', forms: (full) => [...bothLanguages(full), ...small(full)], run: bringsBack },
   { name: 'an item is copied from an earlier time', forms: (full) => [...bothLanguages(full), ...small(full)], run: copies },
+  { name: 'a deleted file below an earlier folder is restored', forms: bothLanguages, run: comesBackBelow },
   { name: 'an earlier time looks right', forms: everyWith('narrow'), run: looks },
 ]
