@@ -12,6 +12,7 @@ export const words = {
     step: (n) => `Step ${n} of 3`,
     title: 'Name of the site',
     description: 'Description',
+    trashAll: 'Every deletion goes to the trash',
     next: 'Continue',
     back: 'Back',
     skip: 'Skip',
@@ -43,6 +44,7 @@ export const words = {
     step: (n) => `第 ${n} 步，共 3 步`,
     title: '站点名称',
     description: '简介',
+    trashAll: '所有删除都进入回收站',
     next: '继续',
     back: '上一步',
     skip: '跳过',
@@ -93,7 +95,10 @@ async function goesThrough(page, config) {
   await look(page, config, 'welcome-1')
   await page.getByLabel(word.title, { exact: true }).fill('Our pictures')
   await page.getByLabel(word.description, { exact: true }).fill('Of all of us')
-  await page.keyboard.press('Enter')
+  const trashAll = page.getByRole('switch', { name: word.trashAll })
+  equal('whether every deletion goes to the trash', await trashAll.isChecked(), false)
+  await trashAll.check()
+  await page.getByLabel(word.description, { exact: true }).press('Enter')
 
   await atStep(page, config, 2)
   await page.getByText(word.tested).waitFor()
@@ -115,6 +120,7 @@ async function goesThrough(page, config) {
   await atStep(page, config, 1)
   await until('the stored title', async () =>
     (await page.getByLabel(word.title, { exact: true }).inputValue()) === 'Our pictures')
+  await becomes('the stored switch', () => trashAll.isChecked(), true)
   await button(word.next).click()
   await atStep(page, config, 2)
   await button(word.useDisk).click()

@@ -15,6 +15,8 @@ export const setup: typeof zh = {
   uploaded: "The first upload is done. Next, go to your files to upload more and to share.",
   name: "Name of the site",
   language: "Your language",
+  trashAll:
+    "Entries that image clients and network drives delete can then be restored too. While it is off, only entries deleted on this website can be restored.",
   onDisk: (directory) => `On the server, “${directory}” in the directory of objects`,
   free: (size) => `${size} free`,
   tested: (ms) => `Tested: it works. A read took ${ms} ms.`,

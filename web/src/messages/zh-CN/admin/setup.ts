@@ -13,6 +13,8 @@ export const setup = {
   uploaded: "第一次上传已完成。接下来可以进入文件，继续上传和分享。",
   name: "站点名称",
   language: "您的语言",
+  trashAll:
+    "开启后，通过图片客户端和网络硬盘删除的内容也会进入回收站，可以恢复；关闭时，只有在网页中删除的内容可以恢复。",
   onDisk: (directory: string) => `在服务器上，对象目录中的“${directory}”`,
   free: (size: string) => `剩余 ${size}`,
   tested: (ms: string) => `测试通过，读取用时 ${ms} 毫秒`,
