@@ -83,7 +83,7 @@ func (a *API) listTrash(c *call, in listTrashInput) (listTrashReply, error) {
 
 type restoreTrashInput struct {
 	ID         string  `path:"id" json:"-"`
-	TargetPath *string `json:"targetPath" description:"An existing folder. Without it: the folder that the entry was in, wherever that is now, else the nearest folder above that still exists, where the folders between are made again."`
+	TargetPath *string `json:"targetPath" description:"An existing folder. Without it: the folder that the entry was in, wherever in its storage provider that is now, else the nearest folder above that still exists, where the folders between are made again."`
 	Conflict   *string `json:"conflict" enum:"rename,fail,replace" description:"When the name is taken; default rename. replace moves the other entry into the trash."`
 }
 

@@ -25,8 +25,8 @@ type Restored struct {
 
 // Restore brings an entry back from the trash, with its id, links, shares, passwords and everything
 // in it, and charges every owner. Without a target it comes back to the folder that it was in,
-// wherever that is now, or else to the nearest folder above that still exists in the mount; the
-// folders between are made again and belong to the owner of the entry. It needs the permission to
+// wherever in its provider that is now, or else to the nearest folder above that still exists in
+// the mount; the folders between are made again and belong to the owner of the entry. It needs the permission to
 // write there. With Replace the entry that has the name goes to the trash, which needs the
 // permission to delete it.
 //
@@ -98,8 +98,9 @@ func (r *restoreOperation) run(id string) (Entry, error) {
 
 // findDestination sets r.dest to the folder that the entry comes back to, with the folders to be
 // made again as missing: the target, the folder that it was in, or the nearest one above that
-// exists in the same mount. It returns the config version that it read. Faults: NotFound for the
-// target, Conflict when the mount is gone.
+// exists in the same mount, also where the folder that it was in is now in a mount of another
+// provider. It returns the config version that it read. Faults: NotFound for the target, Conflict
+// when the mount is gone.
 func (r *restoreOperation) findDestination(v *ruleset) (version int64, err error) {
 	if r.how.Target != nil {
 		r.dest, version, err = v.find(r.tx, *r.how.Target)
@@ -108,8 +109,13 @@ func (r *restoreOperation) findDestination(v *ruleset) (version int64, err error
 		}
 		return version, err
 	}
-	if r.dest, version, err = v.findID(r.tx, r.item.parent); err != nil || version != v.version || r.dest.isFolder() {
+	if r.dest, version, err = v.findID(r.tx, r.item.parent); err != nil || version != v.version {
 		return version, err
+	}
+	if r.dest.isFolder() {
+		if err := r.checkProvider(); !fault.Is(err, fault.Conflict) {
+			return version, err
+		}
 	}
 	for i := len(r.item.parents) - 1; i >= 0; i-- {
 		f := r.item.parents[i]
@@ -169,7 +175,7 @@ func (r *restoreOperation) checkProvider() (err error) {
 	}
 	if err == nil && foreign {
 		err = fault.New(fault.Conflict,
-			"This is stored in another storage provider. Restore it to where it was, and move it then.")
+			"This is stored in another storage provider. Restore it to a folder there, and move it then.")
 	}
 	return err
 }

@@ -723,6 +723,22 @@ func TestRestoreStaysInItsProvider(t *testing.T) {
 	})
 }
 
+// An entry whose folder is now in another provider comes back to the place that the folder had.
+func TestRestoreWhereTheFolderLeftTheProvider(t *testing.T) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		box := w.createFolder(w.ann, "/home/ann/box")
+		w.mustUpload(w.ann, "/home/ann/box/f", "1")
+		id := w.toTrash(w.ann, "/home/ann/box/f")
+		w.must(w.moveTo(w.ann, "/home/ann/box", "/vault/box", false))
+		w.wantRestored("the former place", w.ann, id, files.RestoreOptions{}, "/home/ann/box/f")
+		if there := w.idAtPath("/vault/box"); there != box.ID {
+			t.Errorf("the folder in the vault is %s, not %s", there, box.ID)
+		}
+		w.checkAccounting()
+		w.checkFolderCounts()
+	})
+}
+
 // On a disk that is nearly full the oldest entries and versions go before their time, as many as
 // free what is missing; what is garbage already counts.
 func TestKeptMakesRoom(t *testing.T) {
