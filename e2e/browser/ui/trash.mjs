@@ -151,18 +151,21 @@ async function goesElsewhere(page, config) {
   await page.getByText(say.refused('one.txt')).waitFor()
   await page.getByRole('button', { name: say.restoreTo }).last().click()
   const asks = (what) => page.getByRole('dialog', { name: say.restoreToTitle(what) })
-  await choosesHome(page, config, say, asks(say.quoted('one.txt')), home)
+  await asks(say.quoted('one.txt')).waitFor()
+  equal('faults of the dialog', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await config.shot('trash-elsewhere')
+  await choosesHome(say, asks(say.quoted('one.txt')), home)
   await restored('one.txt')
 
   await page.getByRole('button', { name: say.restoreToOf('two.txt') }).first().click()
-  await choosesHome(page, config, say, asks(say.quoted('two.txt')), home)
+  await choosesHome(say, asks(say.quoted('two.txt')), home)
   await restored('two.txt')
 
   for (const file of ['three.txt', 'four.txt'])
     await page.getByRole('checkbox', { name: say.select(file) }).first().check()
   await config.shot('trash-selected')
   await page.getByRole('toolbar').getByRole('button', { name: say.restoreTo }).click()
-  await choosesHome(page, config, say, asks(say.items(2)), home)
+  await choosesHome(say, asks(say.items(2)), home)
   await page.getByText(say.backMany(2)).waitFor()
 
   const there = await api(page, 'GET', `/api/files?path=${encodeURIComponent(home)}`)
@@ -171,12 +174,10 @@ async function goesElsewhere(page, config) {
   for (const { id } of items) await api(page, 'DELETE', `/api/files/${id}`)
 }
 
-async function choosesHome(page, config, say, dialog, home) {
+async function choosesHome(say, dialog, home) {
   await dialog.getByText(say.target(home), { exact: true }).waitFor()
   const here = dialog.getByRole('button', { name: say.restoreHere })
   await until('a folder to restore to', () => here.isEnabled())
-  equal('faults of the dialog', [...(await inspect(page)), ...(await cramped(page, config))], [])
-  await config.shot('trash-elsewhere')
   await here.click()
   await dialog.waitFor({ state: 'detached' })
 }
