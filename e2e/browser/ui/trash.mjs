@@ -132,7 +132,7 @@ async function comesBack(page, config) {
   await page.getByText(say.none('list.txt')).waitFor()
 }
 
-// A file is where the folder of three deleted files was: the message of the refusal, the menu of the
+// A file is where the folder of four deleted files was: the message of the refusal, the bar of the
 // selection and the button of an item each lead to another folder.
 async function goesElsewhere(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
@@ -143,7 +143,8 @@ async function goesElsewhere(page, config) {
   const home = folder.slice(0, folder.lastIndexOf('/'))
   const { items, folder: entry } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
   for (const { id } of [...items, entry]) await api(page, 'DELETE', `/api/files/${id}?trash=true`)
-  await createFolder(page, config, config.username, [{ name, bytes: btoa(name) }], '/home') // a file of this name
+  // a file with the name of the folder
+  await createFolder(page, config, config.username, [{ name, bytes: btoa(name) }], '/home')
 
   await page.goto('/app/trash')
   const restored = (file) => page.getByText(say.restored(file, config.username)).first().waitFor()
