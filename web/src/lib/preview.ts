@@ -106,6 +106,12 @@ export function mayBeTransparent(entry: Pick<Entry, "mimeType">): boolean {
   return entry.mimeType !== "image/jpeg";
 }
 
+/** Reports whether an address is of the service, and needs an account. */
+function takesAccount(address: string): boolean {
+  const { origin, pathname } = new URL(address, location.href);
+  return origin === location.origin && !pathname.startsWith("/api/gateway/");
+}
+
 /**
  * Requests the bytes of a file for the account of the page. The header of the account is for the
  * service alone: a store to which the service redirects may refuse requests with it, so the page
@@ -119,8 +125,7 @@ export async function requestBytes(
 ): Promise<Response> {
   const named = accountHeaders();
   const stop = signal && { signal };
-  const { origin, pathname } = new URL(address, location.href);
-  if (Object.keys(named).length > 0 && origin === location.origin && !pathname.startsWith("/api/gateway/")) {
+  if (Object.keys(named).length > 0 && takesAccount(address)) {
     const answer = await fetch(address, { headers: { ...headers, ...named }, redirect: "manual", ...stop });
     await checkAccount(answer.headers);
     if (answer.type !== "opaqueredirect") return answer;
