@@ -138,7 +138,7 @@ func (c *call) writeAuditNotes() {
 	}
 	method, status := c.r.Method, c.w.status
 	if c.route.limit != unlimited {
-		log.CountRequest(status)
+		log.CountRequest(c.status())
 	}
 	if method == http.MethodHead {
 		return

@@ -18,7 +18,7 @@ type topPathReply struct {
 
 type topReply struct {
 	Paths []topPathReply `json:"paths" required:"true"`
-	From  int64          `json:"from" required:"true" description:"ms; beginning of the time that was summed: later than the requested one if the access log has more than 100000 downloads, or downloads from shares, since then."`
+	From  int64          `json:"from" required:"true" description:"ms; beginning of the time that was summed: later than the requested one if the access log has more than 20000 downloads, or downloads from shares, since then."`
 }
 
 // topDownloads handles GET /api/admin/stats/top: the paths with the most downloads between two

@@ -5,8 +5,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"larder/internal/apptest"
+	"larder/internal/audit"
 )
 
 // A request that fails because its client has disconnected is no failure of the service: the log
@@ -32,6 +34,18 @@ func TestDisconnectedRequestsAreNoFailures(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 		if lines := logRecords(t, l, "request", 500); len(lines) != 1 {
 			t.Errorf("%d lines with the status 500, want 1: %s", len(lines), l.Log)
+		}
+
+		l.Clock.Advance(2 * time.Minute) // requests are written when their minute is over
+		w := l.Apps[0].Audit
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now := l.Clock.Now().UnixMilli()
+		points, err := w.Series(t.Context(), audit.ServerErrors, now-time.Hour.Milliseconds(),
+			now+time.Hour.Milliseconds(), 2*time.Hour.Milliseconds())
+		if err != nil || points[0] != 1 {
+			t.Errorf("%v requests failed in the server, want 1: %v", points, err)
 		}
 	})
 }

@@ -86,7 +86,7 @@ const (
 	defaultMaxRows     = 5_000_000
 	defaultMaxUnmerged = 600
 	defaultMaxSources  = 10_000
-	defaultTopEntries  = 100_000
+	defaultTopEntries  = 20_000
 )
 
 // maxPath is the number of bytes of a path that are stored.
@@ -104,7 +104,7 @@ type Config struct {
 	HourPaths   int   // paths whose public reads are summed at a time, 0 for 10,000
 	MaxUnmerged int   // entries of one account or address in a minute before further ones are merged, 0 for 600
 	MaxSources  int   // accounts, and addresses, that are counted separately, 0 for 10,000
-	TopEntries  int64 // entries of each action that Top sums at most, 0 for 100,000
+	TopEntries  int64 // entries of each action that Top sums at most, 0 for 20,000
 }
 
 // Log is the access log. All methods are safe for concurrent use.

@@ -21,7 +21,7 @@ type growth struct {
 
 const (
 	// maxGrowths bounds the growths that a transaction collects.
-	maxGrowths = 64
+	maxGrowths = 512
 	// maxKeptGrowths bounds the growths that are kept of past commits.
 	maxKeptGrowths = 2048
 )

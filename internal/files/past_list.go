@@ -106,7 +106,12 @@ func (l *pastLister) each(order sortOrder, onlyType string, found func(r *pastRo
 			return err
 		}
 	}
-	return nil
+	// an entry may have been deleted for good while the rows were read
+	since, gap, err := historyOf(l.q, l.id)
+	if err == nil && (since == 0 || l.at < max(since, gap)) {
+		err = notKnown()
+	}
+	return err
 }
 
 // pastLister is one call of ListPast.

@@ -203,10 +203,12 @@ func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err
 // leaveForGood records gaps in the history of the present folder and of the former folders of an
 // entry that is deleted for good: they cannot be shown any more as they were with it.
 func (t *Tree) leaveForGood(tx *db.Tx, r *row) error {
-	if err := deletePlacesOf(tx, []string{r.id}); err != nil {
+	gaps, err := takePlacesOf(tx, []string{r.id})
+	if err != nil {
 		return err
 	}
-	return addGap(tx, r.parent, t.nowMs())
+	gaps[r.parent] = max(gaps[r.parent], t.nowMs())
+	return addGaps(tx, gaps)
 }
 
 // creditOwners credits the quota of each owner for the files, bytes and folders that sums lists,

@@ -55,10 +55,10 @@ func addGap(tx *db.Tx, id string, until int64) error {
 	return nil
 }
 
-// addGapsOf records gaps in all folders that these entries of the trash were in, up to the times at
-// which they left them, before they are purged. The gaps for the entries in a folder follow with
-// their former places (deletePlacesOf).
-func addGapsOf(tx *db.Tx, ids []string) error {
+// gapsOf returns the gaps that a purge of these entries of the trash leaves: in all folders that
+// they were in, up to the times at which they left them. The gaps for the entries in a folder
+// follow with their former places (deletePlacesOf).
+func gapsOf(tx *db.Tx, ids []string) (gaps, error) {
 	gaps := gaps{}
 	err := db.EachChunk(ids, func(args []any) error {
 		return gaps.scan(tx.Query(`
@@ -68,12 +68,12 @@ func addGapsOf(tx *db.Tx, ids []string) error {
 			UNION ALL
 			SELECT parent_id, until
 			FROM former_places
-			WHERE entry_id `+db.InChunk, args...))
+			WHERE entry_id `+db.InChunk+` AND entry_id IN (SELECT entry_id FROM trash)`, args...))
 	})
 	if err != nil {
-		return fmt.Errorf("look up the folders of entries in the trash: %w", err)
+		return nil, fmt.Errorf("look up the folders of entries in the trash: %w", err)
 	}
-	return addGaps(tx, gaps)
+	return gaps, nil
 }
 
 // gaps are the ends of gaps (ms) in the history of folders and files, by their ids.
@@ -99,7 +99,7 @@ func (g gaps) scan(rows *sql.Rows, err error) error {
 }
 
 // addGaps records a gap up to a time (ms) for each id, in the order of ids, which all transactions
-// keep, so that they cannot deadlock.
+// keep, so that they cannot deadlock. It comes after changes of quotas.
 func addGaps(tx *db.Tx, g gaps) error {
 	for _, id := range slices.Sorted(maps.Keys(g)) {
 		if err := addGap(tx, id, g[id]); err != nil {
@@ -109,13 +109,20 @@ func addGaps(tx *db.Tx, g gaps) error {
 	return nil
 }
 
+// historySlack (ms) is how far the beginning of the history may be in the future, because clocks of
+// replicas differ.
+const historySlack = 24 * 60 * 60 * 1000
+
 // beginHistory begins to record places from now (ms) on. If they are recorded already, it moves the
-// beginning of the history to earliest (ms), unless that is before it.
+// beginning of the history to earliest (ms), unless that is before it. A beginning in the far
+// future, which a clock that was wrong has left, becomes now.
 func beginHistory(tx *db.Tx, now, earliest int64) error {
 	_, err := tx.Exec(`
 		INSERT INTO history (id, since)
 		VALUES (1, $1)
-		ON CONFLICT (id) DO UPDATE SET since = $2 WHERE history.since < $2`, now, earliest)
+		ON CONFLICT (id) DO UPDATE
+		SET since = CASE WHEN history.since > CAST($3 AS BIGINT) THEN CAST($1 AS BIGINT) ELSE CAST($2 AS BIGINT) END
+		WHERE history.since < CAST($2 AS BIGINT) OR history.since > CAST($3 AS BIGINT)`, now, earliest, now+historySlack)
 	return err
 }
 
@@ -144,15 +151,24 @@ func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
 // deletePlacesOf deletes the former places of these entries, which are deleted for good. It records
 // the gaps that this leaves in the history of their former folders.
 func deletePlacesOf(tx *db.Tx, entries []string) error {
+	gaps, err := takePlacesOf(tx, entries)
+	if err != nil {
+		return err
+	}
+	return addGaps(tx, gaps)
+}
+
+// takePlacesOf deletes the former places of these entries, and returns the gaps that this leaves.
+func takePlacesOf(tx *db.Tx, entries []string) (gaps, error) {
 	gaps := gaps{}
 	err := db.EachChunk(entries, func(args []any) error {
 		return gaps.scan(tx.Query("DELETE FROM former_places WHERE entry_id "+db.InChunk+" RETURNING parent_id, until",
 			args...))
 	})
 	if err != nil {
-		return fmt.Errorf("delete the former places of entries: %w", err)
+		return nil, fmt.Errorf("delete the former places of entries: %w", err)
 	}
-	return addGaps(tx, gaps)
+	return gaps, nil
 }
 
 // historyOf reads the time (ms) from which places are recorded, 0 while they are not, and the end

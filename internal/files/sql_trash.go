@@ -128,6 +128,7 @@ type trashQuery struct {
 	root       string // path that they were at or below, "" for all
 	beforeTime int64  // with beforeID: the position after which the page begins; 0 for the first page
 	beforeID   string
+	until, now int64 // entries that were deleted until the one time or after the other (ms); 0 for all
 	limit      int
 }
 
@@ -136,6 +137,9 @@ type trashQuery struct {
 func (tq *trashQuery) conditions(s *statement, dialect db.Dialect) {
 	if tq.beforeID != "" {
 		s.WriteString(" AND (t.deleted_at, t.entry_id) < (" + s.arg(tq.beforeTime) + ", " + s.arg(tq.beforeID) + ")")
+	}
+	if tq.until != 0 {
+		s.WriteString(" AND (t.deleted_at <= " + s.arg(tq.until) + " OR t.deleted_at > " + s.arg(tq.now) + ")")
 	}
 	if tq.text != "" {
 		s.WriteString(" AND " + dialect.Position("t.name_fold", s.arg(tq.text)) + " > 0")

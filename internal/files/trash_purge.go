@@ -56,14 +56,15 @@ func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purge
 // EmptyTrash deletes for good every entry of the trash that belongs to an account. It deletes the
 // first 1,000 entries itself; a job of the actor deletes the others, and is nil if there are none.
 // Three kinds of entries stay: entries that belong to others, even if this account deleted them;
-// entries that are deleted after the call, unless the clock has gone back meanwhile; and, when the
-// actor has a key, entries from outside of the root of that key. Only an administrator may empty
+// entries that are deleted after the call; and, when the actor has a key, entries from outside of
+// the root of that key. After the clock went back, entries of the trash are from a time that is
+// still to come; they are deleted, too. Only an administrator may empty
 // the trash of another account. Fault: Forbidden.
 func (t *Tree) EmptyTrash(ctx context.Context, a access.Actor, owner string) (*job.Job, error) {
 	if owner != a.UserID && (a.Role != access.Admin || a.Key != nil) {
 		return nil, fault.New(fault.Forbidden, "Only administrators can empty the trash of another account.")
 	}
-	p := purgePayload{Owner: owner, Root: keyRoot(a)}
+	p := purgePayload{Owner: owner, Root: keyRoot(a), Until: t.nowMs()}
 	newest, err := listTrashed(t.DB.Read(ctx), t.DB.Dialect(), &trashQuery{userID: owner, ownedOnly: true, root: p.Root,
 		limit: 1})
 	if err != nil || len(newest) == 0 {
@@ -98,6 +99,7 @@ type purgePayload struct {
 	Owner  string // of the entries
 	Root   string // of the key that asked, "" for none
 	Before int64  // entries that were deleted before this time, ms
+	Until  int64  // of these, those deleted until this time, or in the future; 0 for all
 }
 
 // RunPurge runs a PurgeJob: it empties the trash of an account as EmptyTrash describes. It
@@ -122,7 +124,7 @@ func (t *Tree) RunPurge(ctx context.Context, run *job.Run) error {
 // whether there may be more.
 func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err error) {
 	tq := trashQuery{userID: p.Owner, ownedOnly: true, root: p.Root, beforeTime: p.Before, beforeID: firstID,
-		limit: trashPiece}
+		until: p.Until, now: t.nowMs(), limit: trashPiece}
 	found, err := listTrashed(t.DB.Read(ctx), t.DB.Dialect(), &tq)
 	if err != nil || len(found) == 0 {
 		return false, err
@@ -156,8 +158,10 @@ func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
 // where the collector deletes their rows. It returns the number of entries that were still in the
 // trash. early is that of purgePiece.
 func (t *Tree) purge(tx *db.Tx, ids []string, early bool) (int, error) {
+	gaps := gaps{}
 	if early {
-		if err := addGapsOf(tx, ids); err != nil {
+		var err error
+		if gaps, err = gapsOf(tx, ids); err != nil {
 			return 0, err
 		}
 	}
@@ -173,11 +177,14 @@ func (t *Tree) purge(tx *db.Tx, ids []string, early bool) (int, error) {
 	for i, f := range files {
 		fileIDs[i] = f.id
 	}
+	gone = append(gone, fileIDs...)
+	if err := forgetTrashed(tx, gone); err != nil {
+		return 0, err
+	}
 	if err := t.releaseFiles(tx, fileIDs, files); err != nil {
 		return 0, err
 	}
-	gone = append(gone, fileIDs...)
-	return len(gone), forgetTrashed(tx, gone)
+	return len(gone), addGaps(tx, gaps)
 }
 
 // subtractKept subtracts bytes from the kept bytes of accounts, in the order of their ids, which

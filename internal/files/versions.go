@@ -138,10 +138,10 @@ func (t *Tree) dropped(tx *db.Tx, gone []version) error {
 // forgetHistoryOf deletes the versions and the former places of files that are deleted for good.
 // This leaves gaps in the history of their former folders.
 func (t *Tree) forgetHistoryOf(tx *db.Tx, files []string) error {
-	if err := deletePlacesOf(tx, files); err != nil {
+	if err := t.dropVersionsOf(tx, files); err != nil {
 		return err
 	}
-	return t.dropVersionsOf(tx, files)
+	return deletePlacesOf(tx, files)
 }
 
 // dropVersionsOf deletes all versions of files that are deleted for good, and releases their

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"larder/internal/access"
 	"larder/internal/db"
 	"larder/internal/download"
 	"larder/internal/fault"
@@ -233,14 +234,21 @@ func (s *Service) checkEvacuated(ctx context.Context, id string) error {
 }
 
 // EndEvacuation records the end of an evacuation, completed or failed, and notifies the
-// administrator who started it; failure is the sentence for a failed one. job.Runner.OnEnd calls it
-// in the transaction that ends the job. After a failure the mounts are on their provider as before;
-// objects that were moved stay in the target.
+// administrator who started it, who must still be one; failure is the sentence for a failed one.
+// job.Runner.OnEnd calls it in the transaction that ends the job. After a failure the mounts are on
+// their provider as before; objects that were moved stay in the target.
 func (s *Service) EndEvacuation(tx *db.Tx, run *job.Run, failure string) error {
 	if err := s.cfg.Mounts.CancelEvacuation(tx, run.ID); err != nil {
 		return err
 	}
 	if err := s.cfg.Providers.EndEvacuation(tx, run.ID); err != nil {
+		return err
+	}
+	owner, err := s.cfg.Accounts.ByID(tx, run.OwnerID)
+	if fault.Is(err, fault.NotFound) || err == nil && owner.Role != access.Admin {
+		return nil // names of storages and mounts are for administrators
+	}
+	if err != nil {
 		return err
 	}
 	params := notice.Params{JobID: run.ID, JobType: run.Type, Failed: failure != "", Message: failure}

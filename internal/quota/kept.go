@@ -58,7 +58,8 @@ const maxBounded = math.MaxInt64 / 4
 
 // KeptBeyond returns how many of the bytes that the trash and versions keep of an account are too
 // many: those above their bound, or those by which all bytes that the account uses, has reserved
-// and keeps are more than twice its storage limit, whichever are more. The sweep purges them.
+// and keeps are more than twice its storage limit, whichever are more. Bytes that are used above
+// the limit, as after an administrator has lowered it, do not count. The sweep purges the oldest.
 func KeptBeyond(q db.Querier, userID string) (bytes int64, err error) {
 	kept, inUse, maxStorage, err := readKeptAndUse(q, userID)
 	if err != nil {
@@ -68,7 +69,7 @@ func KeptBeyond(q db.Querier, userID string) (bytes int64, err error) {
 		bytes = kept.Storage - kept.Max
 	}
 	if maxStorage >= 0 && maxStorage <= maxBounded {
-		bytes = max(bytes, inUse-2*maxStorage)
+		bytes = max(bytes, kept.Storage+min(inUse-kept.Storage, maxStorage)-2*maxStorage)
 	}
 	return min(max(bytes, 0), kept.Storage), nil
 }

@@ -107,7 +107,8 @@ func aboveMaxKept(q db.Querier, after string, limit int) (users []string, err er
 		WHERE user_id > $1 AND kept_storage > 0
 			AND (`+effectiveMaxKept+` >= 0 AND kept_storage > `+effectiveMaxKept+`
 				OR max_storage >= 0 AND max_storage <= $3
-					AND used_storage + reserved_storage + kept_storage - max_storage > max_storage)
+					AND kept_storage + CASE WHEN used_storage + reserved_storage < max_storage
+						THEN used_storage + reserved_storage ELSE max_storage END - max_storage > max_storage)
 		ORDER BY user_id
 		LIMIT $2`, after, limit, int64(maxBounded))
 	if err != nil {

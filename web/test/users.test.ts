@@ -20,8 +20,8 @@ beforeAll(async () => {
 test("another role ends sessions, and keys and shares act with it", () => {
   expect(sentences("role", { ...nothing, sessions: 1, keys: 2, shares: 3, files: 4 })).toEqual([
     "1 session ends: a new sign-in is needed",
-    "2 API keys keep only what the new role may do",
-    "3 shares keep only what the new role may do",
+    "2 API keys act with the new role from now on",
+    "3 shares give only what the new role may share",
     rights,
   ]);
 });

@@ -63,8 +63,8 @@ export const texts = {
     refusedAtSignIn: 'This account is disabled. Ask your administrator.',
     guest: 'Guest',
     follows: [
-      '1 API key keeps only what the new role may do',
-      '1 share keeps only what the new role may do',
+      '1 API key acts with the new role from now on',
+      '1 share gives only what the new role may share',
       'The rights on files and folders become those of the new role',
     ],
     delete: 'Delete…',
@@ -150,8 +150,8 @@ export const texts = {
     role: '角色',
     guest: '访客',
     follows: [
-      '1 个 API 密钥只保留新角色拥有的权限',
-      '1 个分享只保留新角色拥有的权限',
+      '1 个 API 密钥此后按新角色的权限工作',
+      '1 个分享此后只提供新角色可以分享的内容',
       '对文件和文件夹的权限变为新角色的权限',
     ],
     delete: '删除…',

@@ -244,7 +244,7 @@ async function waits(page, config) {
   let refused = 0
   const busy = {
     status: 429,
-    headers: { 'Retry-After': '2' },
+    headers: { 'Retry-After': '5' },
     json: { success: false, error: { code: 'RATE_LIMIT_EXCEEDED', message: 'Please wait a moment.' } },
   }
   await guest.route(/\/api\/public\/files\?.*search=/, (route) =>

@@ -149,7 +149,7 @@ async function elsewhere(page, config) {
     await drawn(page)
     equal(`the scroll position of ${name}`, await scroll(), 0)
   }
-  const trash = page.getByRole('button', { name: trashTexts[config.language].restoreOf('crate 00') })
+  const trash = page.getByRole('button', { name: trashTexts[config.language].restoreOf('crate 00'), exact: true })
   const keys = page.getByRole('heading', { level: 1, name: say.keys })
   const to = (top) => page.evaluate((top) => scrollTo(0, top), top)
 

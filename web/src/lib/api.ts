@@ -285,8 +285,11 @@ function sender(named: boolean, asks = true): (call: Request) => Promise<Respons
  */
 export const inBackground = sender(true, false);
 
-/** The settings of the account that is signed in now, whichever account the page shows. */
-export const whoIsSignedIn = () => client.GET("/api/users/me/settings", { fetch: sender(false) });
+/**
+ * The settings of the account that is signed in now, whichever account the page shows. It does not
+ * ask for the sign-in, which itself waits for the answer.
+ */
+export const whoIsSignedIn = () => client.GET("/api/users/me/settings", { fetch: sender(false, false) });
 
 export const client = createClient<paths>({
   baseUrl: location.origin,

@@ -53,7 +53,8 @@ export class GuestVisit implements Visit {
 
   async check(url: string, entry: Entry): Promise<{ code: string; renewed: boolean }> {
     const code = await refusal(url);
-    return { code, renewed: code === "PASSWORD_REQUIRED" && (await this.renew(entry)) };
+    const ended = code === "INVALID_TOKEN" && this.unlocked.has(entry.id); // of the address that a password opened
+    return { code, renewed: (ended || code === "PASSWORD_REQUIRED") && (await this.renew(entry)) };
   }
 
   checkPicture(url: string, entry: Entry): void {

@@ -6,6 +6,8 @@ import { backoff, retryAfter } from "./api";
 
 /** The longest pause that a server may ask for, in ms. */
 const longest = 300_000;
+/** How long the server may take to say why a picture could not be loaded, in ms. */
+const patience = 5_000;
 /** How many addresses are kept. */
 const most = 10_000;
 
@@ -15,6 +17,8 @@ const lost = new Map<string, boolean>();
 const doubtful = new Set<string>();
 let version = $state(0);
 let tries = 0;
+/** Until then (ms since the epoch) a busy server is not asked about further pictures. */
+let quiet = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Reports whether the picture at an address cannot be shown. Reactive. */
@@ -47,7 +51,9 @@ export async function lose(address: string): Promise<void> {
   }
   lost.set(address, true);
   version++;
-  const answer = await fetch(address, { method: "HEAD", redirect: "manual" }).catch(() => undefined);
+  if (timer && Date.now() < quiet) return;
+  const signal = AbortSignal.timeout(patience);
+  const answer = await fetch(address, { method: "HEAD", redirect: "manual", signal }).catch(() => undefined);
   const status = answer?.status ?? 503;
   const refused = status >= 400 && status < 500 && status !== 401 && status !== 429;
   if (refused || (status < 400 && doubtful.delete(address))) {
@@ -56,5 +62,7 @@ export async function lose(address: string): Promise<void> {
   }
   if (status < 400) doubtful.add(address);
   const asked = retryAfter(answer?.headers.get("Retry-After") ?? null);
-  timer ??= setTimeout(retryPictures, Math.min(longest, asked || backoff(tries++)));
+  const wait = Math.min(longest, asked || backoff(tries++));
+  if (status === 429 || status === 503) quiet = Date.now() + wait;
+  timer ??= setTimeout(retryPictures, wait);
 }

@@ -97,8 +97,8 @@ export class Past {
       if (asked !== this.#asked) return undefined;
       if (data) return { ...data.data, told: data.timestamp };
       const cause = failure(error, response.status, response.headers);
-      const told = error.timestamp;
       if (cause.code !== "VALIDATION_ERROR" || page > 1 || tries === corrections) throw cause;
+      const told = error.timestamp;
       if (at > told) this.now = this.at = told;
       else if (this.since !== undefined && at >= this.since) this.at = this.#later(this.since, told);
       if (this.at === at) throw cause;

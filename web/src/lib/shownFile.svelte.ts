@@ -9,7 +9,7 @@ import { kindOf } from "./preview";
 import type { Visit } from "./visit.svelte";
 
 /** Codes of failures that a password can end. */
-const askable = (code = "") => code === "INVALID_PASSWORD" || code === "PASSWORD_REQUIRED";
+const askable = (code = "") => ["INVALID_PASSWORD", "PASSWORD_REQUIRED", "INVALID_TOKEN"].includes(code);
 
 export class ShownFiles {
   private readonly problems = new SvelteMap<string, string>();
@@ -45,7 +45,9 @@ export class ShownFiles {
       "": unreadable,
       FORBIDDEN: t.share.noPreviewKind,
       NOT_FOUND: t.share.notThere,
-      INVALID_PASSWORD: t.failures.PASSWORD_REQUIRED!, // the question for it was closed
+      // the question for the password was closed
+      INVALID_PASSWORD: t.failures.PASSWORD_REQUIRED!,
+      INVALID_TOKEN: t.failures.PASSWORD_REQUIRED!,
     };
     this.problems.set(entry.id, why.text ?? words[code] ?? t.failures[code] ?? t.share.failed);
   }

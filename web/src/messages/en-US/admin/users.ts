@@ -73,9 +73,9 @@ export const users: typeof zh = {
       n === "1" ? "1 session ends: a new sign-in is needed" : `${n} sessions end: new sign-ins are needed`,
     signedOut: (n) => (n === "1" ? "1 session ends" : `${n} sessions end`),
     keysRole: (n) =>
-      n === "1" ? "1 API key keeps only what the new role may do" : `${n} API keys keep only what the new role may do`,
+      n === "1" ? "1 API key acts with the new role from now on" : `${n} API keys act with the new role from now on`,
     sharesRole: (n) =>
-      n === "1" ? "1 share keeps only what the new role may do" : `${n} shares keep only what the new role may do`,
+      n === "1" ? "1 share gives only what the new role may share" : `${n} shares give only what the new role may share`,
     rightsRole: "The rights on files and folders become those of the new role",
     keysStop: (n) =>
       n === "1" ? "1 API key stops until the user is enabled" : `${n} API keys stop until the user is enabled`,
