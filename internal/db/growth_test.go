@@ -143,19 +143,19 @@ func TestGrowthIsUnknown(t *testing.T) {
 			return nil
 		})
 	}
-	if err := insertInto(1, 64); err != nil {
+	if err := insertInto(1, 512); err != nil {
 		t.Fatal(err)
 	}
-	wantGrowth(t, "64 folders in a transaction", d, begin, 0, 0)
-	if err := insertInto(101, 165); err != nil {
+	wantGrowth(t, "512 folders in a transaction", d, begin, 0, 0)
+	if err := insertInto(1001, 1513); err != nil {
 		t.Fatal(err)
 	}
-	wantUnknown(t, "65 folders in a transaction", d, begin, true)
+	wantUnknown(t, "513 folders in a transaction", d, begin, true)
 
 	begin = d.Changes().Now()
 	execute(t, d, insertMember, "first", "from", aFile)
 	for i := range 31 { // 1,984 growths
-		if err := insertInto(1000+64*i, 1063+64*i); err != nil {
+		if err := insertInto(2000+64*i, 2063+64*i); err != nil {
 			t.Fatal(err)
 		}
 	}
