@@ -329,7 +329,7 @@ async function changesRole(page, config, { username }) {
   equal('what the role changes', await sentencesOf(page, say), say.follows)
   await looksRight(page, config, 'admin-users-role')
   await press(dialog, say.save)
-  await page.getByText(say.saved, { exact: true }).waitFor()
+  await dialog.waitFor({ state: 'detached' })
   const { users } = await api(page, 'GET', `/api/admin/users?search=${username}`)
   equal('the role', users[0].role, 'guest')
 }
