@@ -75,7 +75,9 @@ export const users: typeof zh = {
     keysRole: (n) =>
       n === "1" ? "1 API key acts with the new role from now on" : `${n} API keys act with the new role from now on`,
     sharesRole: (n) =>
-      n === "1" ? "1 share gives only what the new role may share" : `${n} shares give only what the new role may share`,
+      n === "1"
+        ? "1 share gives only what the new role may share"
+        : `${n} shares give only what the new role may share`,
     rightsRole: "The rights on files and folders become those of the new role",
     keysStop: (n) =>
       n === "1" ? "1 API key stops until the user is enabled" : `${n} API keys stop until the user is enabled`,
