@@ -9,7 +9,7 @@ type topInput struct {
 	Limit *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"10"`
 }
 
-// topPathReply is what was downloaded at one path.
+// topPathReply is the number and the bytes of the downloads at one path.
 type topPathReply struct {
 	Path  string `json:"path" required:"true" description:"Path of the file or folder at the time of the downloads."`
 	Count int64  `json:"count" required:"true" description:"Number of successful requests, also by shares."`

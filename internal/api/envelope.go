@@ -124,9 +124,7 @@ type clientError struct {
 // client does not get. No other code turns an error into a code.
 func (c *call) describeError(err error) clientError {
 	var f *fault.Error
-	if !errors.As(err, &f) {
-		f = fault.New(fault.Internal, "").WithCause(err)
-	}
+	errors.As(fault.AsFault(err), &f)
 	known := codes[f.Kind]
 	if known.status >= 500 {
 		if c.r.Context().Err() != nil && errors.Is(err, context.Canceled) {

@@ -22,8 +22,8 @@ func (w *discardWriter) WriteHeader(status int)      { w.status = status }
 // SetWriteDeadline is that of http.ResponseController.
 func (w *discardWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// warmReadAllocations is what a warm read may allocate, with the request's log line and counts, and
-// without the work of net/http.
+// warmReadAllocations is the largest number of allocations of a warm read. The log line and the
+// counts of the request are in it, the work of net/http is not.
 const warmReadAllocations = 30
 
 // A public file that is asked for again costs few allocations: nothing that is constant for it is

@@ -17,7 +17,7 @@ type trashItemReply struct {
 	Files     int64        `json:"files" required:"true" description:"In the folder; 1 for a file."`
 	DeletedAt int64        `json:"deletedAt" required:"true" description:"ms"`
 	DeletedBy trashDeleter `json:"deletedBy" required:"true"`
-	ExpiresAt int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest items go sooner when an account keeps more than maxKept."`
+	ExpiresAt int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest items go sooner when an account keeps more than maxKept, or when used, reserved and kept bytes are more than twice maxStorage."`
 	Reason    string       `json:"reason" required:"true" enum:"deleted,replaced,rewind" description:"replaced: another entry that was restored, moved or copied took its place. rewind: its folder was brought back to a time before it."`
 }
 

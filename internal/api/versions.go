@@ -16,7 +16,7 @@ type versionReply struct {
 	MimeType  string       `json:"mimeType" required:"true"`
 	SHA256    *string      `json:"sha256" required:"true" description:"Hexadecimal; null while it is not known."`
 	By        trashDeleter `json:"by" required:"true" description:"The account that replaced it; empty for a visitor."`
-	ExpiresAt int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest versions go sooner when an account keeps more than maxKept, and beyond 100 of a file."`
+	ExpiresAt int64        `json:"expiresAt" required:"true" description:"ms; the end by the present setting trashDays. The oldest versions go sooner when an account keeps more than maxKept, or when used, reserved and kept bytes are more than twice maxStorage, and beyond 100 of a file."`
 }
 
 // viewVersion translates a former content of a file into its JSON form.

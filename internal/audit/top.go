@@ -14,7 +14,7 @@ const (
 	ByCount TopOrder = "count"
 )
 
-// PathTraffic is what was downloaded at a path.
+// PathTraffic is the number and the bytes of the downloads at a path.
 type PathTraffic struct {
 	Path         string
 	Count, Bytes int64 // requests and sent bytes
@@ -23,9 +23,9 @@ type PathTraffic struct {
 // Top returns the paths that were downloaded most, also from shares, between from (inclusive) and
 // to (exclusive, both ms), at most limit of them, ordered by an order. It sums only successful
 // requests. Entries without a path of their own (otherPaths) are missing. If the span has more than
-// TopEntries entries of an action, Top leaves out the oldest: since is the beginning of what it has
-// summed (ms), otherwise from. Sums of an hour count at the time at which it begins. Entries of the
-// last second may be missing.
+// TopEntries entries of an action, Top leaves out the oldest: since (ms) is the beginning of the
+// span that Top has summed, otherwise from. Sums of an hour count at the time at which it begins.
+// Entries of the last second may be missing.
 func (l *Log) Top(ctx context.Context, order TopOrder, from, to, limit int64) (top []PathTraffic, since int64,
 	err error) {
 	read, since := l.DB.Read(ctx), from

@@ -21,8 +21,9 @@ const historySchema = 22
 
 // keepHistory is the first step of the sweep. It begins to record the former places of entries once
 // all replicas record them, and ends that when the trash is off (s.Days is 0). The sweep deletes
-// what ended before ended (ms). So keepHistory moves the beginning of the history to that time
-// before anything is deleted: earlier times stay unknown when the lifetime of the trash is raised.
+// versions and former places that ended before ended (ms). So keepHistory moves the beginning of
+// the history to that time before anything is deleted: earlier times stay unknown when the lifetime
+// of the trash is raised.
 func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) error {
 	err := t.DB.Write(ctx, func(tx *db.Tx) error {
 		err := t.DB.RequireSchema(tx, historySchema)

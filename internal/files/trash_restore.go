@@ -27,8 +27,8 @@ type Restored struct {
 // in it, and charges every owner. Without a target it comes back to the folder that it was in,
 // wherever in its provider that is now, or else to the nearest folder above that still exists in
 // the mount; the folders between are made again and belong to the owner of the entry. It needs the
-// permission to write there. With Replace the entry that has the name goes to the trash, which
-// needs the permission to delete it.
+// permission to write there. With Replace, Restore deletes the entry that has the name
+// into the trash, and the actor needs the permission to delete that entry.
 //
 // Faults: NotFound (no such entry in the trash, no such target), Forbidden, PasswordRequired,
 // Invalid (too deep or too long), AlreadyExists (the name is taken), Conflict (the mount is gone,

@@ -16,7 +16,7 @@ func readKept(q db.Querier, userID string) (k Kept, err error) {
 		return Kept{}, nil
 	}
 	if err != nil {
-		return Kept{}, fmt.Errorf("read what is kept of an account: %w", err)
+		return Kept{}, fmt.Errorf("read the kept bytes of an account: %w", err)
 	}
 	return k, nil
 }
@@ -27,7 +27,7 @@ func readKeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 	in, args := db.InList(1, userIDs)
 	rows, err := q.Query("SELECT user_id, kept_storage, "+effectiveMaxKept+" FROM quotas WHERE user_id "+in, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read what is kept of accounts: %w", err)
+		return nil, fmt.Errorf("read the kept bytes of accounts: %w", err)
 	}
 	defer rows.Close()
 	found := map[string]Kept{}
@@ -35,7 +35,7 @@ func readKeptByUsers(q db.Querier, userIDs []string) (map[string]Kept, error) {
 		var id string
 		var k Kept
 		if err := rows.Scan(&id, &k.Storage, &k.Max); err != nil {
-			return nil, fmt.Errorf("read what is kept of accounts: %w", err)
+			return nil, fmt.Errorf("read the kept bytes of accounts: %w", err)
 		}
 		found[id] = k
 	}
@@ -49,7 +49,7 @@ func addKept(tx *db.Tx, userID string, bytes int64) error {
 		SET kept_storage = CASE WHEN kept_storage + $1 > 0 THEN kept_storage + $1 ELSE 0 END
 		WHERE user_id = $2`, bytes, userID)
 	if err != nil {
-		return fmt.Errorf("count what is kept of an account: %w", err)
+		return fmt.Errorf("count the kept bytes of an account: %w", err)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func addKept(tx *db.Tx, userID string, bytes int64) error {
 // correctKept writes the kept bytes of an account.
 func correctKept(tx *db.Tx, userID string, bytes int64) error {
 	if _, err := tx.Exec("UPDATE quotas SET kept_storage = $1 WHERE user_id = $2", bytes, userID); err != nil {
-		return fmt.Errorf("correct what is kept of an account: %w", err)
+		return fmt.Errorf("correct the kept bytes of an account: %w", err)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func correctKept(tx *db.Tx, userID string, bytes int64) error {
 func setMaxKept(tx *db.Tx, userID string, most *int64) error {
 	n, err := tx.Exec("UPDATE quotas SET max_kept = $1 WHERE user_id = $2", most, userID)
 	if err != nil {
-		return fmt.Errorf("bound what is kept of an account: %w", err)
+		return fmt.Errorf("bound the kept bytes of an account: %w", err)
 	}
 	if n == 0 {
 		return fault.New(fault.NotFound, "This user has no quota.")
@@ -78,7 +78,7 @@ func setMaxKept(tx *db.Tx, userID string, most *int64) error {
 func totalKept(q db.Querier) (bytes int64, err error) {
 	err = q.QueryRow("SELECT CAST(COALESCE(SUM(kept_storage), 0) AS BIGINT) FROM quotas").Scan(&bytes)
 	if err != nil {
-		return 0, fmt.Errorf("sum what is kept: %w", err)
+		return 0, fmt.Errorf("sum the kept bytes: %w", err)
 	}
 	return bytes, nil
 }
@@ -93,7 +93,7 @@ func readKeptAndUse(q db.Querier, userID string) (k Kept, inUse, maxStorage int6
 		return Kept{}, 0, 0, nil
 	}
 	if err != nil {
-		return Kept{}, 0, 0, fmt.Errorf("read what is kept of an account: %w", err)
+		return Kept{}, 0, 0, fmt.Errorf("read the kept and used bytes of an account: %w", err)
 	}
 	return k, inUse, maxStorage, nil
 }

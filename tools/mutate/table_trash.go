@@ -120,7 +120,7 @@ var trashGuards = []mutation{
 		`case at < completeSince:`, `case at < 0:`, files, "^TestHistoryIsComplete$/^sqlite$"},
 	{"past-gap", "what ends early leaves a gap", files + "/trash_purge.go", `gapsOf(tx, ids); err != nil {`,
 		`gapsOf(tx, nil); err != nil {`, files, "^TestPurgesLeaveGaps$/^sqlite$"},
-	{"past-gap-places", "what is deleted for good leaves gaps in its former folders", files + "/sql_history.go",
+	{"past-gap-places", "an entry that is deleted for good leaves gaps in its former folders", files + "/sql_history.go",
 		"\t\tif folder != \"\" && folder != trashRoot {", "\t\tif folder == trashRoot {", files,
 		"^TestPurgesLeaveGaps$/^sqlite$"},
 	{"past-gap-window", "a time is refused before the collector has recorded its gap", files + "/past_list.go",
