@@ -49,8 +49,8 @@ func (g *transactionGrowths) add(members Members, by int64) {
 }
 
 // endCaller ends the present caller. undone says that its changes were undone. failed says that
-// one of its statements has failed: SQLite undoes what such a statement has already changed, and
-// the caller may have gone on.
+// one of its statements has failed: SQLite undoes the changes that such a statement has already
+// made, and the caller may have gone on.
 func (g *transactionGrowths) endCaller(undone, failed bool) {
 	if undone {
 		g.all = g.all[:g.before]

@@ -193,9 +193,9 @@ func (m *pastModel) allowRefusal(err error) bool {
 	return false
 }
 
-// check compares every folder of a moment with what the service shows of it. The service shows all
-// that the folder had, or refuses a time at which it had an entry that is deleted for good, or an
-// earlier one.
+// check compares every folder of a moment with its listing by the service. The service lists all
+// entries that the folder had, or refuses a time at which the folder had an entry that is deleted
+// for good, or an earlier time.
 func (m *pastModel) check(then moment) {
 	m.t.Helper()
 	for _, id := range slices.Sorted(maps.Keys(then.live)) {
@@ -285,8 +285,8 @@ func (m *pastModel) isBelowDead(then moment, id string) bool {
 	return false
 }
 
-// After random changes, any folder at any time is what it was, or is refused where something is
-// deleted for good. The first half of the changes delete for good.
+// After random changes, the service lists any folder at any time as it was, or refuses the time
+// because an entry is deleted for good. The first half of the changes delete for good.
 func TestPastOfRandomChanges(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		seed := *pastSeed

@@ -204,7 +204,7 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 	})
 }
 
-// docs/decisions.md, Quota: what the trash and versions keep counts for the bound too. Beyond it,
+// docs/decisions.md, Quota: bytes of the trash and of versions count for the bound too. Beyond it,
 // the oldest garbage goes first, then the oldest kept bytes.
 func TestKeptBytesCountForTheBoundOfAnAccount(t *testing.T) {
 	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
@@ -224,6 +224,13 @@ func TestKeptBytesCountForTheBoundOfAnAccount(t *testing.T) {
 		if n := w.countRows("garbage"); n != 0 {
 			t.Errorf("%d objects of 8 bytes are garbage, with 4 bytes left", n)
 		}
+
+		w.setQuota("ann", 100, 100)
+		w.advance(time.Millisecond)
+		w.replace(w.ann, "/home/ann/f", "twenty-four bytes, right")
+		w.setQuota("ann", 16, 100) // 8 bytes of the file are above it, and do not count
+		w.must(w.tree.SweepTrash(t.Context()))
+		w.checkTrash("under a lower quota", 24, 16, 0, 0)
 		w.checkAccounting()
 	})
 }

@@ -60,7 +60,7 @@ const senders = [
   "boot.js", // before the account is known
   "lib/api.ts",
   "lib/follow.ts",
-  "lib/lostPictures.svelte.ts", // asks again what an image element has asked by itself
+  "lib/lostPictures.svelte.ts", // repeats the request of an image element
   "lib/preview.ts",
   "lib/session.svelte.ts", // asks which account is signed in
   "routes/Connection.svelte", // a public address

@@ -209,7 +209,7 @@ const bytesOf = async (page, id) =>
   (await (await page.request.get(`/api/files/${id}/download`, { headers: original })).body()).toString('base64')
 
 // In a folder below the first one, a deleted file comes back from the trash. The folder itself is
-// then in the trash: what was in it comes back with it alone.
+// then in the trash: its former content comes back only together with it.
 async function comesBackBelow(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
   await enter(page, config, '')
