@@ -45,6 +45,22 @@ func TestHistoryAfterALongerLifetime(t *testing.T) {
 	})
 }
 
+// A sweep while the clock is a year ahead makes the past unknown only until the clock is right again.
+func TestHistoryAfterAWrongClock(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.setTrash(files.TrashSettings{Days: 30})
+		w.mustUpload(w.ann, "/home/ann/box/e", "1")
+		w.advance(365 * trashDay)
+		w.must(w.tree.SweepTrash(t.Context()))
+		w.advance(-365 * trashDay)
+		w.must(w.tree.SweepTrash(t.Context()))
+		right := w.clock()
+		w.wantCompleteSince("after the clock was set right", "/home/ann/box", right)
+		w.advance(time.Hour)
+		w.wantPast("then", w.ann, pastOf("/home/ann/box", right), "/home/ann/box/e 1 same")
+	})
+}
+
 // Entries of the trash that are purged, early or by a user, leave gaps in the folder that they were
 // deleted from and in those that they and the entries in them were in before. Each gap ends when
 // the entry left the folder.
