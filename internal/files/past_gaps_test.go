@@ -45,7 +45,7 @@ func TestHistoryAfterALongerLifetime(t *testing.T) {
 	})
 }
 
-// A sweep while the clock is a year ahead makes the past unknown only until the clock is right again.
+// A sweep while the clock is a year ahead makes the past unknown until the clock is right again.
 func TestHistoryAfterAWrongClock(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		w.setTrash(files.TrashSettings{Days: 30})

@@ -55,27 +55,6 @@ func addGap(tx *db.Tx, id string, until int64) error {
 	return nil
 }
 
-// gapsOf returns the gaps that a purge of these entries of the trash leaves: in all folders that
-// they were in, up to the times at which they left them. The gaps for the entries in a folder
-// follow with their former places (deletePlacesOf).
-func gapsOf(tx *db.Tx, ids []string) (gaps, error) {
-	gaps := gaps{}
-	err := db.EachChunk(ids, func(args []any) error {
-		return gaps.scan(tx.Query(`
-			SELECT parent_id, deleted_at
-			FROM trash
-			WHERE entry_id `+db.InChunk+`
-			UNION ALL
-			SELECT parent_id, until
-			FROM former_places
-			WHERE entry_id `+db.InChunk+` AND entry_id IN (SELECT entry_id FROM trash)`, args...))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look up the folders of entries in the trash: %w", err)
-	}
-	return gaps, nil
-}
-
 // gaps are the ends of gaps (ms) in the history of folders and files, by their ids.
 type gaps map[string]int64
 

@@ -40,7 +40,7 @@ func (t *Tree) Purge(ctx context.Context, a access.Actor, id string) (gone Purge
 			return err
 		}
 		gone = Purged{i.files + i.folders, i.size, i.path}
-		n, err := t.purge(tx, []string{id}, true)
+		n, err := t.purge(tx, []string{id})
 		if err == nil && n == 0 {
 			return noTrashed()
 		}
@@ -133,19 +133,18 @@ func (t *Tree) purgeNext(ctx context.Context, p purgePayload) (more bool, err er
 	for i := range found {
 		ids[i] = found[i].id
 	}
-	err = t.purgePiece(ctx, ids, true)
+	err = t.purgePiece(ctx, ids)
 	return len(found) == trashPiece, err
 }
 
 // firstID comes before every id.
 const firstID = " "
 
-// purgePiece purges entries of the trash by their ids in one transaction. early says that they go
-// before the end of their time, which leaves gaps in the history of their former folders.
-func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
+// purgePiece purges entries of the trash by their ids in one transaction.
+func (t *Tree) purgePiece(ctx context.Context, ids []string) error {
 	purged := 0
 	err := t.writeLocked(ctx, false, func(tx *db.Tx) (err error) {
-		purged, err = t.purge(tx, ids, early)
+		purged, err = t.purge(tx, ids)
 		return err
 	})
 	if err == nil && purged > 0 {
@@ -155,16 +154,10 @@ func (t *Tree) purgePiece(ctx context.Context, ids []string, early bool) error {
 }
 
 // purge deletes entries of the trash for good: files at once, while folders go to the graveyard,
-// where the collector deletes their rows. It returns the number of entries that were still in the
-// trash. early is that of purgePiece.
-func (t *Tree) purge(tx *db.Tx, ids []string, early bool) (int, error) {
-	gaps := gaps{}
-	if early {
-		var err error
-		if gaps, err = gapsOf(tx, ids); err != nil {
-			return 0, err
-		}
-	}
+// where the collector deletes their rows. The end of their former places leaves gaps in the history
+// (deletePlacesOf), that of folders when the collector comes to them. It returns the number of
+// entries that were still in the trash.
+func (t *Tree) purge(tx *db.Tx, ids []string) (int, error) {
 	gone, err := moveFoldersInTrashToGraveyard(tx, ids)
 	if err != nil {
 		return 0, err
@@ -184,7 +177,7 @@ func (t *Tree) purge(tx *db.Tx, ids []string, early bool) (int, error) {
 	if err := t.releaseFiles(tx, fileIDs, files); err != nil {
 		return 0, err
 	}
-	return len(gone), addGaps(tx, gaps)
+	return len(gone), nil
 }
 
 // subtractKept subtracts bytes from the kept bytes of accounts, in the order of their ids, which
@@ -244,7 +237,7 @@ func (t *Tree) purgeOldest(ctx context.Context, before int64) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if err := t.purgePiece(ctx, ids, false); err != nil {
+		if err := t.purgePiece(ctx, ids); err != nil {
 			return err
 		}
 	}
@@ -312,7 +305,7 @@ func (t *Tree) FreeKept(ctx context.Context, providerID string, bytes int64) (pu
 
 // purgeKept purges the selected entries of the trash and versions before their time.
 func (t *Tree) purgeKept(ctx context.Context, k kept) error {
-	if err := t.purgePiece(ctx, k.entries, true); err != nil {
+	if err := t.purgePiece(ctx, k.entries); err != nil {
 		return err
 	}
 	return t.DB.Write(ctx, func(tx *db.Tx) error { return t.dropVersions(tx, k.versions) })

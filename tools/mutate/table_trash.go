@@ -120,8 +120,6 @@ var trashGuards = []mutation{
 		`now+historySlack)`, `now+1000*historySlack)`, files, "^TestHistoryAfterAWrongClock$/^sqlite$"},
 	{"past-complete", "no time is shown from before everything is known", files + "/history.go",
 		`case at < completeSince:`, `case at < 0:`, files, "^TestHistoryIsComplete$/^sqlite$"},
-	{"past-gap", "what ends early leaves a gap", files + "/trash_purge.go", `gapsOf(tx, ids); err != nil {`,
-		`gapsOf(tx, nil); err != nil {`, files, "^TestPurgesLeaveGaps$/./^sqlite$"},
 	{"past-gap-places", "an entry that is deleted for good leaves gaps in its former folders", files + "/sql_history.go",
 		"\t\tif folder != \"\" && folder != trashRoot {", "\t\tif folder == trashRoot {", files,
 		"^TestPurgesLeaveGaps$/./^sqlite$"},
