@@ -70,18 +70,16 @@ func checkHeader(journal io.ReaderAt, u blob.Upload) error {
 	return nil
 }
 
-// readParts returns the stored parts of u by number: those that the journal records and whose bytes
-// lie within the first size bytes, the length of the data file. The ETag is the SHA-256 in
-// hexadecimal. Error: blob.ErrUnavailable.
-func readParts(journal io.ReaderAt, u blob.Upload, size int64) (parts []blob.Part, err error) {
+// readParts returns the parts of u by number that the journal records as stored. The ETag is the
+// SHA-256 in hexadecimal. Error: blob.ErrUnavailable.
+func readParts(journal io.ReaderAt, u blob.Upload) (parts []blob.Part, err error) {
 	lines, err := io.ReadAll(io.NewSectionReader(journal, headerLength, int64(u.Parts())*lineLength))
 	if err != nil {
 		return nil, storeError("read journal of upload", err)
 	}
 	for number := 1; len(lines) >= lineLength; number++ {
-		sum, length := parseLine(lines[:lineLength], number), u.PartLength(number)
-		if sum != "" && int64(number-1)*u.PartSize+length <= size {
-			parts = append(parts, blob.Part{Number: number, Size: length, ETag: sum})
+		if sum := parseLine(lines[:lineLength], number); sum != "" {
+			parts = append(parts, blob.Part{Number: number, Size: u.PartLength(number), ETag: sum})
 		}
 		lines = lines[lineLength:]
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -98,11 +99,17 @@ func (p *partUpload) checkJournal(u blob.Upload) error {
 // parts lists the stored parts of u by number, as blob.PartStore.Parts returns them. The journal
 // must be open.
 func (p *partUpload) parts(u blob.Upload) ([]blob.Part, error) {
-	size, err := p.size()
+	parts, err := readParts(p.journal, u)
 	if err != nil {
 		return nil, err
 	}
-	return readParts(p.journal, u, size)
+	size, err := p.size() // after the lines: the bytes of a part are stored before its line
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(parts, func(one blob.Part) bool {
+		return int64(one.Number-1)*u.PartSize+one.Size > size
+	}), nil
 }
 
 // hasPartLines reports whether the journal has lines of parts. A journal with such lines beside an

@@ -104,15 +104,18 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 	if here, err := p.isCurrent(); err != nil || !here {
 		return false, err
 	}
-	size, err := p.size()
-	if err != nil {
+	err = p.checkJournal(u)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return false, err
 	}
-	switch err := p.checkJournal(u); {
-	case err == nil && (size > 0 || !p.hasPartLines()): // begun earlier
+	empty := err == nil && !p.hasPartLines()
+	size, err2 := p.size() // after the lines: a part may be stored meanwhile, its bytes first
+	if err2 != nil {
+		return false, err2
+	}
+	switch {
+	case err == nil && (empty || size > 0): // begun earlier
 		return true, syncDirectory(p.dir)
-	case err != nil && !errors.Is(err, blob.ErrNotFound):
-		return false, err
 	case p.journal != nil ||
 		// a journal for other sizes or of another file; the data file is removed as well, since
 		// another call may be writing to it
