@@ -206,7 +206,7 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
         ? () => within(patience, page.evaluate(last, new URL('/__host/last', files.keys().next().value).href))
         : () => {}
     await slow()
-    if (manner === 'shared' && !sealed) {
+    if (manner === 'shared') {
       // from another site it cannot start
       await within(
         patience,
