@@ -37,9 +37,9 @@ func paginate(total, page, limit int64) pagination {
 }
 
 type listFilesInput struct {
-	Path     *string `query:"path" json:"-" default:"/"`
+	Path     *string `query:"path" json:"-" default:"/" description:"With at: the path at that time, or else a present one."`
 	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search and filters exclude. Not in the future, and not before completeSince."`
-	FolderID *string `query:"folderId" json:"-" description:"With at, instead of path: the id of the folder, which may be in the trash now."`
+	FolderID *string `query:"folderId" json:"-" description:"With at, instead of path: the id of the folder."`
 	Page     *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit    *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
 	Sort     *string `query:"sort" json:"-" enum:"name,time,size,manual" description:"Default: as set for the mount."`

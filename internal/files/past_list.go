@@ -6,13 +6,14 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/db"
+	"larder/internal/fault"
 	"larder/internal/mount"
 	"larder/internal/vpath"
 )
 
 // PastQuery selects one page of a folder as it was at an earlier time.
 type PastQuery struct {
-	ListQuery        // without Search and Filter; Path is a present one
+	ListQuery        // without Search and Filter; Path as in ListPast
 	FolderID  string // instead of Path: a folder that may be in the trash now; "" for Path
 	At        int64  // ms
 }
@@ -54,6 +55,9 @@ const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
 // path that it had, by the present rules and passwords, and to see it where it is now: at its
 // present path, or in the trash. Nothing can be changed in an earlier time, so the permissions of
 // the entries are to read and to download at most.
+//
+// The path of the query is that of the folder at that time. When the actor sees no folder that had
+// it, it is that of a present folder, which may have had another path.
 //
 // Faults: Invalid (also for a time in the future, and for one before CompleteSince), NotFound (no
 // such folder, a virtual one, or it did not exist at that time), Forbidden, PasswordRequired.
@@ -140,12 +144,12 @@ type presence struct {
 // ListPast.
 func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*pastLister, error) {
 	l := &pastLister{q: t.DB.Read(ctx), at: q.At}
-	var here presence
+	var here, had presence // had is the folder that had the path of the query
 	v, err := t.readConsistent(ctx, func(v *ruleset) (version int64, err error) {
 		if q.FolderID != "" {
 			here, version, err = v.findPresence(l.q, q.FolderID)
-		} else {
-			here.node, version, err = v.find(l.q, q.Path)
+		} else if here.node, version, err = v.find(l.q, q.Path); err == nil {
+			had, err = v.findHad(l.q, q.Path, q.At)
 		}
 		return version, err
 	})
@@ -160,15 +164,9 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 			return nil, err
 		}
 	}
-	l.row = here.node.row
-	switch {
-	case !here.node.exists() || !here.node.folder:
-		return nil, noFolder()
-	case here.item == "":
-		now := here.node.existingTarget(a)
-		l.now, err = &now, l.authorize(now)
-	default:
-		_, err = trashedFor(l.q, a, here.item)
+	err = l.enter(had)
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {
+		err = l.enter(here) // the actor is not told where a folder has gone that they do not see
 	}
 	if err != nil {
 		return nil, err
@@ -190,6 +188,22 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	return l, nil
 }
 
+// enter makes the folder at the presence that of the listing. Faults: NotFound, also for a folder
+// in the trash that the actor does not see there, Forbidden, PasswordRequired.
+func (l *pastLister) enter(here presence) (err error) {
+	l.row, l.now = here.node.row, nil
+	switch {
+	case !here.node.exists() || !here.node.folder:
+		return noFolder()
+	case here.item != "":
+		_, err = trashedFor(l.q, l.Actor, here.item)
+		return err
+	}
+	now := here.node.existingTarget(l.Actor)
+	l.now = &now
+	return l.authorize(now)
+}
+
 // authorize decides whether the actor may list the folder that the target describes. Faults:
 // Forbidden, PasswordRequired.
 func (l *pastLister) authorize(folder access.Target) error {
@@ -209,6 +223,25 @@ func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version in
 	}
 	p.deleted = c.root == graveyard
 	return p, version, err
+}
+
+// findHad looks up where the folder is now that had a path at a time (ms), or nowhere when there
+// was none. The path of the mount is the present one.
+func (rs *ruleset) findHad(q db.Querier, p vpath.Path, at int64) (presence, error) {
+	m, found := rs.mounts.Resolve(p)
+	if !found {
+		return presence{}, nil
+	}
+	id := m.RootID
+	names, _ := p.RelativeTo(m.Path)
+	for _, name := range names {
+		var err error
+		if id, err = folderAt(q, id, name, at); err != nil || id == "" {
+			return presence{}, err
+		}
+	}
+	had, _, err := rs.findPresence(q, id)
+	return had, err
 }
 
 // findAt finds an entry at the path that it had at a time (ms), by the former places of itself and

@@ -191,9 +191,15 @@ func TestPathOfAnEarlierTime(t *testing.T) {
 		w.wantPast("by id", w.ann, pastOfID(id, before), "/home/ann/a/b/f 1 same")
 		w.wantPast("the folder above", w.ann, pastOf("/home/ann", before), "/home/ann/a/ 0 moved")
 		w.wantPast("between", w.ann, pastOf("/home/ann/renamed", before), "/home/ann/a/b/ 0 moved")
-		w.wantNoPast("the path that it had", w.ann, pastOf("/home/ann/a/b", before), fault.NotFound)
+		w.wantPast("by the path that it had", w.ann, pastOf("/home/ann/a/b", before), "/home/ann/a/b/f 1 same")
+		w.mustUpload(w.ann, "/home/ann/a/b/new", "2")
+		w.wantPast("another folder has that path now", w.ann, pastOf("/home/ann/a/b", before), "/home/ann/a/b/f 1 same")
+		w.wantPast("and now", w.ann, pastOf("/home/ann/a/b", w.clock()), "/home/ann/a/b/new 1 same")
+		w.wantNoPast("a path of later", w.ann, pastOf("/home/ann/a/b", before.Add(-time.Hour-time.Second)), fault.NotFound)
+		w.toTrash(w.ann, "/home/ann/b")
+		w.wantPast("it is in the trash", w.ann, pastOf("/home/ann/a/b", before), "/home/ann/a/b/f 1 trashed")
 		w.wantNoPast("before it was made", w.ann, pastOfID(id, before.Add(-time.Hour-time.Second)), fault.NotFound)
-		w.wantNoPast("a file", w.ann, pastOf("/home/ann/b/f", before), fault.NotFound)
+		w.wantNoPast("a file", w.ann, pastOf("/home/ann/a/b/f", before), fault.NotFound)
 		w.wantNoPast("an unknown id", w.ann, pastOfID("none", before), fault.NotFound)
 		w.wantNoPast("an absent folder", w.ann, pastOf("/home/ann/none", before), fault.NotFound)
 	})
@@ -209,6 +215,7 @@ func TestThePastIsNotMorePublic(t *testing.T) {
 		w.mustUpload(w.ann, "/team/box/stays", "1")
 		secret := w.mustUpload(w.ann, "/team/box/secret", "1").ID
 		w.mustUpload(w.ann, "/home/ann/other/f", "1")
+		w.mustUpload(w.ann, "/team/gone/f", "1")
 		w.addRule(access.Rule{Pattern: "/team/box/private*", Effect: access.Deny, UserID: "bob"})
 		w.mustUpload(w.ann, "/team/box/private", "1")
 		w.advance(time.Hour)
@@ -218,6 +225,7 @@ func TestThePastIsNotMorePublic(t *testing.T) {
 		w.must(w.moveTo(w.ann, "/team/box/hidden", "/home/ann/hidden", false))
 		w.toTrash(w.ann, "/team/box/trashed")
 		w.must(w.moveTo(w.ann, "/home/ann/other", "/team/other", false))
+		w.must(w.moveTo(w.ann, "/team/gone", "/home/ann/gone", false))
 		w.setPassword(secret, "password")
 		w.wantPast("ann", w.ann, pastOf("/team/box", before), "/team/box/hidden 1 moved", "/team/box/private 1 moved",
 			"/team/box/secret 1 same",
@@ -228,6 +236,9 @@ func TestThePastIsNotMorePublic(t *testing.T) {
 		}
 		w.wantNoPast("a folder that was private", w.bob, pastOf("/team/other", before), fault.Forbidden)
 		w.wantNoPast("an absent folder in somebody's home", w.bob, pastOf("/home/ann/none", before), fault.Forbidden)
+		w.wantPast("ann's own folder", w.ann, pastOf("/team/gone", before), "/team/gone/f 1 same")
+		w.wantNoPast("a folder that is private now", w.bob, pastOf("/team/gone", before), fault.NotFound)
+		w.wantNoPast("by id", w.bob, pastOfID(w.idAtPath("/home/ann/gone"), before), fault.Forbidden)
 		w.wantNoPast("a folder in somebody's trash", w.bob, pastOfID(w.toTrash(w.ann, "/team/other"), before),
 			fault.NotFound)
 		listing, err := w.tree.ListPast(t.Context(), w.ann, pastOf("/team/box", before))

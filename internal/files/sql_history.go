@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"larder/internal/db"
+	"larder/internal/vpath"
 )
 
 // placeFrom and contentFrom are the times in SQL from which an entry has its place and its content.
@@ -190,6 +191,25 @@ func placeAt(q db.Querier, id string, at int64) (p placeThen, found bool, err er
 	}
 	p.folder, p.left = kind == folderKind, left == 1
 	return p, true, nil
+}
+
+// folderAt returns the id of the folder that had a name in a parent folder at a time (ms), "" for
+// none.
+func folderAt(q db.Querier, parent string, name vpath.Name, at int64) (id string, err error) {
+	err = q.QueryRow(`
+		SELECT id FROM entries WHERE parent_id = $1 AND name = $2 AND kind = $4 AND `+placeFrom+` <= $3
+		UNION ALL
+		SELECT e.id
+		FROM former_places p JOIN entries e ON e.id = p.entry_id
+		WHERE p.parent_id = $1 AND p.name = $2 AND e.kind = $4 AND p.since <= $3 AND p.until > $3
+		LIMIT 1`, parent, name, at, folderKind).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for a folder at a time: %w", err)
+	}
+	return id, nil
 }
 
 // leftSince returns the ids of the entries that were directly in a folder at a time (ms) and have

@@ -185,8 +185,9 @@ func (t *Tree) dropVersions(tx *db.Tx, versions []version) error {
 // DropVersionsOf deletes all versions of a file that does not exist. For fsck.
 func (t *Tree) DropVersionsOf(tx *db.Tx, id string) error { return t.dropVersionsOf(tx, []string{id}) }
 
-// Versions lists the versions of a file, newest first, at most 100. It needs the permission to
-// read. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.
+// Versions lists the versions of a file, newest first, at most 100, without those whose content the
+// file has now. It needs the permission to read. Faults: NotFound (also for a folder), Forbidden,
+// PasswordRequired.
 func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Version, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
@@ -202,9 +203,11 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Version, len(found))
+	list := []Version{}
 	for i := range found {
-		list[i] = found[i].view(v.trash)
+		if found[i].object != n.object {
+			list = append(list, found[i].view(v.trash))
+		}
 	}
 	return list, nil
 }
@@ -257,10 +260,11 @@ func (f *FoundEntry) ContentAt(ctx context.Context, a access.Actor, at int64) (c
 	return c, until, err
 }
 
-// RestoreVersion gives a file the content of one of its versions; the present content becomes a
-// version. It needs the permission to update the file, and charges its owner the difference.
-// Faults: NotFound, Forbidden, PasswordRequired, Locked, QuotaExceeded, Conflict for a version in
-// another provider than that of the file.
+// RestoreVersion gives a file the content of one of its versions, which leaves the list of versions
+// and stays in the history; the present content becomes a version. It needs the permission to
+// update the file, and charges its owner the difference. Faults: NotFound, Forbidden,
+// PasswordRequired, Locked, QuotaExceeded, Conflict for a version in another provider than that of
+// the file.
 func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, until int64) (e Entry, err error) {
 	err = t.writeLocked(ctx, false, func(tx *db.Tx) error {
 		if err := t.checkActive(tx, a); err != nil {

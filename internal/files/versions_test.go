@@ -86,16 +86,19 @@ func TestReplacedContentIsKept(t *testing.T) {
 		if c, err := w.tree.ByLink(t.Context(), link.ID); err != nil || w.readContent(c) != "first" {
 			t.Errorf("the link: %v", err)
 		}
-		w.wantVersions("after it", w.ann, id, "third", "second!", "first")
+		w.wantVersions("one made current leaves the list", w.ann, id, "third", "second!")
 		w.checkTrash("after it", 5, 17, 0, 0)
 		w.checkAccounting()
 
 		w.must(w.tree.DropVersion(t.Context(), w.ann, id, second.Until))
-		w.wantVersions("one is dropped", w.ann, id, "third", "first")
+		w.wantVersions("one is dropped", w.ann, id, "third")
 		w.checkTrash("one is dropped", 5, 10, 0, 0)
 		w.wantFault("drop it again", w.tree.DropVersion(t.Context(), w.ann, id, second.Until), fault.NotFound)
 		_, err = w.tree.RestoreVersion(t.Context(), w.ann, id, second.Until)
 		w.wantFault("restore it", err, fault.NotFound)
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/cat.jpg", "fourth")
+		w.wantVersions("it is replaced again", w.ann, id, "first", "third", "first")
 		w.checkAccounting()
 	})
 }

@@ -16,7 +16,7 @@ const corrections = 2;
 const spare = 10 * 60_000;
 
 export interface PastQuery {
-  /** A present path; `id` names a folder below it. */
+  /** The path at that time, or else a present one; `id` names a folder below it. */
   path: string;
   id: string;
   /** ms; undefined for the present. */
