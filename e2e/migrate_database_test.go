@@ -108,12 +108,10 @@ func TestMigrateDatabase(t *testing.T) {
 	}
 	s.env["LARDER_DATABASE_URL"], s.env["LARDER_SECRET_KEY"] = address, strings.TrimSpace(key)
 	s.wantRefused(t, "this database was moved", "serve")
-	delete(s.env, "LARDER_DATABASE_URL")
-	if again := s.mustRun(t, migrate...); !strings.Contains(again, "The copy is complete.") {
+	if again := s.mustRun(t, append(migrate, "--from", "sqlite")...); !strings.Contains(again, "The copy is complete.") {
 		t.Errorf("the second run printed %s", again)
 	}
 
-	s.env["LARDER_DATABASE_URL"] = address
 	p = s.start(t)
 	content.wantServed(t, p)
 	p.wantLoggedUploads(t, 12)
@@ -124,9 +122,16 @@ func TestMigrateDatabase(t *testing.T) {
 	s.wantRefused(t, "stop all servers", back...)
 	p.stop(t)
 	s.fsck(t)
-	if said := s.mustRun(t, back...); strings.Contains(said, "LARDER_SECRET_KEY") {
+	delete(s.env, "LARDER_DATABASE_URL")
+	named := append(back, "--from", address)
+	secretKey := s.env["LARDER_SECRET_KEY"]
+	delete(s.env, "LARDER_SECRET_KEY")
+	s.wantRefused(t, "needs LARDER_SECRET_KEY", named...)
+	s.env["LARDER_SECRET_KEY"] = secretKey
+	if said := s.mustRun(t, named...); strings.Contains(said, "LARDER_SECRET_KEY") {
 		t.Errorf("the command printed the key of the settings: %s", said)
 	}
+	s.env["LARDER_DATABASE_URL"] = address
 	s.wantRefused(t, "this database was moved", "serve")
 	delete(s.env, "LARDER_DATABASE_URL")
 	p = s.start(t)
@@ -150,7 +155,8 @@ func TestMigrateDatabase(t *testing.T) {
 	s.start(t).stop(t)
 	s.wantRefused(t, "already exists: move it away first", back...)
 	for _, wrong := range [][]string{{"migrate-database"}, {"migrate-database", "--to", "mysql://x"},
-		{"migrate-database", "--to", "sqlite", "--reopen"}, {"migrate-database", "--to", "sqlite", "x"}} {
+		{"migrate-database", "--to", "sqlite", "--reopen"}, {"migrate-database", "--to", "sqlite", "x"},
+		{"migrate-database", "--to", "sqlite", "--from", "mysql://x"}, {"migrate-database", "--from", "sqlite"}} {
 		if _, _, code := s.run(t, wrong...); code != 2 {
 			t.Errorf("larder %v: exit code %d, want 2", wrong, code)
 		}

@@ -44,7 +44,7 @@ const usage = `Larder: image hosting and file storage.
                                                   write a backup to a bucket, without the secret key
   larder restore DIR|s3://BUCKET[/PREFIX] [--snapshot TIME] [--incomplete]
                                                   restore a backup into an empty installation
-  larder migrate-database --to postgres://…|sqlite
+  larder migrate-database --to postgres://…|sqlite [--from postgres://…|sqlite]
                                                   copy the database to the other engine, while no server runs
   larder rotate-key                               replace the secret key and seal all stored credentials anew, while no server runs
   larder openapi                                  print the description of the interface (OpenAPI 3.1)

@@ -12,19 +12,28 @@ import (
 	"larder/internal/db"
 )
 
-// migrateDatabase is the command `larder migrate-database`: it copies the database of the settings
-// to the other engine and prints a line for each table; with --reopen it lets a copied database be
-// used again.
+// migrateDatabase is the command `larder migrate-database`: it copies the database of the settings,
+// or that of --from, to the other engine and prints a line for each table; with --reopen it lets a
+// copied database be used again.
 func migrateDatabase(ctx context.Context, args, environ []string, out, errs io.Writer) error {
 	own := flag.NewFlagSet("migrate-database", flag.ContinueOnError)
 	to := own.String("to", "", "the address of an empty PostgreSQL database, or sqlite")
-	reopen := own.Bool("reopen", false, "use the database of the settings again, although it was copied")
+	from := own.String("from", "", "the database instead of that of the settings: an address of PostgreSQL, or sqlite")
+	reopen := own.Bool("reopen", false, "use the database again, although it was copied")
 	cfg, words, err := config.LoadCommand(args, environ, own)
 	if err != nil {
 		return err
 	}
-	if len(words) != 0 || (*to == "") != *reopen || *to != "" && *to != app.ToSQLite && !app.IsPostgresAddress(*to) {
-		return fmt.Errorf("larder: migrate-database needs --to postgres://…, --to sqlite or --reopen: %w", errUsage)
+	if len(words) != 0 || (*to == "") != *reopen || *to != "" && !app.IsDatabase(*to) ||
+		*from != "" && !app.IsDatabase(*from) {
+		return fmt.Errorf("larder: migrate-database needs --to postgres://…, --to sqlite or --reopen; "+
+			"--from has one of the first two forms: %w", errUsage)
+	}
+	if *from != "" {
+		cfg.DatabaseURL = app.DatabaseURL(*from)
+		if cfg.Postgres() && cfg.SecretKey == "" {
+			return errors.New("larder: migrate-database needs LARDER_SECRET_KEY, the key of the servers on it")
+		}
 	}
 	if *reopen {
 		if err := app.ReopenDatabase(ctx, cfg, deps(cfg, out, errs)); err != nil {
@@ -46,7 +55,7 @@ func migrateDatabase(ctx context.Context, args, environ []string, out, errs io.W
 			fmt.Fprintf(out, "%-24s %12d  %s\n", sum.Table, sum.Rows, sum.Sum)
 		}
 	}
-	if *to == app.ToSQLite {
+	if *to == app.SQLite {
 		fmt.Fprintln(out, "The copy is complete. Start `larder serve` without LARDER_DATABASE_URL.")
 	} else {
 		fmt.Fprintln(out, "The copy is complete. Start `larder serve` with its address in LARDER_DATABASE_URL.")

@@ -17,8 +17,8 @@ import (
 	"larder/internal/secret"
 )
 
-// ToSQLite is the destination of MigrateDatabase in the data directory.
-const ToSQLite = "sqlite"
+// SQLite names the database in the data directory for MigrateDatabase.
+const SQLite = "sqlite"
 
 // MigratedDatabase is the result of MigrateDatabase.
 type MigratedDatabase struct {
@@ -32,12 +32,12 @@ type MigratedDatabase struct {
 const unfinishedSuffix = ".migrating"
 
 // MigrateDatabase copies the database that cfg names to the other engine: from SQLite to the
-// address of an empty PostgreSQL database, or from PostgreSQL to ToSQLite. No server may run. It
+// address of an empty PostgreSQL database, or from PostgreSQL to SQLite. No server may run. It
 // compares all rows of both before the copy can be used. From the first copied row on, the original
 // is marked, so that no server starts on it (ErrMoved). After an interruption the same call begins
 // anew.
 func MigrateDatabase(ctx context.Context, cfg config.Config, deps Deps, to string) (m MigratedDatabase, err error) {
-	if cfg.Postgres() != (to == ToSQLite) {
+	if cfg.Postgres() != (to == SQLite) {
 		return m, errors.New("the database is copied from SQLite to PostgreSQL or from PostgreSQL to sqlite; " +
 			"PostgreSQL's own programs copy it to another PostgreSQL")
 	}
@@ -57,7 +57,7 @@ func MigrateDatabase(ctx context.Context, cfg config.Config, deps Deps, to strin
 	if err := a.prepareOriginal(ctx); err != nil {
 		return m, err
 	}
-	if to == ToSQLite {
+	if to == SQLite {
 		err = a.copyToSQLite(ctx, &m)
 	} else {
 		err = a.copyToPostgres(ctx, to, &m)
@@ -326,7 +326,16 @@ func ReopenDatabase(ctx context.Context, cfg config.Config, deps Deps) (err erro
 	return err
 }
 
-// IsPostgresAddress reports whether a destination of MigrateDatabase is an address of PostgreSQL.
-func IsPostgresAddress(to string) bool {
-	return strings.HasPrefix(to, "postgres://") || strings.HasPrefix(to, "postgresql://")
+// IsDatabase reports whether a word names a database for MigrateDatabase: an address of PostgreSQL,
+// or SQLite.
+func IsDatabase(name string) bool {
+	return name == SQLite || strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
+}
+
+// DatabaseURL returns config.Config.DatabaseURL for the database of that name, as in IsDatabase.
+func DatabaseURL(name string) secret.Text {
+	if name == SQLite {
+		return ""
+	}
+	return secret.Text(name)
 }
