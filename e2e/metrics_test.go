@@ -189,6 +189,9 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the metrics lack %q", line)
 		}
 	}
+	if strings.Contains(string(text), "\nlarder_database_read_duration_seconds_count 0\n") {
+		t.Error("no query was measured")
+	}
 	wantDocumented(t, string(text))
 	if status, text := m.ops(t, "/ready"); status != 200 || string(text) != `{"ready":true,"detail":"","warnings":[]}`+"\n" {
 		t.Errorf("readiness: %d %s", status, text)

@@ -184,7 +184,7 @@ func open(ctx context.Context, cfg config.Config, deps Deps, serving bool) (*App
 	}
 	if serving && cfg.OpsListen != "" {
 		a.metrics = newMetrics()
-		database.ObserveWrite = a.metrics.observeWrite
+		database.ObserveWrite, database.ObserveRead = a.metrics.observeWrite, a.metrics.observeRead
 	}
 	a.DB, err = db.Open(ctx, database)
 	if err != nil {

@@ -46,7 +46,11 @@ func TestMetricsOfTheState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exec("INSERT INTO quotas (user_id, max_storage, max_files, kept_storage) VALUES ('u', 1, 1, 7)")
+	exec("INSERT INTO quotas (user_id, max_storage, max_files, used_storage, kept_storage) VALUES " +
+		"('u', 100, 1, 89, 7), ('v', 100, 1, 90, 0), ('w', 100, 1, 99, 0), ('x', 100, 1, 100, 0), " +
+		"('y', 0, 1, 0, 0), ('z', -1, 1, 500, 0)")
+	exec("INSERT INTO objects (id, provider_id, key, size, etag, refs, created_at, damaged_at) VALUES " +
+		"('1', 'p', '1', 1, '', 1, 1, NULL), ('2', 'p', '2', 1, '', 1, 1, 5), ('3', 'p', '3', 1, '', 1, 1, 6)")
 	exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES " +
 		"('a', 'scrub', '', 'failed', 12, 1), ('b', 'scrub', '', 'running', 37, 2), " +
 		"('c', 'move', 'u', 'running', 50, 3)")
@@ -61,6 +65,8 @@ func TestMetricsOfTheState(t *testing.T) {
 			}
 		}
 	}
+	tells("larder_damaged_objects 2", `larder_accounts{storage="free"} 1`, `larder_accounts{storage="near"} 2`,
+		`larder_accounts{storage="full"} 2`, `larder_accounts{storage="unlimited"} 1`)
 	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0",
 		"larder_passwords_waiting 0", "larder_kept_bytes 7", "larder_scrub_progress 0.37")
 	exec("UPDATE jobs SET status = 'completed', completed_at = 4 WHERE id = 'b'")

@@ -25,6 +25,7 @@ type metrics struct {
 	sent          *prometheus.CounterVec   // route
 	inFlight      prometheus.Gauge
 	writeTime     prometheus.Histogram
+	readTime      prometheus.Histogram
 	storeRequests *prometheus.CounterVec   // provider, name, method, status
 	storeTime     *prometheus.HistogramVec // provider, name, method
 }
@@ -52,6 +53,8 @@ func newMetrics() *metrics {
 			Help: "Requests that are being answered."}),
 		writeTime: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "larder_database_write_duration_seconds",
 			Help: "Time of a transaction, including the time that it waits for others.", Buckets: durationBuckets}),
+		readTime: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "larder_database_read_duration_seconds",
+			Help: "Time of a query until the database begins to answer.", Buckets: durationBuckets}),
 		storeRequests: counters("larder_store_requests_total",
 			"Requests to buckets by status; the status is 0 when there was no answer.",
 			"provider", "name", "method", "status"),
@@ -66,8 +69,8 @@ func (m *metrics) register(registry *prometheus.Registry) {
 	if m == nil {
 		return
 	}
-	registry.MustRegister(m.requests, m.requestTime, m.received, m.sent, m.inFlight, m.writeTime, m.storeRequests,
-		m.storeTime)
+	registry.MustRegister(m.requests, m.requestTime, m.received, m.sent, m.inFlight, m.writeTime, m.readTime,
+		m.storeRequests, m.storeTime)
 }
 
 // requestObserver returns the function that counts an answered request, for api.Config.Observe; nil
@@ -90,6 +93,12 @@ func (m *metrics) observeWrite(write func() error) error {
 	began := time.Now()
 	defer func() { m.writeTime.Observe(time.Since(began).Seconds()) }()
 	return write()
+}
+
+// observeRead measures a query, from now until the returned function is called, see db.Config.
+func (m *metrics) observeRead() (answered func()) {
+	began := time.Now()
+	return func() { m.readTime.Observe(time.Since(began).Seconds()) }
 }
 
 // wrapTransport returns the function by which a provider's requests to its bucket are counted and

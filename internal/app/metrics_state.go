@@ -43,6 +43,7 @@ var (
 	scrubProgress  = describe("larder_scrub_progress", "Part of the bytes that a pass of the scrub has read, 0 if none runs.")
 	storedBytes    = describe("larder_stored_bytes", "Bytes of all files by the quotas of their owners.")
 	storedFiles    = describe("larder_stored_files", "Files by the quotas of their owners.")
+	accountCount   = describe("larder_accounts", "Accounts by the part of their storage limit that is used.", "storage")
 	keptBytes      = describe("larder_kept_bytes", "Bytes in the trash and of versions.")
 	commandEnded   = describe("larder_command_ended_timestamp_seconds",
 		"When a command last ran to its end, in seconds since the Unix epoch.", "command")
@@ -58,8 +59,8 @@ type stateCollector struct{ app *App }
 // Describe implements prometheus.Collector.
 func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{databaseUp, replicaCount, buildInfo, jobCount, garbageObjects, garbageBytes,
-		damagedObjects, scrubProgress, storedBytes, storedFiles, keptBytes, commandEnded, commandProblems, storeUp,
-		storeFree} {
+		damagedObjects, scrubProgress, storedBytes, storedFiles, accountCount, keptBytes, commandEnded,
+		commandProblems, storeUp, storeFree} {
 		to <- d
 	}
 }
@@ -123,6 +124,13 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 	}
 	send(storedBytes, float64(stored))
 	send(storedFiles, float64(files))
+	accounts, err := quota.CountByUse(q)
+	if err != nil {
+		return err
+	}
+	for _, use := range quota.Uses {
+		send(accountCount, float64(accounts[use]), use)
+	}
 	kept, err := quota.TotalKept(q)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -77,7 +76,7 @@ func (c *pgConn) repeatable(ctx context.Context, err error) error {
 
 // pgQuery is a query for one row outside a transaction, on PostgreSQL.
 type pgQuery struct {
-	pool *sql.DB
+	db   *DB
 	ctx  context.Context
 	text string
 	args []any
@@ -88,6 +87,7 @@ type pgQuery struct {
 // database/sql it repeats the query when the connection was closed. Each such connection leaves the
 // pool, so the last try is on a new one.
 func (q *pgQuery) scan(dest ...any) error {
+	defer q.db.beginRead()()
 	for try := 0; ; try++ {
 		err := q.scanOnce(dest)
 		if try == readConns || !errors.Is(err, driver.ErrBadConn) {
@@ -99,7 +99,7 @@ func (q *pgQuery) scan(dest ...any) error {
 // scanOnce runs the query once, on a connection of the pool. Error: driver.ErrBadConn when the
 // connection was closed.
 func (q *pgQuery) scanOnce(dest []any) error {
-	conn, err := q.pool.Conn(q.ctx)
+	conn, err := q.db.readPool.Conn(q.ctx)
 	if err != nil {
 		return err
 	}

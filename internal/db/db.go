@@ -47,6 +47,9 @@ type Config struct {
 	// ObserveWrite is called for each DB.Write and calls write, which runs it; for metrics, nil for
 	// none.
 	ObserveWrite func(write func() error) error
+	// ObserveRead is called before each query outside a transaction. The function that it returns
+	// is called when the database has begun to answer; for metrics, nil for none.
+	ObserveRead func() (answered func())
 }
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -65,6 +68,7 @@ type DB struct {
 	log       *slog.Logger
 
 	observeWrite func(write func() error) error // nil for none
+	observeRead  func() (answered func())       // nil for none
 }
 
 // Open connects to the database that cfg names and does not migrate it. It creates a missing SQLite
@@ -101,8 +105,8 @@ func openSQLite(ctx context.Context, cfg Config) (*DB, error) {
 	reads.SetMaxOpenConns(sqliteReaders)
 	reads.SetMaxIdleConns(sqliteReaders)
 	d := &DB{dialect: sqlite, readPool: reads, writePool: writes, path: path, observeWrite: cfg.ObserveWrite,
-		schema: cfg.Schema.orMetadata(),
-		now:    cfg.Now, log: cfg.Log, stmts: stmtCache{pool: reads}}
+		observeRead: cfg.ObserveRead, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log,
+		stmts: stmtCache{pool: reads}}
 	if cfg.TrackChanges {
 		d.changes = &Changes{}
 	}

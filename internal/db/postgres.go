@@ -20,7 +20,7 @@ const (
 // openPostgres opens the pools of connections to cfg.URL. It fails when the server does not answer.
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	d := &DB{dialect: postgres, schema: cfg.Schema.orMetadata(), now: cfg.Now, log: cfg.Log,
-		observeWrite: cfg.ObserveWrite}
+		observeWrite: cfg.ObserveWrite, observeRead: cfg.ObserveRead}
 	reads, writes := readConns, writeConns
 	if cfg.Secondary {
 		reads, writes = secondaryConns, secondaryConns

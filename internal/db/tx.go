@@ -142,6 +142,15 @@ func (t *Tx) committed() {
 	}
 }
 
+// beginRead tells the observer of queries that one begins. The caller calls the returned function
+// when the database has begun to answer.
+func (d *DB) beginRead() (answered func()) {
+	if d.observeRead == nil {
+		return func() {}
+	}
+	return d.observeRead()
+}
+
 // reader runs single statements on the pool for reads.
 type reader struct {
 	ctx context.Context
@@ -150,6 +159,7 @@ type reader struct {
 
 // Query implements Querier: it runs a query outside any transaction. The caller closes the rows.
 func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
+	defer r.db.beginRead()()
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		rows, err := stmt.QueryContext(r.ctx, args...)
 		return rows, translate(err)
@@ -162,14 +172,15 @@ func (r reader) Query(query string, args ...any) (*sql.Rows, error) {
 // is short: database/sql and the driver start goroutines to watch a context, which cost a fifth of
 // a look-up.
 func (r reader) QueryRow(query string, args ...any) Row {
+	if r.db.dialect == postgres {
+		return Row{query: &pgQuery{r.db, r.ctx, query, args}}
+	}
+	defer r.db.beginRead()()
 	if stmt := r.db.stmts.prepare(r.ctx, query); stmt != nil {
 		if err := r.ctx.Err(); err != nil {
 			return Row{err: err}
 		}
 		return Row{row: stmt.QueryRowContext(context.WithoutCancel(r.ctx), args...)}
-	}
-	if r.db.dialect == postgres {
-		return Row{query: &pgQuery{r.db.readPool, r.ctx, query, args}}
 	}
 	return Row{row: r.db.readPool.QueryRowContext(r.ctx, query, args...)}
 }
