@@ -15,7 +15,10 @@ export async function enter(page, config, path) {
 export async function createFolder(page, config, folder, names, parent = `/home/${config.username}`) {
   await page.evaluate(
     async ({ parent, folder, names }) => {
-      const { data } = await (await fetch('/api/auth/csrf-token')).json()
+      let answer
+      while ((answer = await fetch('/api/auth/csrf-token')).status === 429) // many sign-ins in a full run
+        await new Promise((resolve) => setTimeout(resolve, 1000 * answer.headers.get('Retry-After')))
+      const { data } = await answer.json()
       const headers = { 'X-CSRF-Token': data.token, 'Content-Type': 'application/json' }
       await fetch('/api/files/folder', {
         method: 'POST',

@@ -67,7 +67,7 @@ export async function makeKey(page, config) {
   const key = page.getByRole('article', { name: `desk ${config.language}` }).first()
   await key.waitFor()
   await becomes('whether the key has never been used', () => key.getByText(say.never, { exact: true }).count(), 0)
-  await page.unroute('**/api/keys/')
+  await page.unrouteAll({ behavior: 'wait' })
 }
 
 async function makes(page, config) {

@@ -261,7 +261,7 @@ export const labels = {
     myFiles: '我的文件',
     homes: '用户主目录',
     publicFolder: '公开文件',
-    used: /^已用 /,
+    used: /已用 /,
     pages: '菜单',
     up: (name) => `返回上一级：${name}`,
     rename: '重命名',

@@ -559,7 +559,7 @@ async function byKeyboard(page, config) {
 async function looks(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
-  const name = `Looks ${config.size} ${config.language}`
+  const name = `Looks ${config.size} ${config.language} ${config.theme}`
   const long = 'a very long name of a file that somebody has given without a single thought for the width of a list.txt'
   const folder = await createFolder(page, config, name, [picture, text(long), text('notes.txt')])
   await share(page, `${folder}/lake.png`, { title: 'The lake', expiresIn: 3 * 86_400, maxViews: 10, password: 'x' })

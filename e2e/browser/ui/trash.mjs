@@ -81,7 +81,7 @@ const papers = ['plan.txt', 'list.txt'].map((name) => ({ name, bytes: btoa(name)
 
 async function comesBack(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
-  const name = `Trip ${config.language}`
+  const name = `Trip ${config.language} ${config.theme} ${config.size}`
   await enter(page, config, '')
   const folder = await createFolder(page, config, name, papers)
   const parent = folder.slice(0, folder.lastIndexOf('/'))
