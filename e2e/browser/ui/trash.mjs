@@ -109,7 +109,7 @@ async function comesBack(page, config) {
   await page.getByRole('searchbox', { name: say.search }).fill('nothing of this name')
   await page.getByText(say.none('nothing of this name')).waitFor()
   await page.getByRole('searchbox', { name: say.search }).fill(name)
-  const restore = page.getByRole('button', { name: say.restoreOf(name) })
+  const restore = page.getByRole('button', { name: say.restoreOf(name), exact: true })
   await restore.waitFor()
   await config.shot('trash')
   equal('faults of the list', await inspect(page), [])
