@@ -13,8 +13,8 @@ async function enter(page, config, path) {
   await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
 }
 
-// The requests of the first screen until its first tile is shown. web/test/budget.test.ts checks the
-// size of its files.
+// The requests of the first screen until its first tile is shown. web/test/budget.test.ts checks
+// the size of its files.
 async function asks(page, config) {
   await enter(page, config, '/public')
   await page.getByRole('link', { name: /^odd/ }).waitFor()
