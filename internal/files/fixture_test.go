@@ -75,33 +75,8 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	h.ann = access.Actor{UserID: "ann", Role: access.User, IP: ip}
 	h.bob = access.Actor{UserID: "bob", Role: access.User, IP: ip}
 	h.visitor = access.Actor{Role: access.Guest, IP: ip}
-	h.rules = access.NewStore(d, h.clock, func(context.Context, int64) (bool, error) { return h.guests, nil })
 	h.objects = t.TempDir()
-	h.reg = provider.New(provider.Config{DB: d, ObjectDir: h.objects, Now: h.clock})
-	t.Cleanup(func() {
-		if err := h.reg.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	mounts := mount.New(d)
-	log := slog.New(slog.DiscardHandler)
-	h.tree = files.New(files.Config{
-		DB: d, Policies: h.rules, Mounts: mounts, Providers: h.reg, IDs: h.ids, Now: h.clock, Log: log,
-		Objects: object.New(object.Config{DB: d, Providers: h.reg, IDs: h.ids, Now: h.clock, Grace: grace, Log: log}),
-		Owner: func(_ context.Context, _ int64, id string) (access.Actor, bool, error) {
-			if h.onOwner != nil {
-				h.onOwner()
-			}
-			for _, a := range []access.Actor{h.admin, h.ann, h.bob} {
-				if a.UserID == id {
-					return a, !h.inactive[id], nil
-				}
-			}
-			return access.Actor{}, false, nil
-		},
-		Trash:      func(context.Context) (files.TrashSettings, error) { return h.trash, nil },
-		EntryCache: files.NewEntryCache(1<<20, d.Changes()),
-	})
+	mounts := h.openReplica()
 	h.must(h.reg.Prepare("default", "marker"))
 	h.write(func(tx *db.Tx) (err error) {
 		for _, user := range []string{"admin", "ann", "bob"} {
@@ -139,6 +114,40 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Allow, Role: access.User,
 		Permissions: access.Set(access.Write)})
 	return h
+}
+
+// openReplica makes tree, rules and reg those of another replica on the database, and returns its
+// mounts.
+func (f *fixture) openReplica() *mount.Store {
+	f.rules = access.NewStore(f.db, f.clock, func(context.Context, int64) (bool, error) { return f.guests, nil })
+	reg := provider.New(provider.Config{DB: f.db, ObjectDir: f.objects, Now: f.clock})
+	f.t.Cleanup(func() {
+		if err := reg.Close(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	f.reg = reg
+	mounts := mount.New(f.db)
+	log := slog.New(slog.DiscardHandler)
+	f.tree = files.New(files.Config{
+		DB: f.db, Policies: f.rules, Mounts: mounts, Providers: f.reg, IDs: f.ids, Now: f.clock, Log: log,
+		Objects: object.New(object.Config{DB: f.db, Providers: f.reg, IDs: f.ids, Now: f.clock, Grace: grace,
+			Log: log}),
+		Owner: func(_ context.Context, _ int64, id string) (access.Actor, bool, error) {
+			if f.onOwner != nil {
+				f.onOwner()
+			}
+			for _, a := range []access.Actor{f.admin, f.ann, f.bob} {
+				if a.UserID == id {
+					return a, !f.inactive[id], nil
+				}
+			}
+			return access.Actor{}, false, nil
+		},
+		Trash:      func(context.Context) (files.TrashSettings, error) { return f.trash, nil },
+		EntryCache: files.NewEntryCache(1<<20, f.db.Changes()),
+	})
+	return mounts
 }
 
 // eachFixture runs a test with a fixture on each engine.

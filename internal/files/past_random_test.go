@@ -22,6 +22,7 @@ var (
 // pastModel is what the tree below /home/ann was after each of a sequence of random changes.
 type pastModel struct {
 	*storesFixture
+	replicas []*files.Tree // on the database: two on PostgreSQL
 	random   *rand.Rand
 	live     map[string]modelEntry // by id; the home is "home"
 	trashed  map[string][]string   // by id of the item: the ids in it, itself included
@@ -120,6 +121,9 @@ func (m *pastModel) pick(fits func(e modelEntry) bool) string {
 	return ids[m.random.IntN(len(ids))]
 }
 
+// visit goes on at a random replica.
+func (m *pastModel) visit() { m.tree = m.replicas[m.random.IntN(len(m.replicas))] }
+
 func isFolder(e modelEntry) bool { return e.folder }
 func isFile(e modelEntry) bool   { return !e.folder }
 func isInHome(e modelEntry) bool { return e.parent != "" }
@@ -127,6 +131,7 @@ func isInHome(e modelEntry) bool { return e.parent != "" }
 // change makes one random change. A change that the service refuses, such as a move to a name that
 // is taken, changes nothing.
 func (m *pastModel) change() {
+	m.visit()
 	m.made++
 	content := fmt.Sprint("content ", m.made*m.made)
 	name := string(rune('a' + m.random.IntN(6)))
@@ -198,6 +203,7 @@ func (m *pastModel) allowRefusal(err error) bool {
 // for good, or an earlier time.
 func (m *pastModel) check(then moment) {
 	m.t.Helper()
+	m.visit()
 	for _, id := range slices.Sorted(maps.Keys(then.live)) {
 		folder := then.live[id]
 		if !folder.folder || m.dead[id] {
@@ -244,6 +250,7 @@ func (m *pastModel) rewind(then moment) {
 	home := m.idAtPath("/home/ann")
 	j, err := m.tree.Rewind(m.t.Context(), m.ann, home, then.at.UnixMilli())
 	m.must(err)
+	m.visit()
 	m.runJobs()
 	if j = m.job(j.ID); j.Status != "completed" {
 		m.t.Fatalf("the rewind is %s: %v", j.Status, *j.ErrorMessage)
@@ -285,8 +292,9 @@ func (m *pastModel) isBelowDead(then moment, id string) bool {
 	return false
 }
 
-// After random changes, the service lists any folder at any time as it was, or refuses the time
-// because an entry is deleted for good. The first half of the changes delete for good.
+// After random changes, on PostgreSQL by two replicas in turn, the service lists any folder at any
+// time as it was, or refuses the time because an entry is deleted for good. The first half of the
+// changes delete for good.
 func TestPastOfRandomChanges(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		seed := *pastSeed
@@ -294,8 +302,13 @@ func TestPastOfRandomChanges(t *testing.T) {
 			seed = uint64(time.Now().UnixNano())
 		}
 		t.Log("seed", seed)
-		m := &pastModel{storesFixture: w, random: rand.New(rand.NewPCG(seed, 0)), trashed: map[string][]string{},
-			dead: map[string]bool{}, contents: map[string]string{}, left: map[string]leaving{}}
+		m := &pastModel{storesFixture: w, replicas: []*files.Tree{w.tree}, random: rand.New(rand.NewPCG(seed, 0)),
+			trashed: map[string][]string{}, dead: map[string]bool{}, contents: map[string]string{},
+			left: map[string]leaving{}}
+		if !w.db.Dialect().SingleWriter() {
+			w.openReplica()
+			m.replicas = append(m.replicas, w.tree)
+		}
 		w.createFolder(w.ann, "/home/ann/first")
 		m.readTree()
 		// the moments are chosen before, since the trees of all of them would take too much memory
