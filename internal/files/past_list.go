@@ -149,7 +149,9 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 		if q.FolderID != "" {
 			here, version, err = v.findPresence(l.q, q.FolderID)
 		} else if here.node, version, err = v.find(l.q, q.Path); err == nil {
-			had, err = v.findHad(l.q, q.Path, q.At)
+			var newest int64
+			had, newest, err = v.findHad(l.q, q.Path, q.At)
+			version = max(version, newest)
 		}
 		return version, err
 	})
@@ -226,22 +228,21 @@ func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version in
 }
 
 // findHad looks up where the folder is now that had a path at a time (ms), or nowhere when there
-// was none. The path of the mount is the present one.
-func (rs *ruleset) findHad(q db.Querier, p vpath.Path, at int64) (presence, error) {
+// was none. The path of the mount is the present one. version is the config version that it read, 0
+// for none.
+func (rs *ruleset) findHad(q db.Querier, p vpath.Path, at int64) (had presence, version int64, err error) {
 	m, found := rs.mounts.Resolve(p)
 	if !found {
-		return presence{}, nil
+		return presence{}, 0, nil
 	}
 	id := m.RootID
 	names, _ := p.RelativeTo(m.Path)
 	for _, name := range names {
-		var err error
 		if id, err = folderAt(q, id, name, at); err != nil || id == "" {
-			return presence{}, err
+			return presence{}, 0, err
 		}
 	}
-	had, _, err := rs.findPresence(q, id)
-	return had, err
+	return rs.findPresence(q, id)
 }
 
 // findAt finds an entry at the path that it had at a time (ms), by the former places of itself and

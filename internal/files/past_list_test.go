@@ -239,6 +239,11 @@ func TestThePastIsNotMorePublic(t *testing.T) {
 		w.wantPast("ann's own folder", w.ann, pastOf("/team/gone", before), "/team/gone/f 1 same")
 		w.wantNoPast("a folder that is private now", w.bob, pastOf("/team/gone", before), fault.NotFound)
 		w.wantNoPast("by id", w.bob, pastOfID(w.idAtPath("/home/ann/gone"), before), fault.Forbidden)
+		w.must(w.moveTo(w.ann, "/home/ann/gone", "/team/locked", false))
+		w.setPassword(w.idAtPath("/team/locked"), "password")
+		w.wantNoPast("a folder that has a password now", w.bob, pastOf("/team/gone", before), fault.NotFound)
+		w.toTrash(w.ann, "/team/locked")
+		w.wantNoPast("a folder in somebody's trash now", w.bob, pastOf("/team/gone", before), fault.NotFound)
 		w.wantNoPast("a folder in somebody's trash", w.bob, pastOfID(w.toTrash(w.ann, "/team/other"), before),
 			fault.NotFound)
 		listing, err := w.tree.ListPast(t.Context(), w.ann, pastOf("/team/box", before))

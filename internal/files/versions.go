@@ -205,7 +205,7 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 	}
 	list := []Version{}
 	for i := range found {
-		if found[i].object != n.object {
+		if found[i].content != n.content {
 			list = append(list, found[i].view(v.trash))
 		}
 	}
