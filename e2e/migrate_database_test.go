@@ -150,6 +150,8 @@ func TestMigrateDatabase(t *testing.T) {
 
 	s.env["LARDER_DATABASE_URL"] = address
 	s.wantRefused(t, "this database was moved", "serve")
+	s.wantRefused(t, "there is no database in", "migrate-database", "--reopen", "--from", "sqlite",
+		"--data-dir", t.TempDir())
 	s.mustRun(t, "migrate-database", "--reopen")
 	s.wantRefused(t, "was not moved", "migrate-database", "--reopen")
 	s.start(t).stop(t)

@@ -37,7 +37,7 @@ func paginate(total, page, limit int64) pagination {
 }
 
 type listFilesInput struct {
-	Path     *string `query:"path" json:"-" default:"/" description:"With at: the path at that time, or else a present one."`
+	Path     *string `query:"path" json:"-" default:"/" description:"With at: the path that the folder had at that time, or the present path of a folder if no folder had it."`
 	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search and filters exclude. Not in the future, and not before completeSince."`
 	FolderID *string `query:"folderId" json:"-" description:"With at, instead of path: the id of the folder."`
 	Page     *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`

@@ -10,9 +10,10 @@ import (
 	"larder/internal/vpath"
 )
 
-// listPast lists a folder as it was at the time in.At, for listFiles. path names the folder, as in
-// files.Tree.ListPast, unless in.FolderID does. Each entry has the state that it has now compared
-// with that time. Faults: Invalid for a search or a filter, and those of files.Tree.ListPast.
+// listPast lists a folder as it was at the time in.At, for listFiles. in.FolderID names the folder;
+// without it path does, as files.Tree.ListPast describes. The state of an entry in the answer says
+// how the entry has changed since that time. Faults: Invalid for a search or a filter, and those of
+// files.Tree.ListPast.
 func (a *API) listPast(c *call, in filteredListInput, path vpath.Path) (listFilesReply, error) {
 	if in.Search != nil && *in.Search != "" {
 		return listFilesReply{}, fault.InvalidField("search", "An earlier time cannot be searched.")

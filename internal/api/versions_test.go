@@ -57,7 +57,7 @@ func TestVersions(t *testing.T) {
 		wantJSON(t, "restored", []any{back.Value("file.id"), back.Value("file.size")}, []any{id, 9})
 		wantBody(t, guest.Get(link).OK(200), "yesterday")
 		left := alice.Get(versions).OK(200)
-		wantJSON(t, "what was current", left.Value("versions.0.size"), 5)
+		wantJSON(t, "the size of the version that was current", left.Value("versions.0.size"), 5)
 		wantJSON(t, "the list without the restored one", len(left.Value("versions").([]any)), 1)
 		alice.Delete(one).OK(200)
 		alice.Delete(one).Fails(404, "NOT_FOUND")

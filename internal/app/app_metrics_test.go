@@ -66,7 +66,7 @@ func TestMetricsOfTheState(t *testing.T) {
 		}
 	}
 	tells("larder_damaged_objects 2", `larder_accounts{storage="free"} 1`, `larder_accounts{storage="near"} 2`,
-		`larder_accounts{storage="full"} 2`, `larder_accounts{storage="unlimited"} 1`)
+		`larder_accounts{storage="full"} 1`, `larder_accounts{storage="none"} 1`, `larder_accounts{storage="unlimited"} 1`)
 	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0",
 		"larder_passwords_waiting 0", "larder_kept_bytes 7", "larder_scrub_progress 0.37")
 	exec("UPDATE jobs SET status = 'completed', completed_at = 4 WHERE id = 'b'")

@@ -128,8 +128,9 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 	if err != nil {
 		return err
 	}
-	for _, use := range quota.Uses {
-		send(accountCount, float64(accounts[use]), use)
+	for use, n := range map[string]int64{"free": accounts.Free, "near": accounts.Near, "full": accounts.Full,
+		"none": accounts.None, "unlimited": accounts.Unlimited} {
+		send(accountCount, float64(n), use)
 	}
 	kept, err := quota.TotalKept(q)
 	if err != nil {

@@ -46,8 +46,8 @@ func MigrateDatabase(ctx context.Context, cfg config.Config, deps Deps, to strin
 		return m, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
-		return m, fmt.Errorf("there is no database in %s", cfg.DataDir)
+	if err := checkDatabaseExists(cfg); err != nil {
+		return m, err
 	}
 	a, err := open(ctx, cfg, deps, false)
 	if err != nil {
@@ -311,6 +311,9 @@ func (a *App) checkUsable(ctx context.Context) error {
 // ReopenDatabase removes the mark of a database that MigrateDatabase has copied to another one, so
 // that servers start on it again. Error: the database has no mark.
 func ReopenDatabase(ctx context.Context, cfg config.Config, deps Deps) (err error) {
+	if err := checkDatabaseExists(cfg); err != nil {
+		return err
+	}
 	a, err := open(ctx, cfg, deps, false)
 	if err != nil {
 		return err
@@ -324,6 +327,15 @@ func ReopenDatabase(ctx context.Context, cfg config.Config, deps Deps) (err erro
 		err = a.DB.SetMoved(ctx, 0)
 	}
 	return err
+}
+
+// checkDatabaseExists fails if cfg names an SQLite database that does not exist: to open it would
+// create it.
+func checkDatabaseExists(cfg config.Config) error {
+	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
+		return fmt.Errorf("there is no database in %s", cfg.DataDir)
+	}
+	return nil
 }
 
 // IsDatabase reports whether a word names a database for MigrateDatabase: an address of PostgreSQL,

@@ -353,8 +353,8 @@ func BenchmarkUnchanged(b *testing.B) {
 	})
 }
 
-// withOwnCounters returns the ids of entries by their names, of which each has counters of its own
-// for itself and its members: the rows share some thousand counters.
+// withOwnCounters returns a function from names to ids of entries. No two of these entries share a
+// counter for themselves or their members. All rows of a database share a few thousand counters.
 func withOwnCounters(names ...string) (id func(name string) string) {
 	for n := 0; ; n++ {
 		id = func(name string) string { return fmt.Sprint(name, n) }

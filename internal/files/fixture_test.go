@@ -116,8 +116,8 @@ func newFixture(t testing.TB, d *db.DB) *fixture {
 	return h
 }
 
-// openReplica makes tree, rules and reg those of another replica on the database, and returns its
-// mounts.
+// openReplica opens another replica on the database: it replaces tree, rules and reg of the
+// fixture, and returns the mounts of the replica.
 func (f *fixture) openReplica() *mount.Store {
 	f.rules = access.NewStore(f.db, f.clock, func(context.Context, int64) (bool, error) { return f.guests, nil })
 	reg := provider.New(provider.Config{DB: f.db, ObjectDir: f.objects, Now: f.clock})

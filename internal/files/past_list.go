@@ -56,8 +56,8 @@ const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
 // present path, or in the trash. Nothing can be changed in an earlier time, so the permissions of
 // the entries are to read and to download at most.
 //
-// The path of the query is that of the folder at that time. When the actor sees no folder that had
-// it, it is that of a present folder, which may have had another path.
+// ListPast takes the folder that had the path of the query at that time. If the actor sees no such
+// folder, ListPast takes the folder that has the path now.
 //
 // Faults: Invalid (also for a time in the future, and for one before CompleteSince), NotFound (no
 // such folder, a virtual one, or it did not exist at that time), Forbidden, PasswordRequired.
@@ -168,7 +168,7 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	}
 	err = l.enter(had)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) || fault.Is(err, fault.PasswordRequired) {
-		err = l.enter(here) // the actor is not told where a folder has gone that they do not see
+		err = l.enter(here) // the answer must not reveal that another folder had the path
 	}
 	if err != nil {
 		return nil, err
@@ -190,8 +190,9 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	return l, nil
 }
 
-// enter makes the folder at the presence that of the listing. Faults: NotFound, also for a folder
-// in the trash that the actor does not see there, Forbidden, PasswordRequired.
+// enter sets the listed folder to the one at the presence, and decides whether the actor sees it
+// there. Faults: NotFound, also for a folder in the trash that the actor does not see there,
+// Forbidden, PasswordRequired.
 func (l *pastLister) enter(here presence) (err error) {
 	l.row, l.now = here.node.row, nil
 	switch {
@@ -227,9 +228,9 @@ func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version in
 	return p, version, err
 }
 
-// findHad looks up where the folder is now that had a path at a time (ms), or nowhere when there
-// was none. The path of the mount is the present one. version is the config version that it read, 0
-// for none.
+// findHad finds the folder that had a path at a time (ms), and returns where it is now: nowhere if
+// no folder had the path. Mounts have their present paths. version is the config version that
+// findHad read, 0 if it read none.
 func (rs *ruleset) findHad(q db.Querier, p vpath.Path, at int64) (had presence, version int64, err error) {
 	m, found := rs.mounts.Resolve(p)
 	if !found {

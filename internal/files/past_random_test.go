@@ -121,7 +121,7 @@ func (m *pastModel) pick(fits func(e modelEntry) bool) string {
 	return ids[m.random.IntN(len(ids))]
 }
 
-// visit goes on at a random replica.
+// visit selects a random replica for the next calls.
 func (m *pastModel) visit() { m.tree = m.replicas[m.random.IntN(len(m.replicas))] }
 
 func isFolder(e modelEntry) bool { return e.folder }

@@ -18,29 +18,26 @@ func Total(q db.Querier) (bytes, files int64, err error) {
 	return bytes, files, nil
 }
 
-// Uses are the classes of accounts by the part of their storage limit that is used: less than 90 %,
-// 90 % or more, all of it, and accounts without a limit.
-var Uses = []string{"free", "near", "full", "unlimited"}
+// AccountsByUse are numbers of accounts by the part of their storage limit that they use.
+type AccountsByUse struct {
+	Free      int64 // less than 90 %
+	Near      int64 // 90 % or more
+	Full      int64 // all of it
+	None      int64 // the limit is 0
+	Unlimited int64
+}
 
-// CountByUse counts all accounts, by their class in Uses. It reads one row for each account.
-func CountByUse(q db.Querier) (map[string]int64, error) {
-	rows, err := q.Query(`
-		SELECT CASE WHEN max_storage = $1 THEN 'unlimited' WHEN used_storage >= max_storage THEN 'full'
-			WHEN `+nearlyUsed+` THEN 'near' ELSE 'free' END, COUNT(*)
-		FROM quotas
-		GROUP BY 1`, Unlimited)
+// CountByUse counts all accounts by their use of storage. It reads one row for each account.
+func CountByUse(q db.Querier) (a AccountsByUse, err error) {
+	const full = "max_storage > 0 AND used_storage >= max_storage"
+	var limited int64
+	err = q.QueryRow("SELECT COUNT(CASE WHEN max_storage > 0 THEN 1 END), "+
+		"COUNT(CASE WHEN "+nearlyUsed+" THEN 1 END), COUNT(CASE WHEN "+full+" THEN 1 END), "+
+		"COUNT(CASE WHEN max_storage = 0 THEN 1 END), COUNT(CASE WHEN max_storage < 0 THEN 1 END) FROM quotas").
+		Scan(&limited, &a.Near, &a.Full, &a.None, &a.Unlimited)
 	if err != nil {
-		return nil, fmt.Errorf("count accounts by their use of storage: %w", err)
+		return AccountsByUse{}, fmt.Errorf("count accounts by their use of storage: %w", err)
 	}
-	defer rows.Close()
-	accounts := map[string]int64{}
-	for rows.Next() {
-		var use string
-		var n int64
-		if err := rows.Scan(&use, &n); err != nil {
-			return nil, fmt.Errorf("count accounts by their use of storage: %w", err)
-		}
-		accounts[use] = n
-	}
-	return accounts, rows.Err()
+	a.Free, a.Near = limited-a.Near, a.Near-a.Full
+	return a, nil
 }

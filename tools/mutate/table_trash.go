@@ -140,10 +140,10 @@ var trashGuards = []mutation{
 		`l.authorize(here.node.target(a))`, `error(nil)`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
 	{"past-folder", "a folder in the trash is shown to those who see it there", files + "/past_list.go",
 		`_, err = trashedFor(l.q, l.Actor, here.item)`, `err = nil`, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
-	{"past-path", "a path is that of the earlier time", files + "/past_list.go", `err = l.enter(had)`,
+	{"past-path", "a path names the folder that had it at that time", files + "/past_list.go", `err = l.enter(had)`,
 		`had = presence{}
 	err = l.enter(had)`, files, "^TestPathOfAnEarlierTime$/^sqlite$"},
-	{"past-path-gone", "a visitor of a path is not told that its folder is private now", files + "/past_list.go",
+	{"past-path-gone", "the answer for a path does not reveal that its former folder is private now", files + "/past_list.go",
 		` || fault.Is(err, fault.Forbidden) || `, ` || `, files, "^TestThePastIsNotMorePublic$/^sqlite$"},
 	{"past-listing", "a folder is decided on at its former path", files + "/past_list.go",
 		`l.mount, l.then = then.mount, then.existingTarget(a)

@@ -273,9 +273,9 @@ const checked = {
 
 // fits opens each screen in a first window, in which all entries are rendered, and checks it in
 // windows of several widths. If `before` is given, fits calls it at each width to enlarge the text,
-// and does not check the ends of names, for which large text leaves no space, nor by axe, which the
-// size of the text does not matter to. A short run leaves axe to the scenarios of the single
-// screens.
+// and does not check the ends of names, for which large text leaves no space. It does not run axe
+// then, because the result of axe does not depend on the size of the text. A short run leaves axe
+// to the scenarios of the single screens.
 async function fits(page, config, widths, before) {
   const found = []
   const { height } = page.viewportSize()

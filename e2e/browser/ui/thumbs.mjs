@@ -186,7 +186,7 @@ async function again(page, config) {
     const index = addresses.indexOf(address)
     asked.push(index)
     if (back && index > 0) return route.continue()
-    // While the server is busy or away the page asks no reason, so these answers come last.
+    // The page asks for no reason while the server is busy or away, so these answers come last.
     await until('the answers before', () => [0, 1, 2].slice(0, index).every((n) => count(n) >= 2))
     return kinds[index] ? route.fulfill({ status: kinds[index], headers: { 'Retry-After': '1' } }) : route.abort()
   })

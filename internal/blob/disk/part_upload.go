@@ -103,7 +103,7 @@ func (p *partUpload) parts(u blob.Upload) ([]blob.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := p.size() // after the lines: the bytes of a part are stored before its line
+	size, err := p.size() // read after the lines, because PutPart stores the bytes of a part before its line
 	if err != nil {
 		return nil, err
 	}

@@ -109,12 +109,14 @@ func (v *volume) begin(ctx context.Context, u blob.Upload) (done bool, err error
 		return false, err
 	}
 	empty := err == nil && !p.hasPartLines()
-	size, err2 := p.size() // after the lines: a part may be stored meanwhile, its bytes first
-	if err2 != nil {
-		return false, err2
+	ours := err == nil
+	// The size is read after the lines, because PutPart stores the bytes of a part before its line.
+	size, err := p.size()
+	if err != nil {
+		return false, err
 	}
 	switch {
-	case err == nil && (empty || size > 0): // begun earlier
+	case ours && (empty || size > 0): // begun earlier
 		return true, syncDirectory(p.dir)
 	case p.journal != nil ||
 		// a journal for other sizes or of another file; the data file is removed as well, since

@@ -16,7 +16,7 @@ const corrections = 2;
 const spare = 10 * 60_000;
 
 export interface PastQuery {
-  /** The path at that time, or else a present one; `id` names a folder below it. */
+  /** The path that the folder had at that time, or a present path. `id` names a folder below it. */
   path: string;
   id: string;
   /** ms; undefined for the present. */
@@ -90,9 +90,10 @@ export class Past {
    * replaces this one. Throws Failure.
    */
   async #find({ path, id }: PastQuery, page: number, asked: number) {
+    const opened = id || (page > 1 && this.folder?.id); // all pages are of one folder
     for (let tries = 0; ; tries++) {
       const at = this.at!;
-      const query = { at, limit: piece, page, sort: "name" as const, ...(id ? { folderId: id } : { path }) };
+      const query = { at, limit: piece, page, sort: "name" as const, ...(opened ? { folderId: opened } : { path }) };
       const { data, error, response } = await client.GET("/api/files", { params: { query } });
       if (asked !== this.#asked) return undefined;
       if (data) return { ...data.data, told: data.timestamp };
