@@ -180,6 +180,40 @@ async function chooses(page, config) {
   equal('the theme after a reload', await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
 }
 
+// A language that was chosen a moment before a reload stays: also while the account does not have
+// it, and when the request that stores it was lost.
+async function staysChosen(page, config) {
+  const account = labels['en-US'].account
+  const choose = async (from, language) => {
+    await page.getByRole('button', { name: from }).click()
+    await page.getByRole('menuitemradio', { name: language }).click()
+  }
+  const stored = async () =>
+    (await (await page.request.get('/api/users/me/settings')).json()).data.profile.locale
+  await page.goto('/app/login')
+  await signIn(page, config)
+  await page.getByRole('button', { name: account }).waitFor()
+  let lost = 0
+  await page.route('**/api/users/me/settings', (route) => {
+    if (route.request().method() !== 'PUT') return route.fallback()
+    lost++
+    return route.abort()
+  })
+  await choose(account, '简体中文')
+  await page.getByRole('button', { name: labels['zh-CN'].account }).waitFor()
+  await becomes('lost requests', () => lost, 1)
+  equal('the language of the account', await stored(), 'en-US')
+  await page.reload()
+  await page.getByRole('button', { name: labels['zh-CN'].account }).waitFor()
+  await becomes('requests that were lost after the reload', () => lost, 2)
+  await page.unroute('**/api/users/me/settings')
+  await page.reload()
+  await page.getByRole('button', { name: labels['zh-CN'].account }).waitFor()
+  await becomes('the language of the account', stored, 'zh-CN')
+  await choose(labels['zh-CN'].account, 'English') // restores it
+  await becomes('the language of the account', stored, 'en-US')
+}
+
 export const scenarios = [
   { name: 'the sign-in looks right', forms: everyWith('narrow', 'wide'), run: looks },
   { name: 'signs in and out', forms: bothLanguages, run: signsIn },
@@ -190,4 +224,5 @@ export const scenarios = [
   { name: 'goes on after a lost session', forms: few, run: lost },
   { name: 'knows the address to verify', forms: once, run: unverified },
   { name: 'chooses language and theme', forms: once, run: chooses },
+  { name: 'keeps a chosen language over a reload', forms: once, run: staysChosen },
 ]

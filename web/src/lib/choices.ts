@@ -13,10 +13,10 @@ import type { MenuItem } from "./ui/menu";
 
 export const languageNames: Record<Locale, string> = { "zh-CN": "简体中文", "en-US": "English" };
 
-/** Shows a theme or a language, and stores it in the account. */
+/** Shows a theme or a language, and stores it in the account, if necessary with the next page. */
 export function changeLook(to: { theme?: Theme; locale?: Locale }): void {
   void setLook(to);
-  void keepLook(to);
+  void keepLook(to).catch(() => undefined);
 }
 
 export function languageItems(): MenuItem[] {

@@ -127,6 +127,7 @@ const areas = new Set<Area>();
 
 /** Sets the language of the page. */
 export async function setLocale(to: Locale): Promise<void> {
+  if (to === wanted && to === language.locale && language.messages) return;
   wanted = to;
   await load();
 }

@@ -71,7 +71,7 @@ export async function setLook(to: {
   if (to.theme === "light" || to.theme === "dark" || to.theme === "system") look.theme = to.theme;
   if (to.accentColor && /^#[0-9a-f]{6}$/i.test(to.accentColor)) look.accent = to.accentColor;
   if (to.enableBlur !== undefined) look.blur = to.enableBlur;
-  if (to.locale && to.locale !== locale()) await setLocale(to.locale === "zh-CN" ? "zh-CN" : "en-US");
+  if (to.locale) await setLocale(to.locale === "zh-CN" ? "zh-CN" : "en-US");
   show();
 }
 

@@ -16,6 +16,7 @@ import {
 import { locale } from "./i18n.svelte";
 import { setLook } from "./look.svelte";
 import { announce, onAnnouncement } from "./tabs";
+import { setUnstoredLook, unstoredLook, type LookChoices } from "./unstored";
 
 class Session {
   /** The account, undefined for a visitor. */
@@ -101,7 +102,9 @@ export async function begin(): Promise<void> {
   const [site, me] = await Promise.all([take(client.GET("/api/public/settings")), settings()]);
   session.site = site;
   await arrive(me);
-  if (me) announce(me.profile.id);
+  if (!me) return;
+  announce(me.profile.id);
+  storeLook();
 }
 
 /** As begin, for a page that needs no account: it stays a visitor's. */
@@ -119,24 +122,41 @@ async function settings(): Promise<Schemas["ApiMySettingsReply"] | undefined> {
 }
 
 async function arrive(me: Schemas["ApiMySettingsReply"] | undefined): Promise<void> {
-  session.me = me;
-  actFor(me?.profile.id ?? "");
-  if (me) await setLook({ ...me.appearance, locale: me.profile.locale });
+  const shown = me && changed(me, unstoredLook(me.profile.id));
+  session.me = shown;
+  actFor(shown?.profile.id ?? "");
+  if (shown) await setLook({ ...shown.appearance, locale: shown.profile.locale });
+}
+
+/** An account with other settings. */
+function changed(me: Schemas["ApiMySettingsReply"], to: Settings): Schemas["ApiMySettingsReply"] {
+  const within = <Part extends object>(part: Part): Part => ({
+    ...part,
+    ...Object.fromEntries(Object.entries(to).filter(([name]) => name in part)),
+  });
+  return { ...me, profile: within(me.profile), appearance: within(me.appearance) };
 }
 
 /**
- * The look that was chosen before the sign-in. It overrides the look of the account that signs in.
+ * Stores a choice of look in the account; that of a visitor when the visitor signs in. Throws
+ * Failure: then this tab keeps the choice, and the next page stores it.
  */
-let chosen: LookSettings = {};
+export async function keepLook(to: LookChoices): Promise<void> {
+  const account = session.me?.profile.id ?? "";
+  const unstored = { ...unstoredLook(account), ...to };
+  setUnstoredLook(account, unstored);
+  if (!account || Object.keys(unstored).length === 0) return;
+  await changeSettings(unstored);
+  // a later choice has its own request
+  if (unstoredLook(account) === unstored) setUnstoredLook(account, {});
+}
+
+/** Stores the choices of look that the account does not have yet. */
+function storeLook(): void {
+  void keepLook({}).catch(() => undefined); // the next page tries it again
+}
 
 type Settings = Schemas["ApiChangeMySettingsInput"];
-type LookSettings = Pick<Settings, "theme" | "locale" | "accentColor" | "enableBlur">;
-
-/** Stores a choice of look in the account. If that fails, only the browser keeps it. */
-export async function keepLook(to: LookSettings): Promise<void> {
-  if (!session.me) chosen = { ...chosen, ...to };
-  else await changeSettings(to).catch(() => undefined);
-}
 
 let stored: Promise<unknown> = Promise.resolve();
 
@@ -145,13 +165,7 @@ export async function changeSettings(to: Settings): Promise<void> {
   const storing = stored.then(() => take(client.PUT("/api/users/me/settings", { body: to })));
   stored = storing.catch(() => undefined);
   await storing;
-  if (!session.me) return;
-  const { profile, appearance } = session.me;
-  const within = <Part extends object>(part: Part): Part => ({
-    ...part,
-    ...Object.fromEntries(Object.entries(to).filter(([name]) => name in part)),
-  });
-  session.me = { ...session.me, profile: within(profile), appearance: within(appearance) };
+  if (session.me) session.me = changed(session.me, to);
 }
 
 /** Shows another picture of the account; null for none. */
@@ -176,9 +190,7 @@ export async function signIn(username: string, password: string, captchaToken?: 
   const me = await settings();
   if (!me) throw new Failure("UNAUTHORIZED", "The browser did not keep the session.");
   // the administrator of a new site has not chosen a language for the account yet
-  if (me.setup === "steps") chosen = { locale: locale(), ...chosen };
-  me.profile.locale = chosen.locale ?? me.profile.locale;
-  me.appearance.theme = chosen.theme ?? me.appearance.theme;
+  if (me.setup === "steps") setUnstoredLook("", { locale: locale(), ...unstoredLook("") });
   announce(me.profile.id);
   if (session.me && session.me.profile.id !== me.profile.id) {
     halt(); // the screen shows the data of another account
@@ -186,8 +198,7 @@ export async function signIn(username: string, password: string, captchaToken?: 
     return;
   }
   await arrive(me);
-  if (Object.keys(chosen).length > 0) void keepLook(chosen);
-  chosen = {};
+  storeLook();
   goOn();
 }
 
