@@ -56,6 +56,7 @@ type modelSession struct {
 	key            string       // idempotency key, "" for none
 	kept           bool         // expired, and its parts are kept
 	mayBeAssembled bool         // assembled by a completion that failed afterwards
+	asked          time.Time    // when the store last gave a completion no clear answer
 }
 
 // reserved is the reservation of the session in its owner's quota.
@@ -332,6 +333,9 @@ func (m *machine) session(r *rapid.T) (string, modelSession) {
 	ids := slices.SortedFunc(maps.Keys(m.sessions),
 		func(a, b string) int { return m.sessions[a].number - m.sessions[b].number })
 	id := ids[rapid.IntRange(0, len(ids)-1).Draw(r, "session")]
+	if s := m.sessions[id]; !s.kept && !m.now().Before(s.expires) {
+		r.Skip("it takes no more bytes, and expires when the store has had its time")
+	}
 	return id, m.sessions[id]
 }
 
@@ -426,6 +430,9 @@ func (m *machine) finish(r *rapid.T) {
 			r.Fatalf("the bytes are there: %v", err)
 		}
 		s.mayBeAssembled = s.parts != nil
+		if s.parts != nil && fault.Is(err, fault.Unavailable) {
+			s.asked = m.now()
+		}
 		m.sessions[id] = s
 		return
 	}
@@ -622,7 +629,7 @@ func (m *machine) passTime(r *rapid.T) {
 	m.sweepAndCollect()
 	for id, s := range m.sessions {
 		switch {
-		case m.now().Before(s.expires):
+		case m.now().Before(s.expires), m.now().Before(s.asked.Add(15 * time.Minute)): // it may still be assembled
 		case s.key != "" && len(s.parts) > 0 && m.now().Before(s.expires.Add(24*time.Hour)):
 			s.kept = true
 			m.sessions[id] = s
