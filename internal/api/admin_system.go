@@ -24,6 +24,9 @@ const (
 	systemReplicaTime = time.Minute
 	// maxCountedRows is the number of rows at which counting stops.
 	maxCountedRows = 100_000
+	// maxBackupAge is the age at which the last backup is old. The alert LarderBackupOld of
+	// deploy/prometheus/alerts.yml has the same limit.
+	maxBackupAge = 48 * time.Hour
 )
 
 type systemReplicaReply struct {
@@ -86,11 +89,13 @@ type systemScrubReply struct {
 // SystemWarning is a problem that needs an administrator. Besides its code and its sentence it has
 // the names and figures of the sentence.
 type SystemWarning struct {
-	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,access_log_replaced,limits_not_shared"`
+	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,backup_old,backup_problems,fsck_problems,access_log_replaced,limits_not_shared"`
 	Message   string `json:"message" required:"true" description:"The sentence of the problem, as in warnings."`
 	Provider  string `json:"provider,omitempty" description:"Name of the provider whose store or disk has the problem."`
 	FreeSpace *int64 `json:"freeSpace,omitempty" description:"Bytes free on the disk."`
 	Objects   int64  `json:"objects,omitempty" description:"Number of damaged objects."`
+	Problems  int64  `json:"problems,omitempty" description:"Number of problems that the last run of the command reported."`
+	EndedAt   int64  `json:"endedAt,omitempty" description:"When the last backup ended (ms)."`
 	MinFree   *int64 `json:"minFree,omitempty" description:"Bytes of free space below which uploads are refused."`
 	File      string `json:"file,omitempty" description:"Path of the file that was set aside."`
 }
@@ -119,7 +124,7 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, BaseURL: a.BaseURL, Replicas: []systemReplicaReply{},
 		Stores: []systemStoreReply{}, Warnings: []string{}, Details: []SystemWarning{}}
 	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts,
-		a.systemStores, a.systemDamage} {
+		a.systemStores, a.systemDamage, a.systemCommands} {
 		if err := part(c.ctx(), &reply); err != nil {
 			return systemReply{}, err
 		}
@@ -152,8 +157,7 @@ func (a *API) systemReplicas(ctx context.Context, reply *systemReply) error {
 	return err
 }
 
-// systemCounts fills in the numbers that come from the database: jobs, garbage and the last runs of
-// commands.
+// systemCounts fills in the numbers of jobs and of garbage.
 func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	q := a.DB.Read(ctx)
 	jobs, err := job.Count(q, maxCountedRows)
@@ -163,16 +167,6 @@ func (a *API) systemCounts(ctx context.Context, reply *systemReply) error {
 	reply.Jobs = systemJobsReply(jobs)
 	if reply.Garbage.Objects, reply.Garbage.Bytes, err = object.CountGarbage(q, maxCountedRows); err != nil {
 		return err
-	}
-	for command, to := range map[string]**systemOutcomeReply{backup.Command: &reply.LastBackup,
-		fsck.Command: &reply.LastFsck} {
-		last, err := db.LastCommandResult(q, command)
-		switch {
-		case err == nil:
-			*to = &systemOutcomeReply{last.EndedAt, last.Problems}
-		case !errors.Is(err, db.ErrNoRows):
-			return err
-		}
 	}
 	return nil
 }
@@ -194,6 +188,35 @@ func (a *API) systemDamage(ctx context.Context, reply *systemReply) (err error) 
 		Message: fmt.Sprintf("Damaged objects: %d. Their files can't be read. Heal the objects from a backup with "+
 			"`larder scrub --now --from BACKUP`, which prints the names of the files, or replace the files.",
 			reply.Damaged)})
+	return nil
+}
+
+// systemCommands fills in the last runs of backup and fsck. It warns of a backup that is old, and of
+// the problems that the last run reported.
+func (a *API) systemCommands(ctx context.Context, reply *systemReply) error {
+	for _, command := range []struct {
+		name string
+		last **systemOutcomeReply
+	}{{backup.Command, &reply.LastBackup}, {fsck.Command, &reply.LastFsck}} {
+		result, err := db.LastCommandResult(a.DB.Read(ctx), command.name)
+		if errors.Is(err, db.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		*command.last = &systemOutcomeReply{result.EndedAt, result.Problems}
+		if result.Problems > 0 {
+			reply.Details = append(reply.Details, SystemWarning{Code: command.name + "_problems", Problems: result.Problems,
+				Message: fmt.Sprintf("Problems that the last run of `larder %s` reported: %d. Its output names them. Run it "+
+					"again when they are mended.", command.name, result.Problems)})
+		}
+	}
+	if last := reply.LastBackup; last != nil && a.Now().Sub(time.UnixMilli(last.EndedAt)) > maxBackupAge {
+		reply.Details = append(reply.Details, SystemWarning{Code: "backup_old", EndedAt: last.EndedAt,
+			Message: fmt.Sprintf("The last backup ended at %s. Look why the timer or cron job of `larder backup` does not "+
+				"run, or fails.", time.UnixMilli(last.EndedAt).UTC().Format(time.RFC3339))})
+	}
 	return nil
 }
 
@@ -225,11 +248,11 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 	return nil
 }
 
-// SystemWarnings returns the problems that need an administrator: those of all stores, and those of
-// this process. ServeReadiness shows them to operators. The error is that of the database.
+// SystemWarnings returns the problems that need an administrator: those of all stores, of damaged
+// objects, of backups and checks, and those of this process. ServeReadiness shows them to operators. The error is that of the database.
 func (a *API) SystemWarnings(ctx context.Context) ([]SystemWarning, error) {
 	var reply systemReply
-	err := errors.Join(a.systemStores(ctx, &reply), a.systemDamage(ctx, &reply))
+	err := errors.Join(a.systemStores(ctx, &reply), a.systemDamage(ctx, &reply), a.systemCommands(ctx, &reply))
 	return append(reply.Details, a.Warnings()...), err
 }
 

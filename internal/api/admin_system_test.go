@@ -196,6 +196,39 @@ func TestSystemWarnsOfLittleSpace(t *testing.T) {
 	wantJSON(t, "with enough space", systemWarnings(l.Admin(t)), "[]")
 }
 
+// The page warns of the last backup when it is more than two days old, and of problems that the last
+// backup or check reported; a run without problems ends the warning.
+func TestSystemWarnsOfBackupsAndChecks(t *testing.T) {
+	t.Parallel()
+	l := apptest.Start(t, "sqlite")
+	admin := l.Admin(t)
+	record := func(command string, problems int64) (ended int64) {
+		t.Helper()
+		ended = l.Clock.Now().UnixMilli()
+		err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.SetCommandResult(command, db.CommandResult{EndedAt: ended, Problems: problems})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ended
+	}
+	for _, command := range []string{"fsck", "backup"} {
+		record(command, 3)
+		wantWarning(t, admin, "`larder "+command+"` reported: 3.", M{"code": command + "_problems", "problems": 3})
+		record(command, 0)
+		wantJSON(t, "warnings after a run of "+command+" without problems", systemWarnings(admin), "[]")
+	}
+	ended := record("backup", 0)
+	l.Clock.Advance(48*time.Hour - time.Minute)
+	admin = l.Admin(t)
+	wantJSON(t, "warnings after nearly two days", systemWarnings(admin), "[]")
+	l.Clock.Advance(time.Minute)
+	wantWarning(t, admin, "The last backup ended at ", M{"code": "backup_old", "endedAt": ended})
+	record("backup", 0)
+	wantJSON(t, "warnings after a new backup", systemWarnings(admin), "[]")
+}
+
 func TestSystemWarnsOfReplacedAccessLog(t *testing.T) {
 	t.Parallel()
 	var file string

@@ -30,6 +30,8 @@ describe.each(["en-US", "zh-CN"] as const)("in %s", (language) => {
     if (/store|disk/.test(code)) expect(text).toContain("attic");
     if (/disk/.test(code)) expect(text).toMatch(/300 MB.*512 MB/);
     if (code === "objects_damaged") expect(warningText(warning(code, { objects: 1234 }))).toContain("1,234");
+    if (code === "backup_old") expect(warningText(warning(code, { endedAt: Date.UTC(2026, 1, 3) }))).toContain("2026");
+    if (/problems/.test(code)) expect(warningText(warning(code, { problems: 1234 }))).toContain("1,234");
     if (/log/.test(code)) expect(text).toContain("/data/audit.db.malformed-1");
     const others = codes.filter((one) => one !== code).map((one) => warningText(warning(one, disk)));
     expect(others).not.toContain(text);

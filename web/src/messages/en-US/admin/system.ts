@@ -15,6 +15,12 @@ export const system: typeof zh = {
     objectsDamaged: (n, text) =>
       `${n === 1 ? "1 stored object is damaged, so its files" : `${text} stored objects are damaged, so their files`} ` +
       `can't be read. Heal from a backup with larder scrub --now --from BACKUP, or replace the files.`,
+    backupOld: (time) =>
+      `The last backup ended on ${time}. Look why the timer or cron job of larder backup doesn't run, or fails.`,
+    backupProblems: (count) =>
+      `Problems that the last backup reported: ${count}. Its output names them. Make another backup when they are mended.`,
+    fsckProblems: (count) =>
+      `Problems that the last check reported: ${count}. Its output names them. Run larder fsck again when they are mended.`,
     logReplaced: (file) =>
       `The access log was damaged when the server started. The server set it aside as ${file} and began a new one. ` +
       `Check the disk.`,
@@ -66,5 +72,6 @@ export const system: typeof zh = {
   scrub: "Last scrub",
   scrubText: (problems, healed) =>
     problems === "0" ? "No damaged objects" : `Damaged objects: ${problems}, healed: ${healed}`,
+  scrubUnread: (count) => `Objects that could not be read, because their storage did not answer: ${count}`,
   scrubHelp: "The server reads every object on its disks once in 90 days.",
 };

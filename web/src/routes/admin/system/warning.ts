@@ -1,6 +1,6 @@
 /** Warnings of the server in the language of the reader. */
 import type { Schemas } from "../../../lib/api";
-import { number, size, t } from "../../../lib/i18n.svelte";
+import { dateTime, number, size, t } from "../../../lib/i18n.svelte";
 
 export type Warning = Schemas["ApiSystemWarning"];
 
@@ -18,6 +18,12 @@ export function warningText(warning: Warning): string | undefined {
       return words.diskNearlyFull(provider, free, least);
     case "objects_damaged":
       return words.objectsDamaged(warning.objects ?? 0, number(warning.objects ?? 0));
+    case "backup_old":
+      return words.backupOld(dateTime(warning.endedAt ?? null));
+    case "backup_problems":
+      return words.backupProblems(number(warning.problems ?? 0));
+    case "fsck_problems":
+      return words.fsckProblems(number(warning.problems ?? 0));
     case "access_log_replaced":
       return words.logReplaced(file);
     case "limits_not_shared":
