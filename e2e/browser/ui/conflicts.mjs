@@ -12,12 +12,14 @@ const texts = {
     all: 'For all 3 files of this upload whose names exist',
     both: 'Keep both',
     folder: "A folder has this name, and a file can't replace a folder.",
+    there: (n) => (n === 1 ? '1 file already there' : `${n} files already there`),
   },
   'zh-CN': {
     replace: '替换',
     all: '对本次上传的全部 3 个重名文件这样处理',
     both: '两个都保留',
     folder: '已有同名的文件夹，文件不能替换文件夹。',
+    there: (n) => `${n} 个相同文件已存在，未重复上传`,
   },
 }
 
@@ -60,4 +62,34 @@ async function replacesAll(page, config) {
   equal('the requests for the name of the folder', sessions.filter(({ fileName }) => fileName === 'c.txt').length, 2)
 }
 
-export const scenarios = [{ name: 'replaces all files of an upload', forms: bothLanguages, run: replacesAll }]
+// "I upload the same files again, and the tray tells me that they are there already." A file with
+// other content of the same size is asked about.
+async function skipsSame(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  const own = await enterNew(page, config)
+  const file = (name, content) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
+  const before = ['a.txt', 'b.txt'].map((name) => ({ name, bytes: btoa('before') }))
+  const folder = await createFolder(page, own, 'Again', before)
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^b\.txt/ }).waitFor()
+  const upload = (...files) => give(page, () => page.keyboard.press('Alt+u'), files)
+  const question = page.getByRole('dialog', { name: say.conflict })
+
+  await upload(file('a.txt', 'before'), file('b.txt', 'before'))
+  await page.getByRole('heading', { name: say.there(2) }).waitFor()
+  equal('the questions about equal files', await question.count(), 0)
+
+  await upload(file('a.txt', 'before'), file('b.txt', 'behind'), file('c.txt', 'new'))
+  await question.getByRole('button', { name: say.replace, exact: true }).click()
+  await page.getByRole('heading', { name: say.uploaded(2) }).waitFor()
+  await page.getByText(say.there(3), { exact: true }).waitFor() // with those before
+  equal('faults of the tray', await inspect(page), [])
+  await config.shot('upload-same')
+  await page.getByRole('gridcell', { name: /^c\.txt/ }).waitFor()
+  equal('the entries', await page.getByRole('grid').getByRole('link').count(), 3)
+}
+
+export const scenarios = [
+  { name: 'replaces all files of an upload', forms: bothLanguages, run: replacesAll },
+  { name: 'skips files that are there already', forms: bothLanguages, run: skipsSame },
+]

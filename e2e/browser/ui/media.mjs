@@ -20,7 +20,7 @@ function unsigned(id, value) {
 const text = (id, value) => element(id, Buffer.from(value))
 
 // webm returns a video of some seconds: the same frame ten times a second.
-function webm(seconds) {
+export function webm(seconds) {
   const duration = Buffer.alloc(8)
   duration.writeDoubleBE(seconds * 1000)
   const block = (nth) => {

@@ -1,12 +1,13 @@
-// What the viewer and the tray show when something is in the way: a session that has ended, a
-// server that does not answer, a full storage, scroll bars.
+// What tiles, the viewer and the tray show, also when something is in the way: a session that has
+// ended, a server that does not answer, a full storage, scroll bars.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
-import { equal, launch, open, until } from './harness.mjs'
+import { becomes, equal, launch, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
+import { webm } from './media.mjs'
 import { png, wave } from './pictures.mjs'
 import { folders } from './places.mjs'
 
@@ -98,6 +99,68 @@ async function shows(page, config) {
   equal('whether the player stands within its card', inner[0] >= outer[0] && inner[1] <= outer[1], true)
 }
 
+// The tile of a folder shows the first pictures in it, at most four, and no other files.
+async function covers(page, config) {
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'Covers', [])
+  const some = (count) => Array.from({ length: count }, (_, n) => picture(`${n}.png`, n / 6))
+  const text = { name: 'text.txt', bytes: btoa('no picture') }
+  const held = Object.entries({ none: 0, one: 1, two: 2, three: 3, six: 6 })
+  for (const [name, count] of held) await createFolder(page, config, name, [text, ...some(count)], folder)
+  await page.goto(`/app/files${folder}`)
+  const shown = (name) =>
+    page
+      .getByRole('gridcell', { name: new RegExp(`^${name}`) })
+      .locator('img')
+      .evaluateAll((all) => all.filter((one) => one.complete && one.naturalWidth > 0).length)
+  for (const [name, count] of held)
+    await becomes(`the pictures of the folder ${name}`, () => shown(name), Math.min(count, 4))
+  const tile = await page.getByRole('gridcell', { name: /^six/ }).evaluate((cell) => {
+    const [first, ...others] = [...cell.querySelectorAll('img')].map((one) => one.getBoundingClientRect())
+    const apart = others.every(({ left, top }) => left >= first.right || top >= first.bottom)
+    return { apart, rows: new Set(others.map(({ top }) => Math.round(top))).size }
+  })
+  equal('the four pictures', tile, { apart: true, rows: 2 })
+  await config.shot('folder-covers')
+}
+
+// A video that was stopped goes on there when it is opened again, unless it was nearly over.
+async function resumes(page, config) {
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'Films', [{ name: 'long.webm', bytes: webm(20).toString('base64') }])
+  await page.goto(`/app/files${folder}`)
+  const viewer = page.getByRole('dialog')
+  const video = viewer.locator('video')
+  const play = () => video.evaluate((one) => ((one.muted = true), one.play()))
+  const open = async () => {
+    await page.getByRole('gridcell', { name: /^long\.webm/ }).dblclick()
+    await page.waitForFunction(() => document.querySelector('dialog video')?.readyState >= 1)
+  }
+  const close = async () => {
+    await page.keyboard.press('Escape')
+    await viewer.waitFor({ state: 'detached' })
+  }
+  const stop = async (at) => {
+    await play()
+    await video.evaluate((one, at) => {
+      one.currentTime = at
+      one.pause()
+    }, at)
+  }
+  const position = () => video.evaluate((one) => Math.floor(one.currentTime))
+  await open()
+  equal('the first position', await position(), 0)
+  await stop(8)
+  await close()
+  await page.reload()
+  await open()
+  await becomes('the position where it was stopped', position, 8)
+  await stop(17)
+  await close()
+  await open()
+  equal('the position after a stop near the end', await position(), 0)
+}
+
 // Scroll bars of the page do not stand beside the viewer, and those of a menu cut no entry of it.
 async function scrolls(page, config) {
   const say = labels[config.language]
@@ -105,6 +168,7 @@ async function scrolls(page, config) {
   const names = Array.from({ length: 60 }, (_, n) => `box ${n}`)
   const folder = await createFolder(page, config, 'Bars', [picture('one.png', 0.4)])
   await folders(page, folder, names)
+  const few = await createFolder(page, config, 'Few', [picture('two.png', 0.6)])
   const browser = await launch('--show-scrollbars')
   try {
     const other = await open(browser, { base: config.base, storageState: await page.context().storageState() })
@@ -157,6 +221,18 @@ async function scrolls(page, config) {
     await viewer.waitFor({ state: 'detached' })
     equal('the scroll position afterwards', await other.evaluate(() => scrollY), scroll)
     equal('whether the scroll bar is back', (await bar()) > 0, true)
+
+    // a page without a scroll bar keeps its width too, also behind a dialog of the viewer
+    await other.goto(`/app/files${few}`)
+    await other.getByRole('gridcell', { name: /^two\.png/ }).waitFor()
+    const short = () => other.locator('[role=grid]').evaluate((grid) => [grid.clientWidth, grid.offsetLeft])
+    const before = await short()
+    await other.getByRole('gridcell', { name: /^two\.png/ }).dblclick()
+    await viewer.waitFor()
+    equal('the short page behind the viewer', await short(), before)
+    await viewer.getByRole('button', { name: say.share, exact: true }).click()
+    await other.getByRole('dialog', { name: say.shareTitle }).waitFor()
+    equal('the short page behind a dialog of the viewer', await short(), before)
   } finally {
     await browser.close()
   }
@@ -264,6 +340,8 @@ async function counts(page, config) {
 export const scenarios = [
   { name: 'asks for the sign-in when a picture is opened', forms: once, run: asks },
   { name: 'shows drawings and players', forms: bothLanguages, run: shows },
+  { name: 'shows the pictures of a folder on its tile', forms: once, run: covers },
+  { name: 'goes on with a video where it was stopped', forms: once, run: resumes },
   { name: 'keeps scroll bars apart', forms: once, run: scrolls },
   { name: 'tells of a full storage', forms: bothLanguages, run: fills },
   { name: 'counts the bytes of parts', forms: once, run: counts },

@@ -5,8 +5,11 @@
  */
 export function modal(dialog: HTMLDialogElement): () => void {
   const from = document.activeElement as HTMLElement | null;
-  // see app.css
-  document.documentElement.style.setProperty("--scroll-bar", `${innerWidth - document.documentElement.clientWidth}px`);
+  // The space beside the page, for app.css: that of a scroll bar, also where none is shown. A dialog
+  // that fills the window has taken it already.
+  const page = document.documentElement;
+  if (!page.querySelector("dialog.whole[open]"))
+    page.style.setProperty("--scroll-bar", `${innerWidth - page.getBoundingClientRect().width}px`);
   dialog.showModal();
   return () => {
     dialog.close();
