@@ -191,8 +191,8 @@ func (a *API) systemDamage(ctx context.Context, reply *systemReply) (err error) 
 	return nil
 }
 
-// systemCommands fills in the last runs of backup and fsck. It warns of a backup that is old, and of
-// the problems that the last run reported.
+// systemCommands fills in the last runs of backup and fsck. It warns of an old backup, and of the
+// problems that the last run reported.
 func (a *API) systemCommands(ctx context.Context, reply *systemReply) error {
 	for _, command := range []struct {
 		name string
@@ -207,15 +207,16 @@ func (a *API) systemCommands(ctx context.Context, reply *systemReply) error {
 		}
 		*command.last = &systemOutcomeReply{result.EndedAt, result.Problems}
 		if result.Problems > 0 {
-			reply.Details = append(reply.Details, SystemWarning{Code: command.name + "_problems", Problems: result.Problems,
-				Message: fmt.Sprintf("Problems that the last run of `larder %s` reported: %d. Its output names them. Run it "+
-					"again when they are mended.", command.name, result.Problems)})
+			reply.Details = append(reply.Details, SystemWarning{Code: command.name + "_problems",
+				Problems: result.Problems,
+				Message: fmt.Sprintf("Problems that the last run of `larder %s` reported: %d. Its output names them. "+
+					"Run it again when they are mended.", command.name, result.Problems)})
 		}
 	}
 	if last := reply.LastBackup; last != nil && a.Now().Sub(time.UnixMilli(last.EndedAt)) > maxBackupAge {
 		reply.Details = append(reply.Details, SystemWarning{Code: "backup_old", EndedAt: last.EndedAt,
-			Message: fmt.Sprintf("The last backup ended at %s. Look why the timer or cron job of `larder backup` does not "+
-				"run, or fails.", time.UnixMilli(last.EndedAt).UTC().Format(time.RFC3339))})
+			Message: fmt.Sprintf("The last backup ended at %s. Look why the timer or cron job of `larder backup` "+
+				"does not run, or fails.", time.UnixMilli(last.EndedAt).UTC().Format(time.RFC3339))})
 	}
 	return nil
 }
@@ -249,7 +250,8 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 }
 
 // SystemWarnings returns the problems that need an administrator: those of all stores, of damaged
-// objects, of backups and checks, and those of this process. ServeReadiness shows them to operators. The error is that of the database.
+// objects, of backups and checks, and those of this process. ServeReadiness shows them to
+// operators. The error is that of the database.
 func (a *API) SystemWarnings(ctx context.Context) ([]SystemWarning, error) {
 	var reply systemReply
 	err := errors.Join(a.systemStores(ctx, &reply), a.systemDamage(ctx, &reply), a.systemCommands(ctx, &reply))

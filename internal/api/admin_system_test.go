@@ -196,8 +196,8 @@ func TestSystemWarnsOfLittleSpace(t *testing.T) {
 	wantJSON(t, "with enough space", systemWarnings(l.Admin(t)), "[]")
 }
 
-// The page warns of the last backup when it is more than two days old, and of problems that the last
-// backup or check reported; a run without problems ends the warning.
+// The page warns of the last backup when it is more than two days old, and of problems that the
+// last backup or check reported; a run without problems ends the warning.
 func TestSystemWarnsOfBackupsAndChecks(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite")

@@ -11,10 +11,10 @@ export const system = {
       `存储“${name}”所在的磁盘即将用满：剩余 ${free}。低于 ${least}（LARDER_MIN_FREE）时，服务器会拒绝上传。`,
     objectsDamaged: (_n: number, text: string) =>
       `${text} 个存储对象已损坏，相关文件无法读取。请用 larder scrub --now --from BACKUP 从备份修复，或替换这些文件。`,
-    backupOld: (time: string) =>
-      `最近一次备份完成于 ${time}。请检查 larder backup 的定时任务为何没有运行或运行失败。`,
+    backupOld: (time: string) => `最近一次备份完成于 ${time}。请检查 larder backup 的定时任务为何没有运行或运行失败。`,
     backupProblems: (count: string) => `最近一次备份报告了 ${count} 个问题，见该命令的输出。解决后请重新备份。`,
-    fsckProblems: (count: string) => `最近一次检查报告了 ${count} 个问题，见该命令的输出。解决后请重新运行 larder fsck。`,
+    fsckProblems: (count: string) =>
+      `最近一次检查报告了 ${count} 个问题，见该命令的输出。解决后请重新运行 larder fsck。`,
     logReplaced: (file: string) =>
       `服务启动时发现访问日志已损坏。服务器已将其另存为 ${file}，并新建了日志。请检查磁盘。`,
     limitsNotShared: "Redis 没有响应，各副本目前分别计算速率限制；Redis 恢复响应后会重新共享。",
