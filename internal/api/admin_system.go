@@ -24,8 +24,8 @@ const (
 	systemReplicaTime = time.Minute
 	// maxCountedRows is the number of rows at which counting stops.
 	maxCountedRows = 100_000
-	// maxBackupAge is the age at which the last backup is old. The alert LarderBackupOld of
-	// deploy/prometheus/alerts.yml has the same limit.
+	// maxBackupAge is the largest age of the last backup without a warning. The alert
+	// LarderBackupOld in deploy/prometheus/alerts.yml uses the same age.
 	maxBackupAge = 48 * time.Hour
 )
 

@@ -56,8 +56,8 @@ const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
 // present path, or in the trash. Nothing can be changed in an earlier time, so the permissions of
 // the entries are to read and to download at most.
 //
-// ListPast takes the folder that had the path of the query at that time. If the actor sees no such
-// folder, ListPast takes the folder that has the path now.
+// ListPast lists the folder that had the path of the query at that time. If the actor sees no such
+// folder, ListPast lists the present folder with this path, as it was at that time.
 //
 // Faults: Invalid (also for a time in the future, and for one before CompleteSince), NotFound (no
 // such folder, a virtual one, or it did not exist at that time), Forbidden, PasswordRequired.

@@ -56,7 +56,7 @@ type modelSession struct {
 	key            string       // idempotency key, "" for none
 	kept           bool         // expired, and its parts are kept
 	mayBeAssembled bool         // assembled by a completion that failed afterwards
-	asked          time.Time    // when the store last gave a completion no clear answer
+	asked          time.Time    // of the last completion that the store did not answer clearly
 }
 
 // reserved is the reservation of the session in its owner's quota.
@@ -334,7 +334,7 @@ func (m *machine) session(r *rapid.T) (string, modelSession) {
 		func(a, b string) int { return m.sessions[a].number - m.sessions[b].number })
 	id := ids[rapid.IntRange(0, len(ids)-1).Draw(r, "session")]
 	if s := m.sessions[id]; !s.kept && !m.now().Before(s.expires) {
-		r.Skip("it takes no more bytes, and expires when the store has had its time")
+		r.Skip("the session takes no more bytes, and the store may still assemble it")
 	}
 	return id, m.sessions[id]
 }
@@ -629,7 +629,7 @@ func (m *machine) passTime(r *rapid.T) {
 	m.sweepAndCollect()
 	for id, s := range m.sessions {
 		switch {
-		case m.now().Before(s.expires), m.now().Before(s.asked.Add(15 * time.Minute)): // it may still be assembled
+		case m.now().Before(s.expires), m.now().Before(s.asked.Add(15 * time.Minute)): // the store may assemble it
 		case s.key != "" && len(s.parts) > 0 && m.now().Before(s.expires.Add(24*time.Hour)):
 			s.kept = true
 			m.sessions[id] = s

@@ -62,8 +62,8 @@ async function replacesAll(page, config) {
   equal('the requests for the name of the folder', sessions.filter(({ fileName }) => fileName === 'c.txt').length, 2)
 }
 
-// "I upload the same files again, and the tray tells me that they are there already." A file with
-// other content of the same size is asked about.
+// "I upload the same files again, and the tray tells me that they are there already." The page
+// asks about a file that has other content of the same size.
 async function skipsSame(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
   const own = await enterNew(page, config)
@@ -82,7 +82,7 @@ async function skipsSame(page, config) {
   await upload(file('a.txt', 'before'), file('b.txt', 'behind'), file('c.txt', 'new'))
   await question.getByRole('button', { name: say.replace, exact: true }).click()
   await page.getByRole('heading', { name: say.uploaded(2) }).waitFor()
-  await page.getByText(say.there(3), { exact: true }).waitFor() // with those before
+  await page.getByText(say.there(3), { exact: true }).waitFor() // two of them are from the first upload
   equal('faults of the tray', await inspect(page), [])
   await config.shot('upload-same')
   await page.getByRole('gridcell', { name: /^c\.txt/ }).waitFor()

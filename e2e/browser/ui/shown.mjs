@@ -124,7 +124,7 @@ async function covers(page, config) {
   await config.shot('folder-covers')
 }
 
-// A video that was stopped goes on there when it is opened again, unless it was nearly over.
+// A stopped video goes on at its position when the user opens it again, unless it was nearly over.
 async function resumes(page, config) {
   await enter(page, config, '')
   const folder = await createFolder(page, config, 'Films', [{ name: 'long.webm', bytes: webm(20).toString('base64') }])

@@ -128,7 +128,7 @@ async function arrive(me: Schemas["ApiMySettingsReply"] | undefined): Promise<vo
   if (shown) await setLook({ ...shown.appearance, locale: shown.profile.locale });
 }
 
-/** An account with other settings. */
+/** Returns the account with changed settings. */
 function changed(me: Schemas["ApiMySettingsReply"], to: Settings): Schemas["ApiMySettingsReply"] {
   const within = <Part extends object>(part: Part): Part => ({
     ...part,
@@ -138,8 +138,8 @@ function changed(me: Schemas["ApiMySettingsReply"], to: Settings): Schemas["ApiM
 }
 
 /**
- * Stores a choice of look in the account; that of a visitor when the visitor signs in. Throws
- * Failure: then this tab keeps the choice, and the next page stores it.
+ * Stores a choice of look in the account. The choice of a visitor is stored when the visitor signs
+ * in. Throws Failure; the tab then keeps the choice, and the next page stores it.
  */
 export async function keepLook(to: LookChoices): Promise<void> {
   const account = session.me?.profile.id ?? "";

@@ -17,12 +17,11 @@ let last = read();
 
 function read(): Unstored {
   try {
-    const stored = JSON.parse(sessionStorage.getItem(key) ?? "null") as Unstored | null;
-    if (stored) return stored;
+    const stored = JSON.parse(sessionStorage.getItem(key) ?? "{}") as Partial<Unstored>;
+    return { account: "", look: {}, ...stored };
   } catch {
-    // without storage, or with invalid content, there is no such choice
+    return { account: "", look: {} }; // the tab has no storage, or invalid content
   }
-  return { account: "", look: {} };
 }
 
 /** The choices that apply to an account: its own, and a visitor's. */

@@ -5,8 +5,8 @@
  */
 export function modal(dialog: HTMLDialogElement): () => void {
   const from = document.activeElement as HTMLElement | null;
-  // The space beside the page, for app.css: that of a scroll bar, also where none is shown. A
-  // dialog that fills the window has taken it already.
+  // app.css makes the page behind a dialog that fills the window narrower by this space. The page
+  // reserves it for a scroll bar, except while such a dialog is open.
   const page = document.documentElement;
   if (!page.querySelector("dialog.whole[open]"))
     page.style.setProperty("--scroll-bar", `${innerWidth - page.getBoundingClientRect().width}px`);
