@@ -69,6 +69,35 @@ test("a handle that the browser still grants needs nobody", async () => {
   expect(page.states).toEqual({ "trip/film.mov": "done" });
 });
 
+test("a file is sent before its handle is there, and a later page has the handle", async () => {
+  let arrive = (_: unknown) => undefined as void;
+  const lateHandle = new Promise<never>((resolve) => (arrive = resolve as typeof arrive));
+  const page = await browser.open();
+  await page.engine.add([{ ...file("film.mov", 80 * MiB), lateHandle }], "/photos");
+  await browser.until(() => (browser.server.sessions[0]?.parts.size ?? 0) >= 4);
+  arrive({ kind: "file" });
+  await browser.pass(100);
+  browser.close(page);
+
+  const next = await browser.open();
+  expect(next.engine.items.map(({ name, handle }) => ({ name, handle }))).toEqual([
+    { name: "film.mov", handle: { kind: "file" } },
+  ]);
+});
+
+test("a handle that arrives after the file is sent does not bring the file back", async () => {
+  let arrive = (_: unknown) => undefined as void;
+  const lateHandle = new Promise<never>((resolve) => (arrive = resolve as typeof arrive));
+  const page = await browser.open();
+  await page.engine.add([{ ...file("note.txt", 5), lateHandle }], "/photos");
+  await browser.until(() => page.idle);
+  arrive({ kind: "file" });
+  await browser.pass(100);
+  browser.close(page);
+
+  expect((await browser.open()).engine.items).toEqual([]);
+});
+
 test("a handle that wants to be asked is asked when somebody says so", async () => {
   const offered = file("trip/film.mov", 80 * MiB);
   await half(false, offered);

@@ -104,18 +104,20 @@ export class Engine {
       this.items.filter(unfinished).map((item) => [identity(below(item.batch.path, item.relPath), item), item]),
     );
     const { cancelled } = this;
+    const late: LateHandle[] = [];
     let most = chunk.first;
     let taken = 0;
     let began = performance.now();
     for (const one of offered) {
       const stats = statsOf(one.file);
-      const old = known.get(identity(below(path, one.relPath), stats));
-      if (old) this.bind(old, one);
+      let item = known.get(identity(below(path, one.relPath), stats));
+      if (item) this.bind(item, one);
       else {
         batch ??= { id, path, at: Date.now(), indirect: false, items: [] };
         if (!this.batches.includes(batch)) this.batches.push(batch); // also if all before it were skipped
-        this.enqueue(batch, one, stats, how.done);
+        item = this.enqueue(batch, one, stats, how.done);
       }
+      if (one.lateHandle) late.push({ item, handle: one.lateHandle });
       if (++taken === most || performance.now() - began > chunk.ms) {
         await new Promise((resolve) => setTimeout(resolve));
         this.start();
@@ -126,6 +128,7 @@ export class Engine {
       }
     }
     this.start();
+    void this.attach(late);
     for (const folder of how.folders ?? []) await this.folders.ensure(path, folder);
   }
 
@@ -134,7 +137,7 @@ export class Engine {
     { file, relPath, handle, received }: Offered,
     { size, mtime }: Stats,
     done?: (entry: Entry) => void,
-  ): void {
+  ): Item {
     const id = random();
     const slash = relPath.lastIndexOf("/");
     const item: Item = {
@@ -161,6 +164,13 @@ export class Engine {
     this.unstored.push(item);
     if (size > largest) this.fail(item, new Failure("PAYLOAD_TOO_LARGE", "The file is too large."));
     else this.queue(item);
+    return item;
+  }
+
+  /** Gives items the handles that were not there when the items were queued. */
+  private async attach(late: LateHandle[]): Promise<void> {
+    for (const { item, handle } of late) item.handle = (await handle) ?? item.handle;
+    if (late.length > 0) await this.persist(this.items.filter(reopens));
   }
 
   /** Stores and starts the new items. */
@@ -497,6 +507,11 @@ function answersFor(item: Item, answer: Answer): boolean {
 /** Reports whether a later page can open the file of an item without a choice by the user. */
 function reopens(item: Item): boolean {
   return unfinished(item) && (item.handle ?? item.received) !== undefined;
+}
+
+interface LateHandle {
+  item: Item;
+  handle: Promise<FileSystemFileHandle | null>;
 }
 
 interface Stats {

@@ -26,6 +26,8 @@ export interface Offered {
   file: File;
   relPath: string;
   handle?: FileSystemFileHandle | undefined;
+  /** Resolves to the handle of a file that is queued before its handle is there. */
+  lateHandle?: Promise<FileSystemFileHandle | null> | undefined;
   /** The received file that this is. It is removed with the item. */
   received?: ReceivedKey | undefined;
 }

@@ -8,25 +8,26 @@ export interface Walked {
 }
 
 /**
- * The content of a drop. Call it in the handler of the event: it reads the items at once, because
- * the browser clears them afterwards. It stores file handles where the browser provides them,
- * because they survive the page.
+ * The content of a drop: the dropped files, and later the content of dropped folders. Call it in
+ * the handler of the event: it reads the items at once, because the browser clears them afterwards.
+ * It asks for file handles where the browser provides them, because they survive the page. The
+ * handles of thousands of files take a while, so `files` do not wait for theirs.
  */
-export async function dropped(data: DataTransfer): Promise<Walked> {
-  const plain: Offered[] = [];
-  const roots: Promise<Walked>[] = [];
+export function dropped(data: DataTransfer): { files: Offered[]; below: Promise<Walked> } {
+  const files: Offered[] = [];
+  const trees: Promise<Walked>[] = [];
   for (const item of [...data.items].filter(({ kind }) => kind === "file")) {
     const entry = item.webkitGetAsEntry();
     const file = entry?.isDirectory ? null : item.getAsFile();
-    // A promise for each of thousands of files would delay the first of them.
-    if (file && !hasHandle(item)) plain.push({ file, relPath: file.name });
-    else roots.push(root(item, entry, file));
+    const handle = hasHandle(item) ? item.getAsFileSystemHandle().catch(() => null) : undefined;
+    if (file) files.push({ file, relPath: file.name, lateHandle: handle as Promise<FileSystemFileHandle | null> });
+    else trees.push(tree(entry, handle));
   }
-  const walked = await Promise.all(roots);
-  return {
-    files: [plain, ...walked.map(({ files }) => files)].flat(),
+  const below = Promise.all(trees).then((walked) => ({
+    files: walked.flatMap(({ files }) => files),
     folders: walked.flatMap(({ folders }) => folders),
-  };
+  }));
+  return { files, below };
 }
 
 type WithHandle = DataTransferItem & { getAsFileSystemHandle(): Promise<FileSystemHandle | null> };
@@ -36,12 +37,14 @@ function hasHandle(item: DataTransferItem): item is WithHandle {
   return isSecureContext && "getAsFileSystemHandle" in item;
 }
 
-/** One dropped item with everything in it. */
-async function root(item: DataTransferItem, entry: FileSystemEntry | null, file: File | null): Promise<Walked> {
+/** A dropped folder with everything in it. */
+async function tree(
+  entry: FileSystemEntry | null,
+  asked: Promise<FileSystemHandle | null> | undefined,
+): Promise<Walked> {
   const walked: Walked = { files: [], folders: [] };
-  const handle = hasHandle(item) && (await item.getAsFileSystemHandle().catch(() => null));
+  const handle = await asked;
   if (handle) await walkHandle(handle, "", walked);
-  else if (file) walked.files.push({ file, relPath: file.name });
   else if (entry) await walkEntry(entry, "", walked);
   return walked;
 }

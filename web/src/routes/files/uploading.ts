@@ -30,11 +30,11 @@ export function pickUploads(
   );
 }
 
-/** Uploads files and empty folders to a folder. */
+/** Uploads files and empty folders to a folder, as part of a batch if one is named. */
 export async function upload(
   files: Offered[],
   path: string,
-  how: { folders?: string[]; done?: (entry: Entry) => void } = {},
+  how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
 ): Promise<void> {
   try {
     await (await load()).add(files, path, how);
