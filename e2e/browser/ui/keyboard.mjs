@@ -15,8 +15,9 @@ export class Keys {
   }
 
   // focus returns the accessible name of the focused element, two frames later, "" for none.
-  focus() {
-    return this.page.evaluate(async () => {
+  // `last` is the one before.
+  async focus() {
+    return (this.last = await this.page.evaluate(async () => {
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
       const at = document.activeElement
       if (at === document.body) return ''
@@ -32,20 +33,18 @@ export class Keys {
         at.id ||
         at.tagName
       )
-    })
+    }))
   }
 
   // press presses keys one after the other and returns the focused element. It fails if a key
   // leaves no element focused.
   async press(...keys) {
-    let is = ''
     for (const key of keys) {
-      const before = await this.focus()
+      const before = this.last
       await this.page.keyboard.press(key)
-      const what = `something having the focus after ${key} on ${before}`
-      await until(what, async () => (is = await this.focus()) !== '')
+      await until(`a focus after ${key} (before it: ${before})`, async () => (await this.focus()) !== '')
     }
-    return is
+    return this.last
   }
 
   // type replaces the content of the focused field.

@@ -161,6 +161,31 @@ async function resumes(page, config) {
   equal('the position after a stop near the end', await position(), 0)
 }
 
+// A video plays at the chosen speed, and above other windows until the user takes it back.
+async function floats(page, config) {
+  const say = labels[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'Apart', [{ name: 'one.webm', bytes: webm(20).toString('base64') }])
+  await page.goto(`/app/files${folder}`)
+  await page.getByRole('gridcell', { name: /^one\.webm/ }).dblclick()
+  await page.waitForFunction(() => document.querySelector('dialog video')?.readyState >= 2)
+  const viewer = page.getByRole('dialog')
+  const video = viewer.locator('video')
+  await viewer.getByLabel(say.speed).selectOption({ label: '1.5×' })
+  await becomes('the speed', () => video.evaluate((one) => one.playbackRate), 1.5)
+  const button = viewer.getByRole('button', { name: say.pictureInPicture })
+  const apart = () => video.evaluate((one) => document.pictureInPictureElement === one)
+  for (const want of [true, false]) {
+    await button.click()
+    await becomes('whether the video is apart', apart, want)
+    await becomes('whether the button is pressed', () => button.getAttribute('aria-pressed'), String(want))
+  }
+  await button.click()
+  await becomes('whether the video is apart', apart, true)
+  await video.evaluate(() => document.exitPictureInPicture()) // as the button of its window does
+  await becomes('whether the button is pressed', () => button.getAttribute('aria-pressed'), 'false')
+}
+
 // Scroll bars of the page do not stand beside the viewer, and those of a menu cut no entry of it.
 async function scrolls(page, config) {
   const say = labels[config.language]
@@ -342,6 +367,7 @@ export const scenarios = [
   { name: 'shows drawings and players', forms: bothLanguages, run: shows },
   { name: 'shows the pictures of a folder on its tile', forms: once, run: covers },
   { name: 'goes on with a video where it was stopped', forms: once, run: resumes },
+  { name: 'plays a video above other windows', forms: once, run: floats },
   { name: 'keeps scroll bars apart', forms: once, run: scrolls },
   { name: 'tells of a full storage', forms: bothLanguages, run: fills },
   { name: 'counts the bytes of parts', forms: once, run: counts },
