@@ -70,12 +70,12 @@ test("a handle that the browser still grants needs nobody", async () => {
 });
 
 test("a file is sent before its handle is there, and a later page has the handle", async () => {
-  let arrive = (_: unknown) => undefined as void;
-  const lateHandle = new Promise<never>((resolve) => (arrive = resolve as typeof arrive));
+  let arrive!: (handle: FileSystemFileHandle) => void;
+  const lateHandle = new Promise<FileSystemFileHandle>((resolve) => (arrive = resolve));
   const page = await browser.open();
   await page.engine.add([{ ...file("film.mov", 80 * MiB), lateHandle }], "/photos");
   await browser.until(() => (browser.server.sessions[0]?.parts.size ?? 0) >= 4);
-  arrive({ kind: "file" });
+  arrive({ kind: "file" } as FileSystemFileHandle);
   await browser.pass(100);
   browser.close(page);
 
@@ -86,12 +86,12 @@ test("a file is sent before its handle is there, and a later page has the handle
 });
 
 test("a handle that arrives after the file is sent does not bring the file back", async () => {
-  let arrive = (_: unknown) => undefined as void;
-  const lateHandle = new Promise<never>((resolve) => (arrive = resolve as typeof arrive));
+  let arrive!: (handle: FileSystemFileHandle) => void;
+  const lateHandle = new Promise<FileSystemFileHandle>((resolve) => (arrive = resolve));
   const page = await browser.open();
   await page.engine.add([{ ...file("note.txt", 5), lateHandle }], "/photos");
   await browser.until(() => page.idle);
-  arrive({ kind: "file" });
+  arrive({ kind: "file" } as FileSystemFileHandle);
   await browser.pass(100);
   browser.close(page);
 
