@@ -18,6 +18,8 @@ import { session } from "../lib/session.svelte";
 
 /** The link of a place in the navigation. */
 interface Link {
+  /** Links of different groups have a gap between them. */
+  group: "files" | "account";
   icon: string;
   label: () => string;
   /** The label in the narrow bar of phones, that of the place without it. */
@@ -52,32 +54,39 @@ export const places: readonly Place[] = [
     name: "files", // visitors see public folders at its addresses
     who: "account",
     load: () => import("./Files.svelte"),
-    link: { icon: folder, label: () => t.shell.myFiles, short: () => t.shell.files, phone: true, href: ownFiles },
+    link: {
+      group: "files",
+      icon: folder,
+      label: () => t.shell.myFiles,
+      short: () => t.shell.files,
+      phone: true,
+      href: ownFiles,
+    },
   },
   {
     name: "photos",
     who: "account",
     load: () => withTexts(import("./Photos.svelte"), "photos"),
-    link: { icon: images, label: () => t.shell.photos, phone: true },
+    link: { group: "files", icon: images, label: () => t.shell.photos, phone: true },
   },
   {
     name: "recent",
     who: "account",
     load: () => withTexts(import("./Recent.svelte"), "places"),
-    link: { icon: clock, label: () => t.shell.recent, phone: false },
+    link: { group: "files", icon: clock, label: () => t.shell.recent, phone: false },
   },
   {
     name: "favourites",
     who: "account",
     load: () => withTexts(import("./Favourites.svelte"), "places"),
-    link: { icon: star, label: () => t.shell.favourites, phone: false },
+    link: { group: "files", icon: star, label: () => t.shell.favourites, phone: false },
   },
   {
     name: "shares",
     title: () => t.shell.shares,
     who: "account",
     load: () => withTexts(import("./Shares.svelte"), "shares", "ui"),
-    link: { icon: share, label: () => t.shell.shares, phone: false },
+    link: { group: "files", icon: share, label: () => t.shell.shares, phone: false },
   },
   {
     name: "trash",
@@ -85,6 +94,7 @@ export const places: readonly Place[] = [
     who: "account",
     load: () => withTexts(import("./Trash.svelte"), "panels", "trash", "ui"),
     link: {
+      group: "files",
       icon: trash,
       label: () => t.shell.trash,
       phone: false,
@@ -106,7 +116,7 @@ export const places: readonly Place[] = [
     title: () => t.shell.keys,
     who: "account",
     load: () => withTexts(import("./Keys.svelte"), "keys", "ui"),
-    link: { icon: keyRound, label: () => t.shell.keys, phone: false },
+    link: { group: "account", icon: keyRound, label: () => t.shell.keys, phone: false },
   },
   {
     name: "settings",
@@ -121,6 +131,7 @@ export const places: readonly Place[] = [
     who: "admin",
     load: () => withTexts(import("./Admin.svelte"), "admin"),
     link: {
+      group: "account",
       icon: shield,
       label: () => t.shell.admin,
       phone: false,
@@ -157,6 +168,8 @@ export function mayOpen({ who }: Place): boolean {
 }
 
 export interface NavigationLink {
+  /** It is the first of its group, after another group. */
+  apart: boolean;
   href: string;
   /** Where the addresses of the place begin. */
   below: string;
@@ -169,12 +182,16 @@ export interface NavigationLink {
 
 /** The links of the navigation that the reader of the page may follow. */
 export function navigation(): NavigationLink[] {
+  let group: Link["group"] | undefined;
   return places.flatMap((place) => {
     const { link, name } = place;
     if (!link || !mayOpen(place) || link.when?.() === false) return [];
+    const apart = group !== undefined && link.group !== group;
+    group = link.group;
     const below = `/app/${name}`;
     const label = link.label();
     return {
+      apart,
       href: link.href?.() ?? below,
       below,
       label,
