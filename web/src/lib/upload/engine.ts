@@ -99,7 +99,7 @@ export class Engine {
     how: { batch?: string; folders?: string[]; done?: (entry: Entry) => void } = {},
   ): Promise<void> {
     const id = how.batch ?? random();
-    let batch = this.batches.find((one) => one.id === id && one.path === path);
+    let batch: Batch | undefined;
     const known = new Map(
       this.items.filter(unfinished).map((item) => [identity(below(item.batch.path, item.relPath), item), item]),
     );
@@ -113,6 +113,7 @@ export class Engine {
       let item = known.get(identity(below(path, one.relPath), stats));
       if (item) this.bind(item, one);
       else {
+        batch ??= this.batches.find((one) => one.id === id && one.path === path);
         batch ??= { id, path, at: Date.now(), indirect: false, items: [] };
         if (!this.batches.includes(batch)) this.batches.push(batch); // also if all before it were skipped
         item = this.enqueue(batch, one, stats, how.done);
@@ -169,7 +170,10 @@ export class Engine {
 
   /** Gives items the handles that were not there when the items were queued. */
   private async attach(late: LateHandle[]): Promise<void> {
-    for (const { item, handle } of late) item.handle = (await handle) ?? item.handle;
+    for (const { item, handle } of late) {
+      const found = await handle;
+      if (found && unfinished(item)) item.handle = found;
+    }
     if (late.length > 0) await this.persist(this.items.filter(reopens));
   }
 
