@@ -37,6 +37,8 @@ export const texts = {
     copyHere: 'Copy here',
     copied: (name, folder, as) => `“${name}” as it was is in “${folder}” as “${as}”.`,
     showCopy: 'Show',
+    nowAt: 'This folder is now somewhere else:',
+    nowGone: 'This folder is now in the trash, or it no longer exists.',
   },
   'zh-CN': {
     earlier: '此文件夹的过去',
@@ -62,6 +64,8 @@ export const texts = {
     copyHere: '复制到这里',
     copied: (name, folder, as) => `当时的“${name}”已复制到“${folder}”，名称为“${as}”。`,
     showCopy: '查看',
+    nowAt: '这个文件夹现在位于：',
+    nowGone: '这个文件夹现在在回收站中，或已不存在。',
   },
 }
 
@@ -235,6 +239,21 @@ async function comesBackBelow(page, config) {
   await row.getByText(say.states.trashed).waitFor()
   equal('buttons', await row.getByRole('button', { name: say.restoreOf('deep.png') }).count(), 0)
   equal('buttons to rewind', await page.getByRole('button', { name: say.bring }).count(), 0)
+  await page.getByText(say.nowGone).waitFor()
+
+  // another folder than the present one had the path
+  await page.goto(`/app/past?path=${encodeURIComponent(folder)}&at=${then}`)
+  await page.getByRole('button', { name: say.bring }).waitFor()
+  equal('texts about another place', await page.getByText(say.nowAt).count(), 0)
+  const [above, name] = [folder.slice(0, folder.lastIndexOf('/')), folder.split('/').at(-1)]
+  const { [name]: moved } = await idsIn(page, above)
+  await api(page, 'POST', `/api/files/${moved}/move`, { targetPath: above, newName: `${name} moved` })
+  await createFolder(page, config, name, [])
+  await page.reload()
+  await page.getByText(say.nowAt).waitFor()
+  equal('faults of the page', [...(await inspect(page)), ...(await cramped(page, config))], [])
+  await page.getByRole('link', { name: `${folder} moved` }).click()
+  await page.getByRole('heading', { name: `${name} moved` }).waitFor()
 }
 
 // The page in windows of other widths and in both themes.

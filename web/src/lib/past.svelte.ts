@@ -149,10 +149,12 @@ export async function rewind(id: string, at: number): Promise<string> {
   return jobId ?? "";
 }
 
-/** The present path of a folder; undefined when it has none, or when the user may not see it. */
-export async function presentPath(id: string): Promise<string | undefined> {
-  const { data } = await client.GET("/api/files/{id}", { params: { path: { id } } });
-  return data?.data && pathOf(data.data.file);
+/** The present path of a folder; "" if it has none or the user may not see it. Throws Failure. */
+export async function presentPath(id: string): Promise<string> {
+  const { data, error, response } = await client.GET("/api/files/{id}", { params: { path: { id } } });
+  if (data) return pathOf(data.data.file);
+  if (response.status === 404) return "";
+  throw failure(error, response.status, response.headers);
 }
 
 /** Copies an entry as it was at a time (ms) to a folder of now. Throws Failure. */

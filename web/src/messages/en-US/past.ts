@@ -29,6 +29,8 @@ export const past: typeof zh = {
   notYet: "There is no earlier time yet",
   notYetText: "Larder records the changes of this folder from now on. Come back later to look at it as it was.",
   absent: "The folder did not exist at that time.",
+  nowAt: "This folder is now somewhere else:",
+  nowGone: "This folder is now in the trash, or it no longer exists.",
   more: "Load more",
   open: (name) => `Open ${name}`,
   show: "Show",

@@ -19,6 +19,8 @@ export const past = {
   notYet: "还没有更早的时间",
   notYetText: "Larder 从现在起记录这个文件夹的变化，以后可以回到这里查看。",
   absent: "这个文件夹当时不存在。",
+  nowAt: "这个文件夹现在位于：",
+  nowGone: "这个文件夹现在在回收站中，或已不存在。",
   more: "加载更多",
   open: (name: string) => `打开 ${name}`,
   show: "查看",
