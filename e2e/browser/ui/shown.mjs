@@ -159,6 +159,10 @@ async function resumes(page, config) {
   await close()
   await open()
   equal('the position after a stop near the end', await position(), 0)
+  await video.evaluate((one) => void (one.currentTime = 14))
+  await close()
+  await open()
+  await becomes('the position that was chosen without playing', position, 14)
 }
 
 // A video plays at the chosen speed, and above other windows until the user takes it back.

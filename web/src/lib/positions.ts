@@ -51,5 +51,6 @@ export function remember(video: HTMLMediaElement, id: string): void {
     { once: true },
   );
   video.addEventListener("timeupdate", () => !video.paused && Math.abs(video.currentTime - stored) >= step && keep());
-  for (const event of ["pause", "ended"]) video.addEventListener(event, keep);
+  // a paused video fires no other event when the user chooses a position
+  for (const event of ["seeking", "pause", "ended"]) video.addEventListener(event, keep);
 }
