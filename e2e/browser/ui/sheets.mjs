@@ -128,6 +128,16 @@ async function closes(page, config) {
   await page.keyboard.press('Escape')
   await still('Escape')
 
+  const lake = page.getByRole('gridcell', { name: /^lake 01\.png/ })
+  const room = () => lake.locator('.meta').evaluate((meta) => getComputedStyle(meta).paddingInlineEnd)
+  const before = await room()
+  await lake.locator('[data-more]').tap()
+  await page.getByRole('menuitem').first().waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'hidden' })
+  await becomes('whether the focus is in the tile', () => lake.evaluate((it) => it.matches(':focus-within')), true)
+  equal('the space that the size of the file leaves to buttons', await room(), before)
+
   await page.setViewportSize(sizes.small)
   await button.tap()
   await looksRight(page, config, name)
