@@ -13,6 +13,7 @@ const texts = {
     favourite: 'Favourite',
     unstarred: '1 item removed from Favourites.',
     leave: 'Leave fullscreen',
+    taken: 'Jul 1, 2025, 12:00 PM',
     warning: 'The file contains this place. Everyone who can download the file can read it.',
     you: (name) => `${name} (you)`,
     makeLink: /^Make and copy/,
@@ -23,6 +24,7 @@ const texts = {
     favourite: '收藏',
     unstarred: '已取消收藏 1 项。',
     leave: '退出全屏',
+    taken: '2025年7月1日 12:00',
     warning: '文件中含有此地点，能下载文件的人都能看到。',
     you: (name) => `${name}（您）`,
     makeLink: /^生成并复制/,
@@ -160,6 +162,15 @@ async function own(page, config) {
   await loaded(clear)
   await becomes('whether there is a pattern', async () => (await pattern()).includes('conic-gradient'), true)
   await config.shot('viewer-own-glass')
+
+  await page.keyboard.press('ArrowRight')
+  await loaded(lake)
+  await page.keyboard.press('i')
+  const taken = viewer.getByRole('complementary').locator('time[datetime="2025-07-01T12:00:00.000Z"]')
+  await becomes('when it was taken', async () => (await taken.textContent()).replace(/\s/g, ' '), say.taken)
+  await page.keyboard.press('i')
+  await page.keyboard.press('ArrowLeft')
+  await loaded(clear)
 
   await viewer.getByRole('button', { name: say.share, exact: true }).click()
   await page.getByRole('dialog', { name: say.shareTitle }).getByRole('button', { name: say.makeShare }).click()

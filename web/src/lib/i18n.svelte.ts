@@ -221,6 +221,11 @@ export function dateTaken(ms: number): string {
   return times({ dateStyle: "medium", timeZone: "UTC" }).format(ms);
 }
 
+/** The same with the time of day. */
+export function dateTimeTaken(ms: number): string {
+  return times({ dateStyle: "medium", timeStyle: "short", timeZone: "UTC" }).format(ms);
+}
+
 /** The name of a month such as 2025-07. */
 export function monthName(month: string): string {
   return times({ year: "numeric", month: "long", timeZone: "UTC" }).format(Date.parse(month));

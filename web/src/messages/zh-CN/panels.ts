@@ -142,7 +142,7 @@ export const panels = {
     } as Record<string, string>,
     dimensions: "尺寸",
     pixels: (width: string, height: string, mega: string) => `${width} × ${height}（${mega} MP）`,
-    taken: "拍摄日期",
+    taken: "拍摄时间",
     camera: "相机",
     lens: "镜头",
     exposure: "曝光",
