@@ -43,6 +43,18 @@ test("text is read as UTF-8, UTF-16 by its mark, or GB18030, and never from byte
 });
 
 test.each([
+  ["é", 1],
+  ["你", 1],
+  ["你", 2],
+  ["🙂", 1],
+  ["🙂", 2],
+  ["🙂", 3],
+])("a text is UTF-8 if its last character, %s, is cut after %i bytes", (last, left) => {
+  const start = new TextEncoder().encode("你好 ok ");
+  expect(decode(bytes(...start, ...new TextEncoder().encode(last).subarray(0, left)))).toBe("你好 ok \ufffd");
+});
+
+test.each([
   ["a.png", "image/png", "image"],
   ["a.svg", "image/svg+xml", "image"],
   ["a.svg", "image/svg+xml; charset=utf-8", "image"],
