@@ -14,6 +14,9 @@ import (
 	"larder/internal/config"
 )
 
+var errProviderNeedsBucket = fmt.Errorf("larder: --provider is for a bucket, as in s3://my-backups/larder: %w",
+	errUsage)
+
 // takeBackup is the command `larder backup`: it writes a backup beside the running service. It
 // prints a line for each object that the backup lacks, and a summary, to out, and the progress to
 // errs. Error: errFindings when objects are missing.
@@ -39,7 +42,7 @@ func takeBackup(ctx context.Context, args, environ []string, out, errs io.Writer
 		}
 		o.Dir, o.Bucket = "", &bucket
 	} else if *named != "" {
-		return fmt.Errorf("larder: --provider is for a bucket, as in s3://my-backups/larder: %w", errUsage)
+		return errProviderNeedsBucket
 	}
 	sum, err := a.Backup(ctx, version, o)
 	if err != nil {

@@ -38,7 +38,8 @@ const usage = `Larder: image hosting and file storage.
                                                   store the files of a directory of this machine as files of an account
   larder fsck [--deep] [--repair orphans,quota,refs,hashes,sorting,trash]
                                                   compare the database with the stores and report problems
-  larder scrub --now [--from BACKUP]              read every stored object once, and heal damaged ones from intact copies
+  larder scrub --now [--from DIR|s3://BUCKET[/PREFIX]] [--provider NAME]
+                                                  read every stored object once, and heal damaged ones from intact copies
   larder backup DIR [--keep N] [--verify]         copy database, key and files into a directory, beside the running service
   larder backup s3://BUCKET[/PREFIX] [--provider NAME] [--keep N] [--verify]
                                                   write a backup to a bucket, without the secret key

@@ -1,18 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+
+	"larder/internal/app"
+	"larder/internal/backup"
 )
 
 // runScrub reads every stored object once and prints a line for each damaged one, and a summary.
 func runScrub(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("scrub", flag.ContinueOnError)
 	now := own.Bool("now", false, "run a pass now, without a limit of its rate")
-	from := own.String("from", "", "directory of a backup, from which damaged objects are healed")
+	from := own.String("from", "", "backup from which damaged objects are healed: a directory or a bucket "+
+		"(default: LARDER_SCRUB_BACKUP)")
+	named := own.String("provider", "", "for a backup in a bucket: the provider, by id or name, whose server and "+
+		"credentials it has (default: the LARDER_BACKUP_ settings)")
 	a, _, err := openForWords(ctx, args, environ, own, 0, out, errs)
 	if err != nil {
 		return err
@@ -22,7 +29,18 @@ func runScrub(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return fmt.Errorf("larder: the server scrubs by itself, see LARDER_SCRUB_RATE; --now runs a pass at once: %w",
 			errUsage)
 	}
-	sum, err := a.Scrub(ctx, *from, findingPrinter(out, " - healed", " - marked as damaged"))
+	if *named != "" && !app.IsBucketAddress(*from) {
+		return errProviderNeedsBucket
+	}
+	var source *backup.SourceOptions
+	if place := cmp.Or(*from, a.Config.ScrubBackup); place != "" {
+		o, err := a.BackupSource(ctx, place, *named)
+		if err != nil {
+			return err
+		}
+		source = &o
+	}
+	sum, err := a.Scrub(ctx, source, findingPrinter(out, " - healed", " - marked as damaged"))
 	if err != nil {
 		return err
 	}

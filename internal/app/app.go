@@ -295,7 +295,7 @@ func (a *App) build() {
 	a.ScrubJobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Fsck = fsck.New(fsck.Config{DB: d, Tree: a.Tree, Objects: a.Objects, Providers: a.Providers, Now: now,
 		Log: a.deps.Log, ScrubRate: a.Config.ScrubRate, ScrubBuckets: a.Config.ScrubBuckets,
-		WakeScrub: a.ScrubJobs.Wake})
+		WakeScrub: a.ScrubJobs.Wake, OpenBackup: a.scrubBackup()})
 	a.ScrubJobs.Handle(fsck.ScrubJob, a.Fsck.RunScrub)
 	a.ScrubJobs.OnEnd(fsck.ScrubJob, a.Fsck.EndScrub)
 	a.Imports = dirimport.New(dirimport.Config{DB: d, Tree: a.Tree, Uploads: a.Uploads, Now: now,

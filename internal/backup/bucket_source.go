@@ -51,21 +51,27 @@ func fileName(snapshot, file string) string {
 // objectPrefix returns what the names of a provider's objects in the bucket begin with.
 func objectPrefix(providerID string) string { return objectsName + "/" + providerID + "/" }
 
-// openNamed opens an object. Errors: fs.ErrNotExist, blob.ErrUnavailable.
-func (b bucketSource) openNamed(ctx context.Context, name string) (io.ReadCloser, error) {
-	file, err := b.store.OpenNamed(ctx, name)
-	if errors.Is(err, blob.ErrNotFound) {
-		return nil, fmt.Errorf("%s/%s: %w", b, name, fs.ErrNotExist)
-	}
+// openNamed opens an object. Errors: blob.ErrNotFound, blob.ErrUnavailable.
+func (b bucketSource) openNamed(ctx context.Context, name string) (blob.Object, error) {
+	object, err := b.store.OpenNamed(ctx, name)
 	if err != nil {
 		return nil, b.explain(err)
 	}
-	return file, nil
+	return object, nil
+}
+
+// openFile opens a file of the backup. Errors: fs.ErrNotExist, blob.ErrUnavailable.
+func (b bucketSource) openFile(ctx context.Context, name string) (io.ReadCloser, error) {
+	file, err := b.openNamed(ctx, name)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, fmt.Errorf("%s/%s: %w", b, name, fs.ErrNotExist)
+	}
+	return file, err
 }
 
 func (b bucketSource) identity(ctx context.Context) (identity, error) {
 	var id identity
-	file, err := b.openNamed(ctx, identityName)
+	file, err := b.openFile(ctx, identityName)
 	if err != nil {
 		return id, err
 	}
@@ -90,7 +96,7 @@ func (b bucketSource) snapshots(ctx context.Context) (names []string, err error)
 }
 
 func (b bucketSource) open(ctx context.Context, snapshot, name string) (io.ReadCloser, error) {
-	return b.openNamed(ctx, fileName(snapshot, name))
+	return b.openFile(ctx, fileName(snapshot, name))
 }
 
 func (b bucketSource) openObjects(_ context.Context, providerID string) (objectReader, error) {
@@ -108,7 +114,7 @@ type bucketObjects struct {
 	prefix string
 }
 
-func (o bucketObjects) Open(ctx context.Context, key blob.Key) (io.ReadCloser, error) {
+func (o bucketObjects) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
 	return o.openNamed(ctx, o.prefix+string(key))
 }
 

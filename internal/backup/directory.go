@@ -280,12 +280,31 @@ func (d directorySource) close() error { return nil }
 // directoryObjects are the objects of one provider; root is nil when there are none.
 type directoryObjects struct{ root *os.Root }
 
-func (o directoryObjects) Open(_ context.Context, key blob.Key) (io.ReadCloser, error) {
+func (o directoryObjects) Open(_ context.Context, key blob.Key) (blob.Object, error) {
 	if o.root == nil {
-		return nil, fs.ErrNotExist
+		return nil, blob.ErrNotFound
 	}
-	return o.root.Open(string(key))
+	file, err := o.root.Open(string(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, blob.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return objectFile{file, info.Size()}, nil
 }
+
+// objectFile is an object in a directory.
+type objectFile struct {
+	*os.File
+	size int64
+}
+
+func (o objectFile) Size() int64 { return o.size }
 
 func (o directoryObjects) Close() error {
 	if o.root == nil {

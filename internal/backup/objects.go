@@ -279,7 +279,7 @@ var errNoGoodCopy = errors.New("it is damaged in the backup, and the store has n
 
 // verifyObject reads an object completely and returns an error unless its size and SHA-256 are
 // those in the database.
-func verifyObject(ctx context.Context, from opener, o storedObject) error {
+func verifyObject(ctx context.Context, from blob.Opener, o storedObject) error {
 	content, err := from.Open(ctx, o.key)
 	if err != nil {
 		return err

@@ -26,9 +26,7 @@ type source interface {
 
 // objectReader reads the objects of one provider in a backup.
 type objectReader interface {
-	// Open opens an object. Errors: fs.ErrNotExist, blob.ErrUnavailable when the backup cannot be
-	// reached.
-	Open(ctx context.Context, key blob.Key) (io.ReadCloser, error)
+	blob.Opener
 	Close() error
 }
 
@@ -67,15 +65,10 @@ type place interface {
 type pool interface {
 	blob.Walker
 	Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error)
-	Open(ctx context.Context, key blob.Key) (blob.Object, error)
+	blob.Opener
 	Stat(ctx context.Context, key blob.Key) (blob.Info, error)
 	Delete(ctx context.Context, key blob.Key) error
 	Close() error
-}
-
-// opener is what a pool has in common with a store of the service.
-type opener interface {
-	Open(ctx context.Context, key blob.Key) (blob.Object, error)
 }
 
 // openPlace opens the place of a backup for writing. It calls lose when the place no longer

@@ -86,7 +86,7 @@ var ErrIncomplete = errors.New("the backup is damaged")
 // with the same snapshot. Error: ErrIncomplete for missing or damaged objects without o.Incomplete.
 func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restored, err error) {
 	r := &restore{Destination: to, RestoreOptions: o, pools: map[string]objectReader{}}
-	if r.from, err = openSource(o); err != nil {
+	if r.from, err = openSource(o.Dir, o.Bucket); err != nil {
 		return Restored{}, err
 	}
 	defer func() { err = errors.Join(err, r.from.close()) }()
@@ -106,12 +106,12 @@ func Restore(ctx context.Context, to Destination, o RestoreOptions) (sum Restore
 	return r.summary, err
 }
 
-// openSource opens the backup that is restored.
-func openSource(o RestoreOptions) (source, error) {
-	if o.Bucket != nil {
-		return openBucketSource(*o.Bucket)
+// openSource opens the backup in a directory, or in a bucket unless that is nil, for reading.
+func openSource(dir string, bucket *s3.Options) (source, error) {
+	if bucket != nil {
+		return openBucketSource(*bucket)
 	}
-	return directorySource{o.Dir}, nil
+	return directorySource{dir}, nil
 }
 
 // lock prevents backups into the directory during the restore. A backup that cannot be opened for
@@ -377,7 +377,7 @@ func (r *restore) restoreObject(ctx context.Context, o storedObject) error {
 		return err
 	}
 	file, err := r.pools[o.provider].Open(ctx, o.key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, blob.ErrNotFound) {
 		err = errors.New("it is missing from the backup")
 	}
 	if ctx.Err() != nil || errors.Is(err, blob.ErrUnavailable) { // the bucket, not the object

@@ -8,6 +8,7 @@ import (
 
 	"larder/internal/blob"
 	"larder/internal/db"
+	"larder/internal/object"
 )
 
 // secretTables are the tables whose rows no snapshot holds: short-lived tokens and sessions, which
@@ -139,4 +140,29 @@ func restoredFrom(ctx context.Context, d *db.DB) (taken int64, err error) {
 		return 0, nil
 	}
 	return taken, err
+}
+
+// maxSameContent is the number of objects of one content that are looked for in a snapshot.
+const maxSameContent = 5
+
+// sameContent returns where a service had objects of that content.
+func sameContent(q db.Querier, of object.Record) (found []object.Location, err error) {
+	rows, err := q.Query("SELECT provider_id, key FROM objects WHERE sha256 = $1 AND size = $2 ORDER BY id LIMIT $3",
+		of.SHA256, of.Size, maxSameContent)
+	if err != nil {
+		return nil, fmt.Errorf("look for the same content: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var at object.Location
+		var key string
+		if err := rows.Scan(&at.Provider, &key); err != nil {
+			return nil, fmt.Errorf("look for the same content: %w", err)
+		}
+		if at.Key, err = blob.ParseKey(key); err != nil {
+			return nil, fmt.Errorf("look for the same content: %w", err)
+		}
+		found = append(found, at)
+	}
+	return found, rows.Err()
 }

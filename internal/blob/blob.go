@@ -74,19 +74,23 @@ type PutOptions struct {
 	MimeType string
 }
 
+// Opener opens objects for reading.
+type Opener interface {
+	// Open opens an object for reading, positioned at its first byte. Errors: ErrNotFound,
+	// ErrUnavailable.
+	Open(ctx context.Context, key Key) (Object, error)
+}
+
 // Store keeps objects. All methods are safe for concurrent use. They return ErrKey for a key that
 // ParseKey would refuse.
 type Store interface {
+	Opener
 	PartStore
 
 	// Put reads body to its end and stores it under key. Errors: ErrExists, ErrSize, ErrTooLarge,
 	// ErrNoSpace, ErrUnavailable, ErrReader around an error of body, and the context's error when
 	// the context ends first.
 	Put(ctx context.Context, key Key, body io.Reader, opts PutOptions) (Info, error)
-
-	// Open opens an object for reading, positioned at its first byte. Errors: ErrNotFound,
-	// ErrUnavailable.
-	Open(ctx context.Context, key Key) (Object, error)
 
 	// Stat describes the object stored under key. Errors: ErrNotFound, ErrUnavailable.
 	Stat(ctx context.Context, key Key) (Info, error)

@@ -62,6 +62,7 @@ type Config struct {
 	DatabaseCache int64
 	ScrubRate     int64       // bytes a second, 0 for none
 	ScrubBuckets  bool        // buckets are scrubbed, too
+	ScrubBackup   string      // directory, or s3://bucket/prefix; "" for none
 	DatabaseURL   secret.Text // postgres://…, "" for SQLite in the data directory
 	RedisURL      secret.Text // redis://…, rediss://… or unix://…, "" to keep counters in the process
 	SecretKey     secret.Text // the decoded 32 bytes; "" for the generated key in KeyFile

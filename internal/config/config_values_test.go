@@ -26,6 +26,7 @@ func TestValues(t *testing.T) {
 		"database-cache":          func(c config.Config) any { return c.DatabaseCache },
 		"scrub-rate":              func(c config.Config) any { return c.ScrubRate },
 		"scrub-buckets":           func(c config.Config) any { return c.ScrubBuckets },
+		"scrub-backup":            func(c config.Config) any { return c.ScrubBackup },
 		"database-url":            func(c config.Config) any { return c.DatabaseURL.Reveal() },
 		"redis-url":               func(c config.Config) any { return c.RedisURL.Reveal() },
 		"secret-key":              func(c config.Config) any { return fmt.Sprintf("%x", c.SecretKey.Reveal()) },

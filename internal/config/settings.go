@@ -103,6 +103,12 @@ var settings = []setting{
 		rule:    boolean(func(c *Config) *bool { return &c.ScrubBuckets }),
 	},
 	{
+		flag: "scrub-backup", defaultText: "none",
+		meaning: "backup from which damaged objects are healed: a directory, or `s3://…` at the server of " +
+			"`LARDER_BACKUP_ENDPOINT`",
+		rule: text(anyText, func(c *Config) *string { return &c.ScrubBackup }),
+	},
+	{
 		flag: "database-url", defaultText: "SQLite in the data directory",
 		meaning: "`postgres://…` keeps the metadata in PostgreSQL", secret: true,
 		rule: secretText(optional(urlWithScheme("postgres", "postgresql")),

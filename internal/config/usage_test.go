@@ -28,6 +28,7 @@ var wantSettings = []struct{ env, flag, def string }{
 	{"LARDER_DATABASE_CACHE", "--database-cache SIZE", "24MiB"},
 	{"LARDER_SCRUB_RATE", "--scrub-rate SIZE", "20MiB"},
 	{"LARDER_SCRUB_BUCKETS", "--scrub-buckets", "false"},
+	{"LARDER_SCRUB_BACKUP", "--scrub-backup TEXT", "none"},
 	{"LARDER_DATABASE_URL", "--database-url TEXT", "SQLite in the data directory"},
 	{"LARDER_REDIS_URL", "--redis-url TEXT", "kept in the process"},
 	{"LARDER_SECRET_KEY", "--secret-key TEXT", "made at the first start, in the data directory"},

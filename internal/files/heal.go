@@ -15,9 +15,8 @@ import (
 // Healing is an object whose bytes are to be replaced by those of an intact copy.
 type Healing struct {
 	ObjectID      string
-	object.Record            // as it is recorded; the SHA-256 is not empty
-	Source        blob.Store // that has the copy
-	SourceKey     blob.Key
+	object.Record // as it is recorded; the SHA-256 is not empty
+	Copy          object.Copy
 	Pace          *Pace // of the bytes that are read, nil for no limit
 }
 
@@ -55,8 +54,8 @@ func (t *Tree) Heal(ctx context.Context, h Healing) (healed bool, err error) {
 		}
 	}
 	oc := objectCopy{Tree: t, file: sourceFile{object: h.ObjectID, size: h.Size, sha256: h.SHA256, mimeType: mimeType,
-		Location: object.Location{Provider: h.Provider, Key: h.SourceKey}},
-		fromStore: h.Source, toStore: target, to: to, pace: h.Pace, due: due}
+		Location: object.Location{Provider: h.Provider, Key: h.Copy.Key}},
+		fromStore: h.Copy.From, toStore: target, to: to, pace: h.Pace, due: due}
 	info, err := oc.copyAndVerify(ctx)
 	if err != nil {
 		return false, t.healFailed(ctx, to, err)

@@ -21,11 +21,12 @@ import (
 // garbage list meanwhile.
 type objectCopy struct {
 	*Tree
-	run                *job.Run // nil for none
-	file               sourceFile
-	fromStore, toStore blob.Store
-	to                 object.Location
-	pace               *Pace // of the bytes that this process reads, nil for any
+	run       *job.Run // nil for none
+	file      sourceFile
+	fromStore blob.Opener
+	toStore   blob.Store
+	to        object.Location
+	pace      *Pace // of the bytes that this process reads, nil for any
 
 	mu  sync.Mutex
 	due int64 // when the collector deletes the key, ms; guarded by mu
@@ -65,11 +66,12 @@ func (oc *objectCopy) stream(ctx context.Context) (blob.Info, error) {
 // no server has both stores, errCopyDiffers when the copy is missing.
 func (oc *objectCopy) copyOnServer(ctx context.Context) (info blob.Info, err error) {
 	copier, can := oc.toStore.(blob.Copier)
-	if !can {
+	from, isStore := oc.fromStore.(blob.Store)
+	if !can || !isStore {
 		return blob.Info{}, fmt.Errorf("copy on the server: %w", blob.ErrCopyUnsupported)
 	}
 	err = oc.whilePostponing(ctx, func(ctx context.Context) (err error) {
-		info, err = copier.CopyFrom(ctx, oc.to.Key, oc.fromStore, oc.file.Key, oc.file.mimeType, "")
+		info, err = copier.CopyFrom(ctx, oc.to.Key, from, oc.file.Key, oc.file.mimeType, "")
 		return err
 	})
 	if err != nil {

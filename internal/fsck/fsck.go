@@ -128,6 +128,8 @@ type Config struct {
 	ScrubRate    int64  // bytes that a scrub in the background reads a second, 0 for no scrub
 	ScrubBuckets bool   // a scrub reads buckets, too
 	WakeScrub    func() // is called when a scrub has been queued; nil for none
+	// OpenBackup opens the backup from which a scrub in the background heals; nil for none
+	OpenBackup func(ctx context.Context) (Backup, error)
 }
 
 // Service checks and sweeps. Its methods are safe for concurrent use.

@@ -94,6 +94,10 @@ func (o storedObject) location() object.Location {
 	return object.Location{Provider: o.provider, Key: o.key}
 }
 
+func (o storedObject) record() object.Record {
+	return object.Record{Location: o.location(), Size: o.size, SHA256: o.sha256}
+}
+
 // suspect is an object with an apparent problem.
 type suspect struct {
 	storedObject

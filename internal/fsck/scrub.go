@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
-	"larder/internal/blob"
 	"larder/internal/crash"
 	"larder/internal/db"
 	"larder/internal/files"
@@ -57,10 +57,17 @@ func (s *ScrubSummary) count(page []storedObject, bytes int64) {
 	}
 }
 
+// Backup is a backup from which damaged objects are healed.
+type Backup interface {
+	// Copies returns where the backup may have the content of an object, the most probable place
+	// first. A copy can be read until the next one is asked for.
+	Copies(ctx context.Context, of object.Record) iter.Seq2[object.Copy, error]
+	Close() error
+}
+
 // ScrubOptions are the options of a pass of the command.
 type ScrubOptions struct {
-	// Backup returns the objects of a provider in a backup; nil for no backup.
-	Backup func(providerID string) (blob.Store, error)
+	Backup Backup        // nil for none
 	Report func(Finding) // called with each finding as it is found; nil for none
 }
 
@@ -69,6 +76,8 @@ type scrub struct {
 	ScrubOptions
 	pace  *files.Pace
 	state *scrubState
+	// opens the backup when it is needed first; nil for ScrubOptions.Backup
+	openBackup func(ctx context.Context) (Backup, error)
 	// called after each page; it may save the state
 	step func(ctx context.Context, bytes int64) error
 }
@@ -326,26 +335,45 @@ func (c *check) heal(o storedObject) (healed, gone bool, err error) {
 		if source.err != nil {
 			continue
 		}
-		if done, healed, err := c.healFrom(o, source.store, at.Key); done || err != nil {
+		if done, healed, err := c.healFrom(o, object.Copy{From: source.store, Key: at.Key}); done || err != nil {
 			return healed, done && !healed, err
+		}
+	}
+	return c.healFromBackup(o)
+}
+
+// healFromBackup is heal from the backup, if there is one. A backup that cannot be read has no
+// copies.
+func (c *check) healFromBackup(o storedObject) (healed, gone bool, err error) {
+	if c.scrub.Backup == nil && c.scrub.openBackup != nil {
+		if c.scrub.Backup, err = c.scrub.openBackup(c.ctx); err != nil {
+			c.scrub.Backup = nil
+			c.warnBackup(err)
+			return false, false, c.ctx.Err()
 		}
 	}
 	if c.scrub.Backup == nil {
 		return false, false, nil
 	}
-	pool, err := c.scrub.Backup(o.provider)
-	if err != nil {
-		return false, false, err
+	for copied, err := range c.scrub.Backup.Copies(c.ctx, o.record()) {
+		if err != nil {
+			c.warnBackup(err)
+			continue
+		}
+		if done, healed, err := c.healFrom(o, copied); done || err != nil {
+			return healed, done && !healed, err
+		}
 	}
-	done, healed, err := c.healFrom(o, pool, o.key)
-	return healed, done && !healed, err
+	return false, false, c.ctx.Err()
+}
+
+func (c *check) warnBackup(err error) {
+	c.Log.Warn("the backup from which damaged objects are healed can't be read", "error", err)
 }
 
 // healFrom is heal from one copy. done says that the copy is intact and was written.
-func (c *check) healFrom(o storedObject, source blob.Store, key blob.Key) (done, healed bool, err error) {
-	healed, err = c.Tree.Heal(c.ctx, files.Healing{ObjectID: o.id,
-		Record: object.Record{Location: o.location(), Size: o.size, SHA256: o.sha256},
-		Source: source, SourceKey: key, Pace: c.pace()})
+func (c *check) healFrom(o storedObject, from object.Copy) (done, healed bool, err error) {
+	healed, err = c.Tree.Heal(c.ctx, files.Healing{ObjectID: o.id, Record: o.record(), Copy: from, Pace: c.pace()})
 	if err == nil {
 		return true, healed, nil
 	}

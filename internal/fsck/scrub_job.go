@@ -3,6 +3,7 @@ package fsck
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -82,7 +83,8 @@ func (s *Service) RunScrub(ctx context.Context, run *job.Run) error {
 		saved, unsaved = s.Now(), 0
 		return err
 	}
-	pass := scrub{ScrubOptions: ScrubOptions{Report: s.logFinding}, pace: s.Tree.NewPace(s.ScrubRate), state: state,
+	pass := scrub{ScrubOptions: ScrubOptions{Report: s.logFinding}, openBackup: s.OpenBackup,
+		pace: s.Tree.NewPace(s.ScrubRate), state: state,
 		step: func(ctx context.Context, bytes int64) error {
 			unsaved += bytes
 			if age := s.Now().Sub(saved); age >= 0 && age < scrubSaveEvery {
@@ -91,6 +93,9 @@ func (s *Service) RunScrub(ctx context.Context, run *job.Run) error {
 			return save(ctx)
 		}}
 	complete, err := s.scrubProviders(ctx, &pass)
+	if pass.Backup != nil {
+		err = errors.Join(err, pass.Backup.Close())
+	}
 	if err != nil {
 		return err
 	}

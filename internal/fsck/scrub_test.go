@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/fsck"
+	"larder/internal/object"
 )
 
 var (
@@ -217,12 +219,21 @@ func TestScrubOfUnhashedObjects(t *testing.T) {
 		m.damage(0, 1)
 		m.damage(2, 0) // cannot be seen
 		backup := s.otherStore(m.key(0), m.content(0))
-		_, sum := s.scrub(fsck.ScrubOptions{Backup: func(string) (blob.Store, error) { return backup, nil }})
+		_, sum := s.scrub(fsck.ScrubOptions{Backup: oneStore{backup}})
 		if got := s.marked(); sum.Unhashed != 2 || sum.Healed != 0 || !slices.Equal(got, []string{m.id(0)}) {
 			t.Errorf("%+v, marked %q", sum, got)
 		}
 	})
 }
+
+// oneStore is a backup that has each object in one store, below its own key.
+type oneStore struct{ blob.Store }
+
+func (o oneStore) Copies(_ context.Context, of object.Record) iter.Seq2[object.Copy, error] {
+	return func(yield func(object.Copy, error) bool) { yield(object.Copy{From: o, Key: of.Key}, nil) }
+}
+
+func (o oneStore) Close() error { return nil }
 
 // fsck --deep removes the mark of an object that is intact again, and sets none.
 func TestDeepCheckClearsMarks(t *testing.T) {

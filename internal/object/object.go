@@ -83,5 +83,11 @@ type Record struct {
 	ETag   string // of the store
 }
 
+// Copy is where the content of an object can be read, which may be damaged there.
+type Copy struct {
+	From blob.Opener
+	Key  blob.Key
+}
+
 // nowMs is the present time in milliseconds.
 func (r *Registry) nowMs() int64 { return r.Now().UnixMilli() }
