@@ -8,6 +8,7 @@ let stored: string | null = null;
 beforeAll(async () => {
   vi.stubGlobal("location", new URL("http://larder.test/app/files"));
   vi.stubGlobal("document", { documentElement: {} });
+  vi.stubGlobal("window", {});
   vi.stubGlobal("matchMedia", () => new EventTarget());
   vi.stubGlobal("history", { state: { key: "first", above: false } });
   vi.stubGlobal("localStorage", {
@@ -75,4 +76,33 @@ test("the kind that an earlier version stored counts for all files", () => {
   expect(links.remembered()).toEqual({ ...before, pictures: undefined, files: "signed" });
   stored = JSON.stringify({ kind: "toString", pictures: 7 });
   expect(settings()).toEqual([undefined, undefined]);
+});
+
+test("the server is asked about a picture of which only the upload is known", async () => {
+  const asked: string[] = [];
+  const statuses: Record<string, number> = { fresh: 200, broken: 404, busy: 503 };
+  vi.stubGlobal("fetch", async (address: string, { method, body }: { method: string; body?: string }) => {
+    const [, id] = /^\/api\/i\/(.+)\.jpg\/thumbnail\?size=640$/.exec(address) ?? [];
+    if (id) {
+      asked.push(`${method} ${id}`);
+      return new Response(null, { status: statuses[id]! });
+    }
+    if (address.endsWith("/api/auth/csrf-token")) return Response.json({ data: { token: "token" } });
+    const { ids } = JSON.parse(body!) as { ids: string[] };
+    const link = (id: string) => ({ works: true, url: `http://h/api/i/${id}.jpg` });
+    return Response.json({ data: { items: ids.map((id) => ({ id, link: link(id) })) } });
+  });
+  const photo = (id: string) => entry({ id, name: `${id}.jpg`, mimeType: "image/jpeg" });
+  const entries = [...Object.keys(statuses).map(photo), { ...photo("known"), width: 900 }];
+  const choice = { kind: "permanent", lifetime: 0, format: "direct", width: 640, linked: true } as const;
+  const { makeLinks } = await import("../src/lib/linkTexts");
+  expect((await makeLinks(entries, choice)).lines).toEqual([
+    "http://h/api/i/fresh.jpg/thumbnail?size=640",
+    "http://h/api/i/broken.jpg",
+    "http://h/api/i/busy.jpg/thumbnail?size=640",
+    "http://h/api/i/known.jpg/thumbnail?size=640",
+  ]);
+  expect(asked).toEqual(["HEAD fresh", "HEAD broken", "HEAD busy"]);
+  await makeLinks(entries, { ...choice, width: 0 });
+  expect(asked.length).toBe(3);
 });

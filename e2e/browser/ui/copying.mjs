@@ -271,6 +271,19 @@ async function panel(page, config) {
     const text = await clipboard(page, () => many.getByRole('button', { name: say.copyAll }).click())
     await wantPictures(page, `${format} of many`, text, 'one.png', 'three.png', 'two.png')
   }
+
+  // the tray copies in the form that is remembered, also before the server has read the picture
+  await many.getByLabel(say.sizeOfPictures).selectOption('640')
+  const size = () => page.evaluate(() => JSON.parse(localStorage.getItem('larder.links')).width)
+  await becomes('the size that is remembered', size, 640)
+  await page.keyboard.press('Escape')
+  await many.waitFor({ state: 'detached' })
+  const chooser = page.waitForEvent('filechooser')
+  await page.keyboard.press('Alt+u')
+  await (await chooser).setFiles([{ name: 'four.png', mimeType: 'image/png', buffer: bytesOf('four.png') }])
+  const tray = page.getByRole('region', { name: say.uploads, exact: true })
+  const sent = await clipboard(page, () => tray.getByRole('button', { name: say.copyLinkOf('four.png') }).click())
+  equal('the form in the tray', /^!\[four\.png\]\(\S+\.png\/thumbnail\?size=640\)$/.test(sent), true)
 }
 
 // Whoever chose another kind gets that, and is told why a public link is not possible.

@@ -80,9 +80,11 @@ export async function makeLinks(entries: readonly Entry[], choice: Choice): Prom
   let until = 0;
   if (choice.kind === "permanent") {
     const { urls, obstacles } = await permanentLinks(entries);
+    const whole = await withoutSizes(entries, urls, choice.width);
     for (const entry of entries) {
       const url = urls.get(entry.id);
-      if (url) texts.set(entry.id, written(url, entry, choice)[choice.format]);
+      const style = { ...choice, width: whole.has(entry.id) ? 0 : choice.width };
+      if (url) texts.set(entry.id, written(url, entry, style)[choice.format]);
       else reason ||= obstacles.get(entry.id) ?? "";
     }
   } else if (choice.kind === "signed") {
@@ -126,15 +128,43 @@ export function sizedUrl(url: string, width: Width): string {
   return width === 0 ? url : `${url}/thumbnail?size=${width}`;
 }
 
+/** How long the server may take to say which pictures have no thumbnail, in ms. */
+const patience = 3_000;
+/** The number of pictures about which the server is asked at a time. */
+const together = 6;
+
+/**
+ * The ids of the pictures that have no thumbnail. The server is asked about a picture whose width
+ * is unknown: it cannot read the picture, or it has not yet, soon after the upload. Without an
+ * answer in time, a picture counts as one with a thumbnail.
+ */
+async function withoutSizes(
+  entries: readonly Entry[],
+  urls: ReadonlyMap<string, string>,
+  width: Width,
+): Promise<Set<string>> {
+  const out = new Set<string>();
+  if (width === 0) return out;
+  const signal = AbortSignal.timeout(patience);
+  const unknown = entries.filter((entry) => !entry.width && hasSizes(entry) && urls.has(entry.id));
+  for (const part of parts(unknown, together))
+    await Promise.all(
+      part.map(async ({ id }) => {
+        const address = sizedUrl(new URL(urls.get(id)!).pathname, width);
+        const answer = await fetch(address, { method: "HEAD", signal }).catch(() => undefined);
+        if (answer?.status === 404) out.add(id);
+      }),
+    );
+  return out;
+}
+
 /**
  * The formats of a permanent link, as the server writes those of other links. The API returns only
- * the address of a permanent link. The address holds letters, digits and `:/.-?=` only. A picture
- * whose width is unknown was not read by the server, which may then have no thumbnail: its links
- * lead to the original.
+ * the address of a permanent link. The address holds letters, digits and `:/.-?=` only.
  */
 export function written(
   url: string,
-  { name, mimeType, width: pixels }: Pick<Entry, "name" | "mimeType" | "width">,
+  { name, mimeType }: Pick<Entry, "name" | "mimeType">,
   { width, linked }: Pick<Style, "width" | "linked">,
 ): Links {
   const markdown = name.replace(/[\\`*_{}[\]()<>#+!|~&]/g, "\\$&");
@@ -146,7 +176,7 @@ export function written(
       bbcode: `[url=${url}]${name.replaceAll("[", "［").replaceAll("]", "］")}[/url]`,
     };
   }
-  const shown = pixels && hasSizes({ mimeType }) ? sizedUrl(url, width) : url;
+  const shown = hasSizes({ mimeType }) ? sizedUrl(url, width) : url;
   const image = {
     direct: shown,
     html: `<img src="${html(shown)}" alt="${html(name)}">`,
