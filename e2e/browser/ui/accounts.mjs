@@ -7,14 +7,19 @@ import { labels, signIn } from './labels.mjs'
 // another returns an account other than that of the scenario.
 const another = (config) => Object.values(config.users).find((name) => name !== config.username)
 
-// changeAccount signs out in a new tab, and signs in as the other account. It returns the tab.
-async function changeAccount(page, config) {
-  const say = labels[config.language]
-  const tab = await page.context().newPage()
-  await tab.goto('/')
+// signOut signs out in a tab whose page is in a language.
+async function signOut(tab, language) {
+  const say = labels[language]
   await tab.getByRole('button', { name: say.account }).click()
   await tab.getByRole('menuitem', { name: say.signOut }).click()
   await tab.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
+}
+
+// changeAccount signs out in a new tab, and signs in as the other account. It returns the tab.
+async function changeAccount(page, config) {
+  const tab = await page.context().newPage()
+  await tab.goto('/')
+  await signOut(tab, config.language)
   await signIn(tab, { ...config, username: another(config) })
   await tab.waitForURL((url) => url.pathname === `/app/files/home/${another(config)}`)
   return tab
@@ -107,16 +112,15 @@ const refused = (missing) =>
     await page.waitForURL((url) => url.pathname === `/app/files/home/${another(config)}`)
   }
 
-// The same account, signed in again in another tab: the first goes on without a question.
+// The same account, signed in again in another tab: the first goes on without a question. After
+// another account, its notice goes.
 async function same(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
   await page.getByRole('button', { name: say.newFolder }).waitFor()
   const tab = await page.context().newPage()
   await tab.goto('/')
-  await tab.getByRole('button', { name: say.account }).click()
-  await tab.getByRole('menuitem', { name: say.signOut }).click()
-  await tab.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
+  await signOut(tab, config.language)
   const lost = page.getByRole('dialog', { name: say.lost })
   await lost.waitFor()
   await signIn(tab, config)
@@ -126,6 +130,16 @@ async function same(page, config) {
   await field.fill('made after the sign-in')
   await field.press('Enter')
   await page.getByRole('gridcell', { name: /^made after the sign-in/ }).waitFor()
+
+  const second = await changeAccount(page, config)
+  const notice = page.getByRole('dialog', { name: say.changed(another(config)) })
+  await notice.waitFor()
+  const [language] = Object.entries(config.users).find(([, name]) => name === another(config))
+  await signOut(second, language)
+  await notice.waitFor({ state: 'detached' }) // nobody is signed in
+  await signIn(second, { ...config, language })
+  await page.getByRole('button', { name: say.newFolder }).click()
+  await field.waitFor()
 }
 
 export const scenarios = [

@@ -28,8 +28,9 @@ class Session {
    */
   lost = $state("");
   /**
-   * The name of the account that another tab has signed in, "" if it is unknown, undefined while
-   * the account of the page is signed in. The page does nothing more then, and must be reloaded.
+   * The name of the account that another tab has signed in, "" if it is unknown or if nobody is
+   * signed in any more, undefined while the account of the page is signed in. The page does nothing
+   * more then, and must be reloaded.
    */
   other = $state<string>();
   /** The last request did not reach the server. */
@@ -63,8 +64,10 @@ function watch(): void {
     accountChanged: () => void showOther(),
   });
   onAnnouncement((account) => {
-    if (!session.me || isHalted()) return;
-    if (account === "") void signInAgain("SESSION_REVOKED");
+    if (!session.me) return;
+    if (session.other !== undefined) void showOther();
+    else if (isHalted()) return;
+    else if (account === "") void signInAgain("SESSION_REVOKED");
     else if (account !== session.me.profile.id) {
       halt();
       void showOther();
@@ -74,15 +77,23 @@ function watch(): void {
   window.addEventListener("online", () => (session.offline = session.disconnected = false));
 }
 
-/** Shows which account is signed in now. */
+let shows = 0;
+
+/**
+ * Shows which account is signed in now. If that is the account of the page again, the page is
+ * loaded again, because its requests have stopped for good.
+ */
 async function showOther(): Promise<void> {
+  const mine = ++shows;
   session.other = "";
   const answer = await fetch("/api/users/me/settings", { headers: { Accept: "application/json" } }).catch(
     () => undefined,
   );
   if (!answer?.ok) return;
   const { data } = (await answer.json()) as { data: Schemas["ApiMySettingsReply"] };
+  if (mine !== shows) return; // the account has changed again
   session.other = data.profile.displayName ?? data.profile.username;
+  if (data.profile.id === session.me?.profile.id) location.reload();
 }
 
 /** Goes on after the user has signed in again. */
