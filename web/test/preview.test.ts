@@ -60,6 +60,7 @@ const senders = [
   "boot.js", // before the account is known
   "lib/api.ts",
   "lib/follow.ts",
+  "lib/linkTexts.ts", // a permanent link
   "lib/lostPictures.svelte.ts", // repeats the request of an image element
   "lib/preview.ts",
   "lib/session.svelte.ts", // asks which account is signed in

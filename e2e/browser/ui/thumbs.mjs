@@ -167,6 +167,18 @@ async function waits(page, config) {
   await page.getByRole('link', { name: 'Slow', exact: true }).first().click()
   await page.getByRole('gridcell', { name: /Photos/ }).waitFor()
   config.figure('a folder on a slow line', { seconds: (Date.now() - from) / 1000 })
+
+  // the command list loads no screens that it only names
+  const loaded = []
+  page.on('request', (request) => request.url().endsWith('.js') && loaded.push(request))
+  const start = Date.now()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('photo 7')
+  const dialog = page.getByRole('dialog', { name: say.commands })
+  await dialog.getByRole('option', { name: /^photo 7\.png/ }).waitFor()
+  config.figure('a name in the command list on a slow line', { seconds: (Date.now() - start) / 1000 })
+  await page.waitForLoadState('networkidle')
+  equal('files for the command list', loaded.length <= 8, true)
 }
 
 // Pictures that failed while the server was away, busy or at fault are loaded again without a

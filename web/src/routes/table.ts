@@ -122,8 +122,8 @@ export const places: readonly Place[] = [
     name: "settings",
     title: () => t.shell.settings,
     who: "account",
-    load: () => withTexts(import("./Settings.svelte"), "credentials", "panels", "settings"),
-    below: () => withTexts(import("./settings/places"), "credentials", "panels", "settings"),
+    load: () => withTexts(import("./Settings.svelte"), "settings"),
+    below: () => withTexts(import("./settings/places"), "settings"),
   },
   {
     name: "admin",
