@@ -74,6 +74,13 @@ const lines = (page) =>
       .map(({ top, height }) => Math.round(top + height / 2)),
   )
 
+// cutSteps returns the folders of the path whose names are cut.
+const cutSteps = (page, say) =>
+  page
+    .getByRole('navigation', { name: say.path, exact: true })
+    .locator('a, h1')
+    .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent))
+
 async function fits(page, config) {
   const say = labels[config.language]
   await enter(page, config, '')
@@ -112,6 +119,11 @@ async function fits(page, config) {
   await page.getByRole('complementary', { name: say.details }).waitFor({ state: 'detached' })
   await page.keyboard.press('Escape') // the selection has a bar of its own
   const keys = page.getByRole('navigation', { name: say.nav }).getByRole('link', { name: say.keys })
+  for (const width of [1024, 1050, 1090, 1100, 1280, 1300]) {
+    await page.setViewportSize({ width, height: 900 })
+    await drawn(page)
+    equal(`the names in the path that are cut at ${width} px`, await cutSteps(page, say), [])
+  }
   for (const [width, shown] of Object.entries(columns)) {
     await page.setViewportSize({ width: Number(width), height: 900 })
     await drawn(page)
