@@ -15,8 +15,9 @@ import (
 	"larder/internal/blob/s3/s3test"
 )
 
-// The web UI lists the account's tree, the guests' tree, a share and a free-mode bucket through one
-// interface: web/test/sources.contract.ts reads the same content from each of them.
+// The web UI lists the account's tree, the guests' tree, a share, a free-mode bucket and the
+// administration's view through one interface: web/test/sources.contract.ts reads the same content
+// from each of them.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	const many = 1100 // more than a page of the bucket

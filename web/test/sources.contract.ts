@@ -39,6 +39,7 @@ vi.stubGlobal("fetch", async (address: string, how: RequestInit = {}) => {
 });
 
 const { account, guests } = await import("../src/lib/source/account");
+const { administration } = await import("../src/lib/source/administration");
 const { bucket } = await import("../src/lib/source/bucket");
 const { shared } = await import("../src/lib/source/share");
 const { client, Failure, take } = await import("../src/lib/api");
@@ -74,6 +75,13 @@ const sources: Record<string, Given> = {
     folder: stage.folder,
     enter: signIn,
     missing: "NOT_FOUND",
+    pictures: true,
+  },
+  administration: {
+    source: administration,
+    wanted: { path: "/", search: "tale-" },
+    folder: stage.folder,
+    enter: signIn,
     pictures: true,
   },
   guests: { source: guests, wanted: inside, folder: stage.folder, missing: "NOT_FOUND", pictures: true },

@@ -1,6 +1,7 @@
 /**
- * Where entries come from. The account's tree, the guests' tree, a share and a free-mode bucket are
- * one implementation each; listings, tiles and the viewer know this interface only.
+ * Where entries come from. The account's tree, the guests' tree, a share, a free-mode bucket and
+ * the administration's view are one implementation each; listings, tiles and the viewer know this
+ * interface only.
  */
 import type { Schemas } from "../api";
 import type { Entry } from "../entry";
