@@ -89,7 +89,7 @@ type systemScrubReply struct {
 // SystemWarning is a problem that needs an administrator. Besides its code and its sentence it has
 // the names and figures of the sentence.
 type SystemWarning struct {
-	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,backup_old,backup_problems,fsck_problems,access_log_replaced,limits_not_shared"`
+	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,backup_old,backup_problems,fsck_problems,access_log_replaced,limits_not_shared,scrub_backup_missing"`
 	Message   string `json:"message" required:"true" description:"The sentence of the problem, as in warnings."`
 	Provider  string `json:"provider,omitempty" description:"Name of the provider whose store or disk has the problem."`
 	FreeSpace *int64 `json:"freeSpace,omitempty" description:"Bytes free on the disk."`

@@ -245,6 +245,24 @@ func TestSystemWarnsOfReplacedAccessLog(t *testing.T) {
 	wantWarning(t, l.Admin(t), found[0], M{"code": "access_log_replaced", "file": found[0]})
 }
 
+// The server looks whether it can read the backup from which its scrub heals.
+func TestSystemWarnsOfMissingScrubBackup(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "backup")
+	l := apptest.Start(t, "sqlite", func(cfg *config.Config) { cfg.ScrubBackup = dir })
+	admin := l.Admin(t)
+	l.Sweep()
+	wantWarning(t, admin, "The backup of LARDER_SCRUB_BACKUP can't be read", M{"code": "scrub_backup_missing"})
+	if !strings.Contains(l.Log.String(), "there is no backup in "+dir) {
+		t.Error("the log does not name the missing backup")
+	}
+	if _, err := l.Apps[0].Backup(t.Context(), "test", backup.Options{Dir: dir, Keep: 1}); err != nil {
+		t.Fatal(err)
+	}
+	l.Sweep()
+	wantJSON(t, "warnings after a backup", systemWarnings(admin), "[]")
+}
+
 func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
 	t.Parallel()
 	server := kvtest.StartServer(t)

@@ -125,21 +125,23 @@ type App struct {
 	metrics          *metrics       // nil without the operations listener
 	auditDB          *db.DB
 	damagedAuditFile string // the new name of an access log that was malformed at this start; "" if none was
-	masterKey        *secret.Keyring
-	ids              *ident.Source
-	counters         kv.Store
-	guesses          kv.Store
-	seedDone         atomic.Bool
-	listener         net.Listener
-	opsListener      net.Listener
-	api              *api.API
-	server           *http.Server
-	servingMu        sync.RWMutex // read-locked by each request in progress
-	unlock           func() error
-	replica          db.Replica    // this process, once New has registered it
-	joined           bool          // the row of this process exists
-	outdated         chan error    // receives the reason why this process must stop
-	trimRequested    chan struct{} // holds a value while an account may have too much garbage
+	// the last check could not open the backup of LARDER_SCRUB_BACKUP
+	scrubBackupMissing atomic.Bool
+	masterKey          *secret.Keyring
+	ids                *ident.Source
+	counters           kv.Store
+	guesses            kv.Store
+	seedDone           atomic.Bool
+	listener           net.Listener
+	opsListener        net.Listener
+	api                *api.API
+	server             *http.Server
+	servingMu          sync.RWMutex // read-locked by each request in progress
+	unlock             func() error
+	replica            db.Replica    // this process, once New has registered it
+	joined             bool          // the row of this process exists
+	outdated           chan error    // receives the reason why this process must stop
+	trimRequested      chan struct{} // holds a value while an account may have too much garbage
 }
 
 // Open builds everything that uses the database, without listening: the parts that commands other
@@ -362,10 +364,14 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 	return a, nil
 }
 
-// start does the part of New that can fail after the App is open: it binds the listeners, migrates
-// the schema and joins as a replica, checks the database and the key, opens the access log and
-// builds the handler. The caller closes the App after an error.
+// start does the part of New that can fail after the App is open: it checks the address of the
+// backup of the scrub, binds the listeners, migrates the schema and joins as a replica, checks the
+// database and the key, opens the access log and builds the handler. The caller closes the App
+// after an error.
 func (a *App) start(ctx context.Context) (err error) {
+	if _, err := a.BackupSource(ctx, a.Config.ScrubBackup, ""); err != nil {
+		return fmt.Errorf("LARDER_SCRUB_BACKUP: %w", err)
+	}
 	if a.listener, err = net.Listen("tcp", a.Config.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", a.Config.Listen, err)
 	}

@@ -81,6 +81,9 @@ func (a *App) Run(ctx context.Context) error {
 			// takes long as well
 			running.Go(func() { a.repeat(background, storeSweepInterval, "sweep the stores", a.sweepStores) })
 			running.Go(func() { a.repeat(background, thumbSweepInterval, "sweep the thumbnails", a.sweepThumbs) })
+			running.Go(func() {
+				a.repeat(background, scrubBackupInterval, "check the backup of the scrub", a.checkScrubBackup)
+			})
 			if a.Thumbs != nil {
 				running.Go(func() { a.Pictures.Run(jobsCtx) })
 			}
@@ -255,9 +258,9 @@ func (a *App) repeat(ctx context.Context, every time.Duration, name string, task
 }
 
 // Sweep runs every sweep once: the heartbeat, expired sessions and tokens, old jobs, and the rows,
-// objects and thumbnails of deleted files.
+// objects and thumbnails of deleted files; and the check of the backup of the scrub.
 func (a *App) Sweep(ctx context.Context) error {
-	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))
+	return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx), a.checkScrubBackup(ctx))
 }
 
 // sweepAll runs the sweeps that hardly wait for a store: they delete what has expired in the

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"larder/internal/backup"
 	"larder/internal/fsck"
@@ -36,22 +38,50 @@ func (a *App) BackupSource(ctx context.Context, place, named string) (backup.Sou
 	return o, err
 }
 
-// scrubBackup opens the backup from which the scrub of the server heals. It returns nil when none
-// is set.
+// scrubBackup returns the function that opens the backup from which the scrub of the server heals,
+// nil when none is set.
 func (a *App) scrubBackup() func(context.Context) (fsck.Backup, error) {
-	place := a.Config.ScrubBackup
-	if place == "" {
+	if a.Config.ScrubBackup == "" {
 		return nil
 	}
 	return func(ctx context.Context) (fsck.Backup, error) {
-		o, err := a.BackupSource(ctx, place, "")
-		if err != nil {
-			return nil, err
-		}
-		source, err := backup.OpenSource(ctx, o)
+		source, err := a.openScrubBackup(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return source, nil
 	}
+}
+
+// openScrubBackup opens the backup of LARDER_SCRUB_BACKUP.
+func (a *App) openScrubBackup(ctx context.Context) (*backup.Source, error) {
+	o, err := a.BackupSource(ctx, a.Config.ScrubBackup, "")
+	if err != nil {
+		return nil, fmt.Errorf("LARDER_SCRUB_BACKUP: %w", err)
+	}
+	return backup.OpenSource(ctx, o)
+}
+
+const (
+	// scrubBackupInterval is how often the server checks that it can read that backup.
+	scrubBackupInterval = time.Hour
+	// scrubBackupTimeout bounds the check.
+	scrubBackupTimeout = time.Minute
+)
+
+// checkScrubBackup opens the backup of LARDER_SCRUB_BACKUP, so that administrators learn of an
+// absent one before an object is damaged. It logs why the backup can't be read.
+func (a *App) checkScrubBackup(ctx context.Context) error {
+	if a.Config.ScrubBackup == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, scrubBackupTimeout)
+	defer cancel()
+	source, err := a.openScrubBackup(ctx)
+	a.scrubBackupMissing.Store(err != nil)
+	if err != nil {
+		a.deps.Log.Error("the backup of LARDER_SCRUB_BACKUP can't be read", "error", err)
+		return nil
+	}
+	return source.Close()
 }

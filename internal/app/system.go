@@ -15,8 +15,13 @@ func (a *App) warnings() []api.SystemWarning {
 	}
 	if a.redisIsDown() {
 		all = append(all, api.SystemWarning{Code: "limits_not_shared",
-			Message: "Redis does not answer, so each replica counts rate limits by itself. They are shared again as " +
-				"soon as it answers."})
+			Message: "Redis does not answer, so each replica counts rate limits by itself. Check that the server of " +
+				"LARDER_REDIS_URL runs. The limits are shared again as soon as it answers."})
+	}
+	if a.scrubBackupMissing.Load() {
+		all = append(all, api.SystemWarning{Code: "scrub_backup_missing",
+			Message: "The backup of LARDER_SCRUB_BACKUP can't be read, so damaged objects are not healed from it. " +
+				"The log says why. Mount its disk, or correct the setting."})
 	}
 	return all
 }

@@ -2,8 +2,10 @@ package backup_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,8 +78,29 @@ func TestHealFromABackup(t *testing.T) {
 			s.wantHealed(name+", an older snapshot", place)
 			s.giveOtherKey(id)
 		}
-		if left, err := filepath.Glob(filepath.Join(s.a.Config.DataDir, "scrub-*")); err != nil || len(left) > 0 {
-			t.Errorf("local copies of databases: %q, %v", left, err)
+		copies := func() []string {
+			found, err := filepath.Glob(filepath.Join(s.a.Config.DataDir, "scrub-*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		if found := copies(); len(found) > 0 {
+			t.Errorf("local copies of databases: %q", found)
+		}
+
+		// those that an interrupted process has left are removed, those of another one stay
+		left, present := filepath.Join(s.a.Config.DataDir, "scrub-1.db"), filepath.Join(s.a.Config.DataDir, "scrub-2.db")
+		for path, age := range map[string]time.Duration{left: 25 * time.Hour, present: 23 * time.Hour} {
+			at := time.Now().Add(-age)
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.damage(s.object(id))
+		s.wantHealed("beside other copies", places["bucket"])
+		if found := copies(); !slices.Equal(found, []string{present}) {
+			t.Errorf("local copies of databases: %q, want %s", found, present)
 		}
 	})
 }

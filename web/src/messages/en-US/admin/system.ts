@@ -25,7 +25,11 @@ export const system: typeof zh = {
       `The access log was damaged when the server started. The server set it aside as ${file} and began a new one. ` +
       `Check the disk.`,
     limitsNotShared:
-      "Redis doesn't answer, so each replica counts rate limits by itself. They are shared again when it answers.",
+      "Redis doesn't answer, so each replica counts rate limits by itself. Check that the server of " +
+      "LARDER_REDIS_URL runs. The limits are shared again when it answers.",
+    scrubBackupMissing:
+      "The backup of LARDER_SCRUB_BACKUP can't be read, so damaged objects are not healed from it. The log says why. " +
+      "Mount its disk, or correct the setting.",
   },
   facts: "Operation",
   version: "Version",

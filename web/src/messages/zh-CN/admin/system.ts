@@ -17,7 +17,10 @@ export const system = {
       `最近一次检查报告了 ${count} 个问题，见该命令的输出。解决后请重新运行 larder fsck。`,
     logReplaced: (file: string) =>
       `服务启动时发现访问日志已损坏。服务器已将其另存为 ${file}，并新建了日志。请检查磁盘。`,
-    limitsNotShared: "Redis 没有响应，各副本目前分别计算速率限制；Redis 恢复响应后会重新共享。",
+    limitsNotShared:
+      "Redis 没有响应，各副本目前分别计算速率限制。请检查 LARDER_REDIS_URL 指向的服务器；Redis 恢复响应后会重新共享。",
+    scrubBackupMissing:
+      "无法读取 LARDER_SCRUB_BACKUP 指定的备份，因此不能用它修复损坏的存储对象。原因见日志；请挂载其磁盘，或更正该设置。",
   },
   facts: "运行情况",
   version: "版本",

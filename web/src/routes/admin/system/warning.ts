@@ -28,6 +28,8 @@ export function warningText(warning: Warning): string | undefined {
       return words.logReplaced(file);
     case "limits_not_shared":
       return words.limitsNotShared;
+    case "scrub_backup_missing":
+      return words.scrubBackupMissing;
     default:
       return undefined;
   }
