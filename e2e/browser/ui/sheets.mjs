@@ -137,6 +137,7 @@ async function closes(page, config) {
   await page.getByRole('menu').waitFor({ state: 'hidden' })
   await becomes('whether the focus is in the tile', () => lake.evaluate((it) => it.matches(':focus-within')), true)
   equal('the space that the size of the file leaves to buttons', await room(), before)
+  await becomes('the selected entries after the menu of a tile', () => page.getByRole('toolbar').count(), 0)
 
   await page.setViewportSize(sizes.small)
   await button.tap()
