@@ -47,6 +47,7 @@ export const texts = {
     may: (who, path) => `${who} may view ${path}`,
     mayNot: (who, path) => `${who} may not view ${path}`,
     mayNotDownload: (who, path) => `${who} may not download ${path}`,
+    mayNotDelete: (who, path) => `${who} may not delete ${path}`,
     decides: 'This rule decides:',
     noRule: 'No rule allows it, so it is denied.',
     fits: 'Fits and decides: denied.',
@@ -96,6 +97,7 @@ export const texts = {
     may: (who, path) => `${who} 可以查看 ${path}`,
     mayNot: (who, path) => `${/\w$/.test(who) ? `${who} ` : who}不能查看 ${path}`,
     mayNotDownload: (who, path) => `${who} 不能下载 ${path}`,
+    mayNotDelete: (who, path) => `${who} 不能删除 ${path}`,
     decides: '由此规则决定：',
     noRule: '没有规则允许，因此被拒绝。',
     fits: '符合，由它决定：拒绝。',
@@ -313,8 +315,8 @@ async function explainsOthers(page, config) {
   }
 }
 
-// "From the 403 page that I meet as an administrator one click tells me why." So does the menu of
-// each file, for visitors.
+// "From the 403 page that I meet as an administrator one click tells me why." So does the message
+// about a refused action, and the menu of each file, for visitors.
 async function tellsWhy(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
@@ -322,9 +324,11 @@ async function tellsWhy(page, config) {
   const folder = await createFolder(page, config, 'Closed', [
     { name: 'closed.txt', bytes: btoa('closed') },
     { name: 'open.txt', bytes: btoa('open') },
+    { name: 'kept.txt', bytes: btoa('kept') },
   ])
   await createFolder(page, config, 'Shut', [], folder)
-  const rules = []
+  const kept = { pathPattern: `${folder}/kept.txt`, effect: 'deny', userId: id, permissions: ['delete'] }
+  const rules = [(await api(page, 'POST', '/api/admin/rules', kept)).rule.id]
   for (const pathPattern of [`${folder}/closed.txt`, `${folder}/Shut/**`])
     rules.push((await api(page, 'POST', '/api/admin/rules', { pathPattern, effect: 'deny', userId: id })).rule.id)
   try {
@@ -349,6 +353,13 @@ async function tellsWhy(page, config) {
       'the path in the field',
       async () => (await page.getByLabel(say.path, { exact: true }).inputValue()) === `${folder}/open.txt`,
     )
+
+    await page.goto(`/app/files${folder}`)
+    await page.getByRole('link', { name: /^kept\.txt/ }).click()
+    await page.keyboard.press('Delete')
+    await page.getByRole('region', { name: labels[config.language].notices }).getByRole('button', { name: say.why }).click()
+    await page.getByText(say.mayNotDelete(username, `${folder}/kept.txt`), { exact: true }).waitFor()
+    await page.getByText(say.decides).waitFor()
   } finally {
     for (const rule of rules) await api(page, 'DELETE', `/api/admin/rules/${rule}`)
   }

@@ -11,7 +11,7 @@ export function ownFiles(): string {
  * For administrators, the address of the explanation whether a visitor may do something at a path;
  * with `mine`, whether the user of the page may. "" for others.
  */
-export function explainAccess(path: string, permission: "read" | "download", mine = false): string {
+export function explainAccess(path: string, permission: string, mine = false): string {
   const me = session.me?.profile;
   if (me?.role !== "admin") return "";
   const question = `explain=1&permission=${permission}&path=${encodeURIComponent(path)}`;

@@ -7,6 +7,7 @@ import { copyLinks } from "../../lib/copying.svelte";
 import { later } from "../../lib/later.svelte";
 import { Listing } from "../../lib/listing.svelte";
 import { each, of } from "../../lib/ranges";
+import { toastRefusal } from "../../lib/refused";
 import { address, go, goQuery, route } from "../../lib/router.svelte";
 import { changeSearch, hasSearch, searchOf } from "../../lib/search";
 import { Selection } from "../../lib/selection.svelte";
@@ -389,14 +390,15 @@ export class Browser {
       save(await this.source.download(entry));
     } catch (cause) {
       if (cause instanceof Failure && cause.code === "PASSWORD_REQUIRED") this.locked = entry;
-      else this.complain(cause, () => void this.downloadOne(entry), { FORBIDDEN: t.common.lacks.download });
+      else if (cause instanceof Failure && cause.code === "FORBIDDEN") toastRefusal("download", pathOf(entry));
+      else this.complain(cause, () => void this.downloadOne(entry));
     }
   }
 
   /** Shows an error, with a retry action where a retry may help. */
-  complain(cause: unknown, again: () => void, words: Record<string, string> = {}): void {
+  complain(cause: unknown, again: () => void): void {
     const retry = cause instanceof Failure && ["NETWORK", "INTERNAL_ERROR"].includes(cause.code);
-    toast("error", explain(cause, words), retry ? { label: t.common.retry, run: again } : undefined);
+    toast("error", explain(cause), retry ? { label: t.common.retry, run: again } : undefined);
   }
 }
 

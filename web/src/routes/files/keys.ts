@@ -2,9 +2,10 @@
  * The keyboard shortcuts of a folder. They are inactive while a field, a menu or a dialog has the
  * focus, and do not override the browser's own.
  */
-import { parentOf } from "../../lib/entry";
+import { may, parentOf, pathOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { address, go } from "../../lib/router.svelte";
+import { toastRefusal } from "../../lib/refused";
 import { resting } from "../../lib/shortcut";
 import { toast } from "../../lib/toasts.svelte";
 import { views } from "../../lib/views.svelte";
@@ -65,7 +66,7 @@ function withChosen(event: KeyboardEvent, { browser, inGrid }: Keyed): boolean {
   else if (event.key === "F2") rename(browser);
   else if (event.key === "Delete") {
     if (browser.may("delete")) void (event.shiftKey ? browser.openPanel("delete") : browser.remove());
-    else toast("error", t.common.lacks.delete);
+    else lacksDelete(browser);
   } else return false;
   return true;
 }
@@ -128,11 +129,17 @@ export function rename(browser: Browser): void {
   const entry = browser.listing.at(browser.selection.active);
   if (!entry) return;
   if (entry.permissions.includes("update")) browser.renaming = entry.id;
-  else toast("error", t.common.lacks.update);
+  else toastRefusal("update", pathOf(entry));
+}
+
+/** Says that the selection has an entry that the user may not delete. */
+function lacksDelete({ sample }: Browser): void {
+  const refused = sample.find((entry) => !may(entry, "delete"));
+  if (refused) toastRefusal("delete", pathOf(refused));
 }
 
 export async function cutChosen(browser: Browser): Promise<void> {
-  if (!browser.may("delete")) return toast("error", t.common.lacks.delete);
+  if (!browser.may("delete")) return lacksDelete(browser);
   cut.entries = await browser.chosen();
   toast("ok", t.files.cutDone(cut.entries.length));
 }

@@ -1,7 +1,5 @@
 /** Connects folders to the uploads, which are loaded when they are first needed. */
-import { explain } from "../../lib/entry";
-import { t } from "../../lib/i18n.svelte";
-import { toast } from "../../lib/toasts.svelte";
+import { toastFailure } from "../../lib/refused";
 import type { Entry, Offered, uploads } from "../../lib/uploads.svelte";
 
 type Uploads = typeof uploads;
@@ -40,6 +38,6 @@ export async function upload(
     await (await load()).add(files, path, how);
   } catch (cause) {
     // an empty folder could not be created
-    toast("error", explain(cause, { FORBIDDEN: t.common.lacks.write }));
+    toastFailure(cause, "write", path);
   }
 }

@@ -1,0 +1,31 @@
+/** Messages about a missing permission. Administrators can ask which rule has decided. */
+import { Failure } from "./api";
+import { explain } from "./entry";
+import { t } from "./i18n.svelte";
+import { go } from "./router.svelte";
+import { explainAccess } from "./screens";
+import { toast, type Toast } from "./toasts.svelte";
+
+export type Needed = keyof typeof t.common.lacks;
+
+/** The message that a permission at a path is missing. */
+export function refusal(needed: Needed, path: string): Omit<Toast, "id"> {
+  const why = explainAccess(path, needed, true);
+  return {
+    kind: "error",
+    text: t.common.lacks[needed],
+    action: why ? { label: t.gone.why, once: true, run: () => void go(why) } : undefined,
+  };
+}
+
+/** Says that a permission at a path is missing. */
+export function toastRefusal(needed: Needed, path: string): void {
+  const { kind, text, action } = refusal(needed, path);
+  toast(kind, text, action);
+}
+
+/** Says why something failed that needs a permission at a path. */
+export function toastFailure(cause: unknown, needed: Needed, path: string): void {
+  if (cause instanceof Failure && cause.code === "FORBIDDEN") toastRefusal(needed, path);
+  else toast("error", explain(cause));
+}
