@@ -2,10 +2,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createFolder } from './files.mjs'
 import { once } from './forms.mjs'
 import { jumpToMiddle, scroll } from './frames.mjs'
-import { equal, open } from './harness.mjs'
+import { equal, open, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
+import { api } from './stranger.mjs'
 
 async function enter(page, config, path) {
   await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
@@ -47,13 +49,10 @@ const machines = {
   'slow 4G': { down: 1.6 * Mbit, up: 0.75 * Mbit, latency: 150, slower: 1 },
 }
 
-// The largest contentful paint of the first screen (LCP, ms), median and worst of five visits with
-// an empty cache, and its layout shift (CLS). The time is reported and has no limit, because it
-// depends on the machine and its load.
-async function appears(page, config) {
-  await enter(page, config, '/public/odd')
-  await page.getByRole('link', { name: /^readme\.md/ }).waitFor()
-  const storageState = await page.context().storageState()
+// appears measures the largest contentful paint of a page (LCP, ms), median and worst of five
+// visits with an empty cache, and its layout shift (CLS). The time is reported and has no limit,
+// because it depends on the machine and its load. `shown` waits for the content of a visit.
+async function appears(page, config, what, path, shown, storageState) {
   for (const [machine, { down, up, latency, slower }] of Object.entries(machines)) {
     const times = []
     let jumps = 0
@@ -77,8 +76,8 @@ async function appears(page, config) {
           list.getEntries().forEach((entry) => (window.seen.jumps += entry.value)),
         ).observe({ type: 'layout-shift', buffered: true })
       })
-      await fresh.goto('/app/files/public/odd')
-      await fresh.getByRole('link', { name: /^readme\.md/ }).waitFor()
+      await fresh.goto(path)
+      await shown(fresh)
       await fresh.waitForLoadState('networkidle')
       const seen = await fresh.evaluate(() => window.seen)
       times.push(seen.largest)
@@ -87,10 +86,34 @@ async function appears(page, config) {
       await fresh.context().close()
     }
     times.sort((a, b) => a - b)
-    config.figure(`first screen, ${machine}`, { median: times[2], worst: times[4], jumps, load: loadavg()[0] })
+    config.figure(`${what}, ${machine}`, { median: times[2], worst: times[4], jumps, load: loadavg()[0] })
     equal('whether the screen keeps still', jumps <= 0.02, true)
     equal('whether its largest thing was seen', times[0] > 0, true)
   }
+}
+
+async function firstScreen(page, config) {
+  await enter(page, config, '/public/odd')
+  const shown = (visit) => visit.getByRole('link', { name: /^readme\.md/ }).waitFor()
+  await shown(page)
+  await appears(page, config, 'first screen', '/app/files/public/odd', shown, await page.context().storageState())
+}
+
+// The page of a share, as its receiver sees it: one photo, and a folder of photos.
+async function shares(page, config) {
+  await enter(page, config, '')
+  const names = Array.from({ length: 12 }, (_, n) => `lake ${n}.jpg`)
+  const photos = names.map((name, n) => ({ name, taken: `2026:06:${10 + n} 12:00:00`, width: 1600, height: 1067 }))
+  const folder = await createFolder(page, config, 'Lakes', await config.ask('photographs', photos))
+  const loaded = (visit) =>
+    until('a picture', () =>
+      visit.locator('main img').evaluateAll((all) => all.some((one) => one.naturalWidth > 0)),
+    )
+  const share = async (fileId) => `/share/${(await api(page, 'POST', '/api/shares', { fileId })).share.id}`
+  const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}&limit=1&type=file`)
+  const { folder: whole } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  await appears(page, config, 'share of a photo', await share(items[0].id), loaded)
+  await appears(page, config, 'share of a folder', await share(whole.id), loaded)
 }
 
 // Ten thousand files: the cost of a frame of scrolling, the time of a jump to the middle, and the
@@ -204,7 +227,8 @@ async function queued({ how, tray }) {
 
 export const scenarios = [
   { name: 'the first screen takes few requests', forms: once, run: asks },
-  { name: 'the first screen comes at once', forms: once, run: appears },
+  { name: 'the first screen comes at once', forms: once, run: firstScreen },
+  { name: 'a share comes at once', forms: once, run: shares },
   { name: 'scrolls through ten thousand files', forms: once, run: scrolls },
   { name: 'uploads five hundred files', forms: once, run: uploadsMany },
   ...['paste', 'drop'].map((how) => ({
