@@ -2,7 +2,7 @@
 import { desksAndPhone, look, notice } from './admin-rules.mjs'
 import { createFolder, enter } from './files.mjs'
 import { equal, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signInAt } from './labels.mjs'
 import { png } from './pictures.mjs'
 import { api, done, saved, share, stranger } from './stranger.mjs'
 
@@ -74,9 +74,7 @@ const pictured = (row) =>
 async function theirs(page, config, names) {
   const username = await config.ask('createAccount', { locale: config.language })
   const owner = await stranger(page, { ...config, size: 'desk' })
-  await owner.goto('/app/login')
-  await signIn(owner, { ...config, username })
-  await owner.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await signInAt(owner, { ...config, username }, '/app/files')
   await owner.evaluate(async (face) => {
     const { data } = await (await fetch('/api/auth/csrf-token')).json()
     const body = Uint8Array.from(atob(face), (c) => c.charCodeAt(0))

@@ -3,7 +3,7 @@ import { clipboard } from './copying.mjs'
 import { createFolder } from './files.mjs'
 import { bothLanguages } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signInAt } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 import { api } from './stranger.mjs'
@@ -146,8 +146,7 @@ async function connects(page, config) {
   const say = texts[config.language]
   const { save, cancel, close } = labels[config.language]
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await page.goto(`/app/login?next=${encodeURIComponent('/app/admin/storage')}`)
-  await signIn(page, config)
+  await signInAt(page, config, '/app/admin/storage')
   await page.getByRole('heading', { level: 2, name: say.storage }).waitFor()
   await row(page, 'local').waitFor()
   const bucket = await config.ask('createBucket')

@@ -2,7 +2,7 @@
 import { createFolder } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
 import { becomes, equal, inspect, isPhone, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signIn, signInAt } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { api, done, notes, stranger } from './stranger.mjs'
 
@@ -212,8 +212,7 @@ async function looksRight(page, config, name) {
 }
 
 async function start(page, config, query = '') {
-  await page.goto(`/app/login?next=${encodeURIComponent(`/app/admin/users${query}`)}`)
-  await signIn(page, config)
+  await signInAt(page, config, `/app/admin/users${query}`)
 }
 
 // An administrator invites somebody, sets a quota, disables the account, and deletes it.

@@ -2,7 +2,7 @@
 import { createFolder } from './files.mjs'
 import { bothLanguages, once, windows } from './forms.mjs'
 import { becomes, equal, isPhone, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signIn, signInAt } from './labels.mjs'
 import { done, look, notes, share, stranger } from './stranger.mjs'
 
 const words = {
@@ -78,9 +78,7 @@ export async function openSection(page, config, section) {
 
 // enterAs signs in as an administrator and opens a section.
 export async function enterAs(page, config, section) {
-  await page.goto('/app/login')
-  await signIn(page, config)
-  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await signInAt(page, config, '/app/files')
   await openSection(page, config, section)
 }
 

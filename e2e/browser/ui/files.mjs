@@ -1,13 +1,12 @@
 // The file browser, the viewer and the panels, and stored files that try to execute code.
 import { bothLanguages, everyWith, inChinese, once } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signInAt } from './labels.mjs'
 import { png } from './pictures.mjs'
 
+// enter signs in and opens a folder; "" for the opening folder of the account.
 export async function enter(page, config, path) {
-  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
-  await signIn(page, config)
-  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await signInAt(page, config, `/app/files${path}`)
 }
 
 // createFolder creates a folder with files by the API, in the session of the page, and returns its

@@ -2,12 +2,11 @@
 // upload.
 import { everyWith, few } from './forms.mjs'
 import { becomes, equal, inspect } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signInAt } from './labels.mjs'
 
 async function enter(page, config) {
   const say = labels[config.language]
-  await page.goto('/app/login?next=/app/keys')
-  await signIn(page, config)
+  await signInAt(page, config, '/app/keys')
   await page.getByRole('heading', { level: 1, name: say.keys }).waitFor()
 }
 

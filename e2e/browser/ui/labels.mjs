@@ -377,6 +377,18 @@ export const labels = {
   },
 }
 
+// signInAt signs in by the API, in the session of a page, and opens an address. It saves the load
+// of the page of the sign-in, which has scenarios of its own (signin.mjs).
+export async function signInAt(page, { username, password }, address) {
+  for (;;) {
+    const answer = await page.request.post('/api/auth/login', { data: { username, password } })
+    if (answer.ok()) break
+    if (answer.status() !== 429) throw new Error(`the sign-in of ${username} answers ${answer.status()}`)
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Number(answer.headers()['retry-after'])))
+  }
+  await page.goto(address)
+}
+
 // signIn signs in by visible labels.
 export async function signIn(page, { language, username, password }) {
   const say = labels[language]

@@ -2,18 +2,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createFolder } from './files.mjs'
+import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
 import { jumpToMiddle, scroll } from './frames.mjs'
 import { equal, open, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels } from './labels.mjs'
 import { api } from './stranger.mjs'
-
-async function enter(page, config, path) {
-  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
-  await signIn(page, config)
-  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
-}
 
 // The requests of the first screen until its first tile is shown. web/test/budget.test.ts checks
 // the size of its files.

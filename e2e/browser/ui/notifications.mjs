@@ -1,7 +1,7 @@
 // The bell: notifications of an account, on two devices and in two tabs.
 import { bothLanguages } from './forms.mjs'
 import { becomes, equal, inspect, open, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signInAt } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { api, done } from './stranger.mjs'
 
@@ -49,9 +49,7 @@ const bell = (page, name) => page.getByRole('button', { name, exact: true })
 
 // enter signs an account in and opens its folder.
 async function enter(page, config, folder) {
-  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${folder}`)}`)
-  await signIn(page, config)
-  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await signInAt(page, config, `/app/files${folder}`)
 }
 
 // A long move has ended and a share is about to expire while the user was away. The bell tells it

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from './forms.mjs'
 import { equal, give } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signInAt } from './labels.mjs'
 
 export const MiB = 1 << 20
 
@@ -28,9 +28,7 @@ export async function written(config, name, size) {
 
 // enter signs in and opens a folder, by default that of the account.
 export async function enter(page, config, path = `/home/${config.username}`) {
-  await page.goto(`/app/login?next=${encodeURIComponent(`/app/files${path}`)}`)
-  await signIn(page, config)
-  await page.waitForURL((url) => url.pathname === `/app/files${path}`)
+  await signInAt(page, config, `/app/files${path}`)
 }
 
 // choose uploads files to the folder on the screen.

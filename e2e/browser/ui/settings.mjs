@@ -2,7 +2,7 @@
 import { createFolder } from './files.mjs'
 import { bothLanguages, everyWith, few, once } from './forms.mjs'
 import { becomes, equal, inspect, open, until } from './harness.mjs'
-import { labels, signIn } from './labels.mjs'
+import { labels, signIn, signInAt } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
 import { look } from './stranger.mjs'
@@ -161,9 +161,7 @@ export const words = {
 async function begin(page, config) {
   const username = await config.ask('createAccount', { locale: config.language })
   const account = { ...config, username }
-  await page.goto('/app/login')
-  await signIn(page, account)
-  await page.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await signInAt(page, account, '/app/files')
   return { word: words[config.language], account }
 }
 

@@ -2,7 +2,7 @@
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
-import { signIn } from './labels.mjs'
+import { signInAt } from './labels.mjs'
 import { arrived, done, lock, look, notes, pictures, share, stranger } from './stranger.mjs'
 
 const another = 'That password is correct, but another one is needed too.'
@@ -31,9 +31,7 @@ async function asksTwo(page, config) {
   const folder = await createFolder(page, config, 'Shelf', [notes, pictures[0]], '/vault')
   const username = await config.ask('createAccount', { locale: config.language })
   const sharer = await stranger(page, config)
-  await sharer.goto('/app/login')
-  await signIn(sharer, { ...config, username })
-  await sharer.waitForURL((url) => url.pathname.startsWith('/app/files'))
+  await signInAt(sharer, { ...config, username }, '/app/files')
   const file = await share(sharer, `${folder}/notes.txt`, { password: 'of the share' })
   const whole = await share(sharer, folder, { password: 'of the share' })
   await done(sharer)
