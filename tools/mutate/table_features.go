@@ -409,8 +409,7 @@ var features = []mutation{
 	{"thumb-crowd", "the number of requests that wait for thumbnails is bounded", thumbP + "/queue.go",
 		`len(q.lanes[who]) >= maxWaitingEach {`, `len(q.lanes[who]) < 0 {`, thumbP, "^TestQueueLimits$"},
 	{"thumb-swept", "the sweep deletes thumbnails of deleted files", "internal/app/run.go",
-		`return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx), a.sweepThumbs(ctx))`,
-		`return errors.Join(a.heartbeat(ctx), a.sweepAll(ctx), a.collect(ctx))`, api,
+		`a.collect(ctx), a.sweepThumbs(ctx), `, `a.collect(ctx), `, api,
 		"^TestThumbnailsAreDeletedWithFile$/^sqlite$"},
 
 	// the pictures of accounts
