@@ -186,8 +186,8 @@ func (t *Tree) dropVersions(tx *db.Tx, versions []version) error {
 func (t *Tree) DropVersionsOf(tx *db.Tx, id string) error { return t.dropVersionsOf(tx, []string{id}) }
 
 // Versions lists the versions of a file, newest first, at most 100, without those whose content the
-// file has now. It needs the permission to read. Faults: NotFound (also for a folder), Forbidden,
-// PasswordRequired.
+// file has now, and without those that wasReadable hides from the actor. It needs the permission to
+// read. Faults: NotFound (also for a folder), Forbidden, PasswordRequired.
 func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Version, error) {
 	n, v, err := t.lookUp(ctx, id)
 	if err != nil {
@@ -199,17 +199,47 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 	if n.folder {
 		return nil, noVersions()
 	}
-	found, err := versionsOf(t.DB.Read(ctx), id, nil)
+	q := t.DB.Read(ctx)
+	found, err := versionsOf(q, id, nil)
 	if err != nil {
 		return nil, err
 	}
 	list := []Version{}
 	for i := range found {
-		if found[i].content != n.content {
+		if found[i].content == n.content {
+			continue
+		}
+		shown, err := v.wasReadable(q, a, &n, found[i].until-1, access.Read)
+		if err != nil {
+			return nil, err
+		}
+		if shown {
 			list = append(list, found[i].view(v.trash))
 		}
 	}
 	return list, nil
+}
+
+// wasReadable decides whether the actor may know content that a file had at a time (ms): by today's
+// rules for a permission at the place that the file had then. So content from a private folder does
+// not become known when the file moves to a shared one. The owner may know all of it, and
+// administrators also content of a place that is not known any more. A version counts for the place
+// that the file had at the end of the version.
+func (rs *ruleset) wasReadable(q db.Querier, a access.Actor, n *node, at int64, p access.Permission) (bool, error) {
+	if a.Key == nil && a.UserID != "" && a.UserID == n.owner {
+		return true, nil
+	}
+	then, err := rs.findAt(q, n.id, at)
+	if err == nil {
+		err = rs.allow(a, then.existingTarget(a), p)
+	}
+	switch fault.KindOf(err) {
+	case fault.NotFound:
+		return a.Key == nil && a.Role == access.Admin, nil
+	case fault.Forbidden, fault.Unauthorized, fault.PasswordRequired:
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // view returns the version as the API shows it; the settings give the time of its end.
@@ -220,13 +250,14 @@ func (v *version) view(s TrashSettings) Version {
 
 // VersionFor decides whether the actor may download the version of the file that ended at until
 // (ms, its id), as ContentFor does for the present content, and returns it. Faults: those of
-// ContentFor; NotFound for the version.
+// ContentFor; NotFound for the version, also for one that wasReadable hides.
 func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64) (Content, error) {
 	c, err := f.ContentFor(a)
 	if err != nil {
 		return Content{}, err
 	}
-	found, err := versionsOf(f.tree.DB.Read(ctx), f.node.id, &until)
+	q := f.tree.DB.Read(ctx)
+	found, err := versionsOf(q, f.node.id, &until)
 	if err != nil {
 		return Content{}, err
 	}
@@ -234,6 +265,11 @@ func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64
 		return Content{}, noVersion()
 	}
 	v := found[0]
+	if shown, err := f.rules.wasReadable(q, a, &f.node, until-1, access.Download); err != nil {
+		return Content{}, err
+	} else if !shown {
+		return Content{}, noVersion()
+	}
 	at := *c.ContentHandle
 	at.provider, at.key, at.size, at.damaged = v.provider, v.key, v.size, v.damaged
 	c.Entry.Size, c.Entry.MimeType = v.size, v.mimeType
@@ -244,17 +280,24 @@ func (f *FoundEntry) VersionFor(ctx context.Context, a access.Actor, until int64
 
 // ContentAt is ContentFor for the content that the file had at a time (ms). until identifies the
 // version that it is, 0 for the present content. Faults: those of ContentFor, NotFound for content
-// that is not kept.
+// that is not kept, and for content that wasReadable hides at that time or as a version.
 func (f *FoundEntry) ContentAt(ctx context.Context, a access.Actor, at int64) (c Content, until int64, err error) {
 	if c, err = f.ContentFor(a); err != nil || f.node.contentFrom() <= at {
 		return c, 0, err
 	}
-	until, err = versionAt(f.tree.DB.Read(ctx), f.node.id, at)
-	if err == nil && until == 0 {
-		err = noVersion()
-	}
+	q := f.tree.DB.Read(ctx)
+	until, err = versionAt(q, f.node.id, at)
 	if err != nil {
 		return Content{}, 0, err
+	}
+	shown := until != 0
+	if shown {
+		if shown, err = f.rules.wasReadable(q, a, &f.node, at, access.Download); err != nil {
+			return Content{}, 0, err
+		}
+	}
+	if !shown {
+		return Content{}, 0, noVersion()
 	}
 	c, err = f.VersionFor(ctx, a, until)
 	return c, until, err
@@ -289,6 +332,11 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 			return err
 		}
 		if len(found) == 0 {
+			return noVersion()
+		}
+		if shown, err := v.wasReadable(tx, a, &n, until-1, access.Download); err != nil {
+			return err
+		} else if !shown {
 			return noVersion()
 		}
 		if p := found[0].provider; p != n.mount.ProviderID && p != n.mount.EvacuatedID {

@@ -293,6 +293,61 @@ func TestVersionsArePrivate(t *testing.T) {
 	})
 }
 
+// Content that a file had in a private folder stays private when the file moves to a shared one:
+// others find no such version, whereas the owner and administrators do.
+func TestVersionsOfAPrivatePlace(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.allowAllUsers("/team")
+		w.createFolder(w.admin, "/team/box")
+		id := w.mustUpload(w.ann, "/home/ann/own/f", "secret").ID
+		written := w.clock().UnixMilli()
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/own/f", "draft")
+		w.advance(time.Hour)
+		w.must(w.moveTo(w.ann, "/home/ann/own/f", "/team/box/f", false))
+		w.advance(time.Hour)
+		w.replace(w.ann, "/team/box/f", "shared")
+		w.advance(time.Hour)
+		w.replace(w.ann, "/team/box/f", "last")
+
+		w.wantVersions("of the owner", w.ann, id, "shared", "draft", "secret")
+		w.wantVersions("of an administrator", w.admin, id, "shared", "draft", "secret")
+		w.wantVersions("of another user", w.bob, id, "shared", "draft") // bob could read the draft after the move
+		until := w.versions(w.ann, id)[2].Until
+		found, err := w.tree.FindID(t.Context(), id)
+		w.must(err)
+		_, err = found.VersionFor(t.Context(), w.bob, until)
+		w.wantFault("another user reads the secret", err, fault.NotFound)
+		_, _, err = found.ContentAt(t.Context(), w.bob, written)
+		w.wantFault("another user reads it by its time", err, fault.NotFound)
+		// the draft is a version that bob may read, but not as it was before the move
+		_, _, err = found.ContentAt(t.Context(), w.bob, until)
+		w.wantFault("another user reads the draft by a time before the move", err, fault.NotFound)
+		_, err = w.tree.RestoreVersion(t.Context(), w.bob, id, until)
+		w.wantFault("another user restores the secret", err, fault.NotFound)
+		_, _, err = found.ContentAt(t.Context(), w.ann, written)
+		w.must(err)
+		w.advance(time.Hour)
+
+		// the same when a folder above has moved
+		w.must(w.moveTo(w.ann, "/team/box/f", "/home/ann/own/f", false))
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/own/f", "private again")
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/own/f", "public at last")
+		w.must(w.moveTo(w.ann, "/home/ann/own", "/team/own", false))
+		w.wantVersions("after a move of the folder", w.bob, id, "shared", "draft")
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath("/team/box"))
+		w.must(err)
+		w.collect()
+		w.wantVersions("of a place that is deleted", w.bob, id)
+		w.wantVersions("of it, for an administrator", w.admin, id, "private again", "last", "shared", "draft",
+			"secret")
+		_, err = w.tree.RestoreVersion(t.Context(), w.ann, id, until)
+		w.must(err)
+	})
+}
+
 // The versions of a deleted account go to its successor.
 func TestVersionsAreHandedOver(t *testing.T) {
 	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {

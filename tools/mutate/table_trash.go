@@ -69,6 +69,25 @@ var trashGuards = []mutation{
 		`if err := v.allow(a, target, access.Update); err != nil {`,
 		`if err := v.allow(a, target, access.Update); err != nil && v == nil {`, files,
 		"^TestVersionsArePrivate$/^sqlite$"},
+	{"version-private", "versions of a private place are not listed", files + "/versions.go", `		if shown {
+			list = append`, `		if shown || v != nil {
+			list = append`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+	{"version-secret", "versions of a private place are not for download", files + "/versions.go",
+		`a, &f.node, until-1, access.Download); err != nil {
+		return Content{}, err
+	} else if !shown {`, `a, &f.node, until-1, access.Download); err != nil {
+		return Content{}, err
+	} else if !shown && f == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+	{"version-back", "versions of a private place are not restored", files + "/versions.go",
+		`v.wasReadable(tx, a, &n, until-1, access.Download); err != nil {
+			return err
+		} else if !shown {`, `v.wasReadable(tx, a, &n, until-1, access.Download); err != nil {
+			return err
+		} else if !shown && v == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+	{"version-then", "content of a private place is not readable by its time", files + "/versions.go",
+		`	if !shown {
+		return Content{}, 0, noVersion()`, `	if !shown && until == 0 {
+		return Content{}, 0, noVersion()`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
 	{"version-quota", "restoring a version charges the owner", files + "/versions.go",
 		`quota.Charge(tx, after.owner, after.size-before.size, 0)`, `quota.Charge(tx, after.owner, 0, 0)`, files,
 		"^TestVersionsArePrivate$/^sqlite$"},
