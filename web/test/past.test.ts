@@ -3,6 +3,8 @@ import { beforeEach, expect, test, vi } from "vitest";
 // The service: its clock, and the time (ms) for which it knows the past of a folder.
 let now = 0;
 let known = 0;
+/** Something was deleted for good at this time (ms); 0 for nothing. */
+let gap = 0;
 /** The clock of one replica is this much behind that of the others, for listings. */
 let behind = 0;
 let asked: number[] = [];
@@ -16,7 +18,7 @@ async function answer(url: string): Promise<Response> {
   const refused = (message: string) =>
     Response.json({ success: false, error: { code: "VALIDATION_ERROR", message }, timestamp }, { status: 400 });
   if (at > timestamp) return refused("The time is in the future.");
-  const completeSince = timestamp - known;
+  const completeSince = Math.max(timestamp - known, gap);
   if (at < completeSince) return refused("It is not known how the folder was at that time.");
   const data = { items: [{ id: `id-${at}`, name: "a", type: "file" }], pagination: { total: 1 }, completeSince };
   return Response.json({ success: true, data, timestamp });
@@ -36,7 +38,7 @@ const shown = (past: InstanceType<typeof Past>) => past.items?.map(({ id }) => i
 beforeEach(() => {
   now = Date.UTC(2026, 0, 31);
   known = 30 * day;
-  behind = 0;
+  behind = gap = 0;
   asked = [];
 });
 
@@ -102,4 +104,17 @@ test("a shorter lifetime of the trash ends in the refusal", async () => {
   await past.load({ ...folder, at: since });
   expect(past.problem?.code).toBe("VALIDATION_ERROR");
   expect(past.items).toBeUndefined();
+  expect(past.since).toBe(now - 7 * day);
+});
+
+test("after a deletion for good the page knows the new earliest time", async () => {
+  const past = new Past();
+  await past.load({ ...folder, at: undefined });
+  now += minute;
+  gap = now;
+  now += minute;
+  await past.load({ ...folder, at: now - day });
+  expect([past.problem?.code, past.at, past.since]).toEqual(["VALIDATION_ERROR", now - day, gap]);
+  await past.load({ ...folder, at: gap });
+  expect([past.problem, past.at]).toEqual([undefined, gap]);
 });

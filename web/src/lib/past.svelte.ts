@@ -40,8 +40,6 @@ export class Past {
   problem = $state.raw<Failure>();
   #asked = 0;
   #query: PastQuery | undefined;
-  /** When the service said `since`, ms, by its clock. */
-  #sinceOf = 0;
 
   /**
    * Loads a folder. The present is that of the first call; `again` reads the clock of the service
@@ -71,7 +69,6 @@ export class Past {
       this.more = this.items.length < found.pagination.total;
       this.folder = found.folder ?? undefined;
       this.since = found.completeSince;
-      this.#sinceOf = found.told;
     } catch (cause) {
       if (asked !== this.#asked) return;
       if (!(cause instanceof Failure)) throw cause;
@@ -86,8 +83,9 @@ export class Past {
   /**
    * Requests a page of the folder as it was at the time `at`. The first page corrects a time that
    * the service refuses: the present of a replica whose clock is ahead of another's, or an earliest
-   * time that has moved on since the service said it. Resolves to undefined if a later request
-   * replaces this one. Throws Failure.
+   * time that has moved on a little since the service said it. If more of the past is lost, for
+   * example by a deletion for good, `since` is then the new earliest time. Resolves to undefined if
+   * a later request replaces this one. Throws Failure.
    */
   async #find({ path, id }: PastQuery, page: number, asked: number) {
     const opened = id || (page > 1 && this.folder?.id); // all pages are of one folder
@@ -96,22 +94,22 @@ export class Past {
       const query = { at, limit: piece, page, sort: "name" as const, ...(opened ? { folderId: opened } : { path }) };
       const { data, error, response } = await client.GET("/api/files", { params: { query } });
       if (asked !== this.#asked) return undefined;
-      if (data) return { ...data.data, told: data.timestamp };
+      if (data) return data.data;
       const cause = failure(error, response.status, response.headers);
       if (cause.code !== "VALIDATION_ERROR" || page > 1 || tries === corrections) throw cause;
       const told = error.timestamp;
       if (at > told) this.now = this.at = told;
-      else if (this.since !== undefined && at >= this.since) this.at = this.#later(this.since, told);
-      if (this.at === at) throw cause;
+      else if (this.since === undefined || at < this.since) throw cause;
+      else {
+        const present = await client.GET("/api/files", { params: { query: { ...query, at: told, limit: 1 } } });
+        if (asked !== this.#asked) return undefined;
+        if (!present.data) throw cause;
+        const since = (this.since = present.data.data.completeSince);
+        if (since !== undefined && since > this.now!) this.now = told;
+        if (since === undefined || at >= since || since - at > spare) throw cause;
+        this.at = Math.round(since + Math.min(spare, (told - since) / 10)); // it stays known for a while
+      }
     }
-  }
-
-  /**
-   * The time (ms) that is shown in place of the earliest one, `since`, when that has moved on until
-   * `told`. It stays known for a while.
-   */
-  #later(since: number, told: number): number {
-    return Math.round(since + (told - this.#sinceOf) + Math.min(spare, (told - since) / 10));
   }
 }
 
