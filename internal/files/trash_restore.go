@@ -131,7 +131,7 @@ func (r *restoreOperation) findDestination(v *ruleset) (version int64, err error
 		}
 	}
 	return version, fault.New(fault.Conflict,
-		"The mount that this was in is gone. Restore it to another folder.")
+		"The mount that this was in is gone. Restore it to a folder in the same storage provider.")
 }
 
 // authorize decides whether the actor may put the entry into r.dest. Faults: those of Restore.

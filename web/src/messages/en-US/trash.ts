@@ -6,8 +6,10 @@ export const trash: typeof zh = {
     days === "1"
       ? "Deleted files and folders stay here for a day. After that they are gone for good."
       : `Deleted files and folders stay here for ${days} days. After that they are gone for good.`,
-  kept: (kept, most) => `${kept} of ${most} used. Beyond that the oldest items are deleted for good first.`,
-  keptUnbounded: (kept) => `${kept} used.`,
+  kept: (kept, most) =>
+    `${kept} of ${most} used by the trash and by former versions of files. Beyond that the oldest are deleted for ` +
+    `good first.`,
+  keptUnbounded: (kept) => `${kept} used by the trash and by former versions of files.`,
   list: "Items in the trash",
   failed: "Couldn't load the trash.",
   search: "Search the trash",

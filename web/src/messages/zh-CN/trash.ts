@@ -1,8 +1,9 @@
 export const trash = {
   title: "回收站",
   intro: (days: string) => `删除的文件和文件夹会在这里保留 ${days} 天，之后永久删除。`,
-  kept: (kept: string, most: string) => `占用 ${kept}，上限 ${most}。超过上限时，最早删除的项目会先被永久删除。`,
-  keptUnbounded: (kept: string) => `占用 ${kept}。`,
+  kept: (kept: string, most: string) =>
+    `回收站和文件的历史版本占用 ${kept}，上限 ${most}。超过上限时，最早的会先被永久删除。`,
+  keptUnbounded: (kept: string) => `回收站和文件的历史版本占用 ${kept}。`,
   list: "回收站中的项目",
   failed: "无法加载回收站。",
   search: "在回收站中搜索",

@@ -29,7 +29,7 @@ export const users: typeof zh = {
   usedOf: (used, most) => `${used} of ${most}`,
   filesUsed: (used) => (used === "1" ? "1 file, unlimited" : `${used} files, unlimited`),
   filesOf: (used, most) => `${used} of ${most} files`,
-  inTrash: (kept) => `${kept} in the trash`,
+  inTrash: (kept) => `${kept} in trash and versions`,
   seen: "Last seen",
   notSeen: "Not seen yet",
   created: "Created",

@@ -25,7 +25,7 @@ export const users = {
   usedOf: (used: string, most: string) => `${used} / ${most}`,
   filesUsed: (used: string) => `${used} 个文件，不限`,
   filesOf: (used: string, most: string) => `${used} / ${most} 个文件`,
-  inTrash: (kept: string) => `回收站 ${kept}`,
+  inTrash: (kept: string) => `回收站和历史版本 ${kept}`,
   seen: "最近使用",
   notSeen: "尚未使用",
   created: "创建时间",
