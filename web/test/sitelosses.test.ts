@@ -10,7 +10,12 @@ vi.hoisted(() => {
 
 vi.mock("../src/lib/session.svelte", () => ({ session: {} }));
 
-const open = { requireEmailVerification: false, enableFreeMode: true, allowGuestAccess: true } as Form;
+const open = {
+  requireEmailVerification: false,
+  enableFreeMode: true,
+  allowGuestAccess: true,
+  trashDays: "30",
+} as Form;
 
 test.each<[string, Partial<Form>, Partial<Form>, Loss[]]>([
   ["verified addresses are required", {}, { requireEmailVerification: true }, ["unverified"]],
@@ -18,6 +23,11 @@ test.each<[string, Partial<Form>, Partial<Form>, Loss[]]>([
   ["free mode is switched off", {}, { enableFreeMode: false }, ["free"]],
   ["visitors are shut out, and so is free mode", {}, { allowGuestAccess: false }, ["free"]],
   ["visitors are shut out without free mode", { enableFreeMode: false }, { allowGuestAccess: false }, []],
+  ["the trash is switched off", {}, { trashDays: "0" }, ["trash"]],
+  ["the trash keeps less", {}, { trashDays: "29" }, ["older"]],
+  ["the trash keeps more", {}, { trashDays: "31" }, []],
+  ["the days are no number", {}, { trashDays: "-1" }, []],
+  ["there was no trash", { trashDays: "0" }, { trashDays: "0" }, []],
   ["more is allowed", { allowGuestAccess: false }, { allowGuestAccess: true }, []],
 ])("%s", (_, stored, changed, losses) => {
   const before = { ...open, ...stored };

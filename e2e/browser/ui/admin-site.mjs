@@ -16,6 +16,8 @@ export const words = {
     requests: 'Requests per minute',
     days: 'Days in the trash',
     badDays: 'Enter a whole number from 0 to 365.',
+    loseTrash: 'Everything in the trash, and all former versions of files, are deleted for good within a minute.',
+    loseOlder: 'Items in the trash and former versions that are older than that are deleted for good within a minute.',
     all: 'Every deletion goes to the trash',
     stay: 'Deleted files and folders stay here for 7 days. After that they are gone for good.',
     badRequests: 'Enter a whole number from 1 to 10,000.',
@@ -48,6 +50,8 @@ export const words = {
     requests: '每分钟请求数',
     days: '回收站保留天数',
     badDays: '请输入 0 到 365 的整数。',
+    loseTrash: '回收站中的所有项目和文件的所有历史版本会在一分钟内永久删除。',
+    loseOlder: '超过该天数的回收站项目和历史版本会在一分钟内永久删除。',
     all: '所有删除都进入回收站',
     stay: /7 天/,
     badRequests: '请输入 1 到 10,000 的整数。',
@@ -209,7 +213,10 @@ async function setsTrash(page, config) {
   await becomes('whether the field is in sight', () => days.evaluate(isInSight), true)
   equal('faults of the refused number', await inspect(page), [])
   await config.shot('admin-site-trash')
+  await days.fill('0')
+  await page.getByText(word.loseTrash).waitFor()
   await days.fill('7')
+  await page.getByText(word.loseOlder).waitFor()
   await all.click()
   await save()
   await page.getByText(word.saved, { exact: true }).waitFor()

@@ -115,7 +115,10 @@ export class Browser {
   readonly shape = $derived.by(() =>
     this.searching ? this.search.shape! : this.collection?.gallery ? "grid" : this.view.shape,
   );
-  readonly writable = $derived.by(() => this.listing.folder !== null && may(this.listing.folder, "write"));
+  readonly writable = $derived.by(() => {
+    const { folder, failed } = this.listing;
+    return folder !== null && !failed && may(folder, "write");
+  });
   /** The folder that uploads go to, "" where there are none. */
   readonly uploads = $derived.by(() => (this.writable ? this.path : (this.collection?.uploads ?? "")));
   /** The order is manual, and the user may change it here. */

@@ -63,6 +63,8 @@ export const site: typeof zh = {
       n === 1
         ? "1 open free-mode session can't be used any more."
         : `${shown} open free-mode sessions can't be used any more.`,
+    trash: "Everything in the trash, and all former versions of files, are deleted for good within a minute.",
+    older: "Items in the trash and former versions that are older than that are deleted for good within a minute.",
   },
   wrong: {
     siteTitle: "Use at most 200 characters, and no control characters.",

@@ -53,6 +53,8 @@ export const site = {
   loses: {
     unverified: (_: number, shown: string) => `${shown} 个账户的邮箱尚未验证，验证之前将无法再登录。`,
     free: (_: number, shown: string) => `${shown} 个进行中的自由模式会话将无法继续使用。`,
+    trash: "回收站中的所有项目和文件的所有历史版本会在一分钟内永久删除。",
+    older: "超过该天数的回收站项目和历史版本会在一分钟内永久删除。",
   },
   wrong: {
     siteTitle: "最多 200 个字符，且不含控制字符。",

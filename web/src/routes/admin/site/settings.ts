@@ -51,25 +51,35 @@ export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> 
   };
 }
 
-/** Who loses access by a change of the settings, for a note before it is saved. */
-export type Loss = "unverified" | "free";
+/**
+ * What is lost by a change of the settings, for a note before it is saved: the access of accounts
+ * or of free mode, all that the trash and versions keep, or what they keep for more than the days.
+ */
+export type Loss = "unverified" | "free" | "trash" | "older";
 
-/** The kinds of users who may lose access by the changes of the form. */
+/** The kinds of losses that the changes of the form may have. */
 export function lossesOf(form: Form, before: Form): Loss[] {
+  const [days, former] = [form.trashDays.trim() || NaN, before.trashDays].map(Number) as [number, number];
   const hasFreeMode = ({ enableFreeMode, allowGuestAccess }: Form) => enableFreeMode && allowGuestAccess;
   return [
     ...(form.requireEmailVerification && !before.requireEmailVerification ? ["unverified" as const] : []),
     ...(hasFreeMode(before) && !hasFreeMode(form) ? ["free" as const] : []),
+    ...(days >= 0 && days < former ? [days === 0 ? ("trash" as const) : ("older" as const)] : []),
   ];
 }
 
 /** The losses as sentences with numbers, "" if there are none. Throws Failure. */
 export async function lossText(losses: readonly Loss[]): Promise<string> {
   const { unverifiedUsers, freeSessions } = await take(client.GET("/api/admin/settings/impact"));
-  const numbers: Record<Loss, number> = { unverified: unverifiedUsers, free: freeSessions };
+  const { unverified, free, ...others } = t.admin.site.loses;
+  const texts: Record<Loss, string> = {
+    unverified: unverifiedUsers > 0 ? unverified(unverifiedUsers, number(unverifiedUsers)) : "",
+    free: freeSessions > 0 ? free(freeSessions, number(freeSessions)) : "",
+    ...others,
+  };
   return losses
-    .filter((loss) => numbers[loss] > 0)
-    .map((loss) => t.admin.site.loses[loss](numbers[loss], number(numbers[loss])))
+    .map((loss) => texts[loss])
+    .filter(Boolean)
     .join(" ");
 }
 
