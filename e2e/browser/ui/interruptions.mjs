@@ -187,7 +187,14 @@ async function sideBySide(page, config) {
   await cell(other, /^agenda\.txt/).waitFor({ state: 'detached' })
   await remove(page, '/public', 'Together')
   await page.getByRole('heading', { name: say.noFolder }).waitFor()
-  await other.getByRole('heading', { name: labels['zh-CN'].noFolder }).waitFor()
+  const missing = other.getByRole('heading', { name: labels['zh-CN'].noFolder })
+  await missing.waitFor()
+  const making = other.getByRole('button', { name: labels['zh-CN'].newFolder })
+  await becomes('how many buttons make a folder in an absent one', () => making.count(), 0)
+  await createFolder(page, config, 'Together', texts('new.txt'), '/public')
+  await cell(other, /^new\.txt/).waitFor()
+  await missing.waitFor({ state: 'detached' })
+  await remove(page, '/public', 'Together')
   await other.context().close()
 }
 
