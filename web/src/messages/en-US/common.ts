@@ -43,7 +43,7 @@ export const failures: typeof zhFailures = {
   INVALID_PASSWORD: "Wrong password.",
   UPLOAD_SESSION_EXPIRED: "The upload expired.",
   USER_DISABLED: "This account is disabled.",
-  SESSION_REVOKED: "You were signed out somewhere else.",
+  SESSION_REVOKED: "You were signed out somewhere else. Sign in again.",
   INVALID_TOKEN: "Your session has ended. Sign in again.",
   INVALID_CSRF: "That wasn't done. Reload the page and try again.",
   ROLE_CHANGED: "Your role has changed. Sign in again.",

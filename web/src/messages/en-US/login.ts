@@ -21,7 +21,7 @@ export const login: typeof zh = {
   noCaptcha: "The security check could not be loaded. Check your connection and content blockers.",
   captchaAgain: "Try again",
   lost: "You have been signed out",
-  lostText: "Sign in again. The page and your uploads stay as they are.",
+  lostText: "The page and your uploads stay as they are.",
   visit: "Browse public files",
   ownBucket: "Use your own bucket",
   badEmail: "Enter a valid email address.",

@@ -43,7 +43,7 @@ export const failures: Record<string, string> = {
   INVALID_PASSWORD: "密码不正确。",
   UPLOAD_SESSION_EXPIRED: "上传会话已过期。",
   USER_DISABLED: "此账户已停用。",
-  SESSION_REVOKED: "您已在其他地方退出登录。",
+  SESSION_REVOKED: "您已在其他地方退出登录，请重新登录。",
   INVALID_TOKEN: "登录已失效，请重新登录。",
   INVALID_CSRF: "操作没有执行，请重新加载页面。",
   ROLE_CHANGED: "您的角色已更改，请重新登录。",

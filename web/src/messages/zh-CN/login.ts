@@ -19,7 +19,7 @@ export const login = {
   noCaptcha: "安全验证无法加载。请检查网络连接和内容拦截插件。",
   captchaAgain: "重试",
   lost: "登录已失效",
-  lostText: "请重新登录。页面内容和上传队列都会保留。",
+  lostText: "页面内容和上传队列都会保留。",
   visit: "浏览公开文件",
   ownBucket: "使用自己的存储桶",
   badEmail: "请输入有效的邮箱地址。",
