@@ -334,7 +334,11 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 		if len(found) == 0 {
 			return noVersion()
 		}
-		if shown, err := v.wasReadable(tx, a, &n, until-1, access.Download); err != nil {
+		needed := access.Download
+		if a.UserID == n.owner {
+			needed = access.Update // a key of the owner that may write need not be able to read
+		}
+		if shown, err := v.wasReadable(tx, a, &n, until-1, needed); err != nil {
 			return err
 		} else if !shown {
 			return noVersion()

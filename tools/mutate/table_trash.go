@@ -79,9 +79,9 @@ var trashGuards = []mutation{
 		return Content{}, err
 	} else if !shown && f == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
 	{"version-back", "versions of a private place are not restored", files + "/versions.go",
-		`v.wasReadable(tx, a, &n, until-1, access.Download); err != nil {
+		`v.wasReadable(tx, a, &n, until-1, needed); err != nil {
 			return err
-		} else if !shown {`, `v.wasReadable(tx, a, &n, until-1, access.Download); err != nil {
+		} else if !shown {`, `v.wasReadable(tx, a, &n, until-1, needed); err != nil {
 			return err
 		} else if !shown && v == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
 	{"version-then", "content of a private place is not readable by its time", files + "/versions.go",
