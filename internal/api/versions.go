@@ -30,7 +30,7 @@ func viewVersion(v files.Version) versionReply {
 }
 
 type listVersionsReply struct {
-	Versions []versionReply `json:"versions" required:"true" description:"Newest first, at most 100; without the present content."`
+	Versions []versionReply `json:"versions" required:"true" description:"Newest first, at most 100; without the present content, and without versions from a place that the caller may not read."`
 }
 
 // listVersions handles GET /api/files/{id}/versions: the former contents of a file that are kept,

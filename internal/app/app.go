@@ -369,8 +369,8 @@ func New(ctx context.Context, cfg config.Config, deps Deps) (*App, error) {
 // database and the key, opens the access log and builds the handler. The caller closes the App
 // after an error.
 func (a *App) start(ctx context.Context) (err error) {
-	if _, err := a.BackupSource(ctx, a.Config.ScrubBackup, ""); err != nil {
-		return fmt.Errorf("LARDER_SCRUB_BACKUP: %w", err)
+	if _, err := a.scrubBackupOptions(ctx); err != nil {
+		return err
 	}
 	if a.listener, err = net.Listen("tcp", a.Config.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", a.Config.Listen, err)

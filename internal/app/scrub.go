@@ -55,11 +55,21 @@ func (a *App) scrubBackup() func(context.Context) (fsck.Backup, error) {
 
 // openScrubBackup opens the backup of LARDER_SCRUB_BACKUP.
 func (a *App) openScrubBackup(ctx context.Context) (*backup.Source, error) {
-	o, err := a.BackupSource(ctx, a.Config.ScrubBackup, "")
+	o, err := a.scrubBackupOptions(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("LARDER_SCRUB_BACKUP: %w", err)
+		return nil, err
 	}
 	return backup.OpenSource(ctx, o)
+}
+
+// scrubBackupOptions returns the options for reading the backup of LARDER_SCRUB_BACKUP. It returns
+// an error for an address that can't be one.
+func (a *App) scrubBackupOptions(ctx context.Context) (backup.SourceOptions, error) {
+	o, err := a.BackupSource(ctx, a.Config.ScrubBackup, "")
+	if err != nil {
+		err = fmt.Errorf("LARDER_SCRUB_BACKUP: %w", err)
+	}
+	return o, err
 }
 
 const (

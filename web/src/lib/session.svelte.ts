@@ -28,9 +28,9 @@ class Session {
    */
   lost = $state("");
   /**
-   * The name of the account that another tab has signed in, "" if it is unknown or if nobody is
-   * signed in any more, undefined while the account of the page is signed in. The page does nothing
-   * more then, and must be reloaded.
+   * The name of the account that another tab has signed in. It is "" while the page does not know
+   * the name, and after the other tab has signed out. It is undefined while the account of the page
+   * is signed in. With any name, the page sends no requests until the user reloads it.
    */
   other = $state<string>();
   /** The last request did not reach the server. */

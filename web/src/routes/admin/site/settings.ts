@@ -52,8 +52,10 @@ export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> 
 }
 
 /**
- * What is lost by a change of the settings, for a note before it is saved: the access of accounts
- * or of free mode, all that the trash and versions keep, or what they keep for more than the days.
+ * A kind of loss that a change of the settings causes. The form names the losses before the
+ * administrator saves the change. `unverified`: accounts without a verified address can't sign in.
+ * `free`: open sessions of free mode end. `trash`: the server deletes the trash and all versions.
+ * `older`: the server deletes the items of the trash and the versions that are older than the days.
  */
 export type Loss = "unverified" | "free" | "trash" | "older";
 
