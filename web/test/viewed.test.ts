@@ -76,6 +76,26 @@ test("a file that is not loaded is shown when it has arrived", () => {
   expect(page.address).toBe("c");
 });
 
+test("the file after a removed one follows, whether or not the listing has been read again", () => {
+  const { viewed } = viewerOf();
+  const listing = listingOf(["a", "b", "c"]);
+  viewed.follow("b", listing);
+  expect(viewed.afterRemoval(listing)).toBe(2);
+  listing.ids = ["a", "c"];
+  expect(viewed.afterRemoval(listing)).toBe(1);
+  viewed.follow("b", listing); // the server has not answered yet whether b exists
+  expect(viewed.afterRemoval(listing)).toBe(1);
+  viewed.turn(1, listing);
+  expect(state(viewed)).toEqual({ id: "c", index: 1, previous: 0, next: -1, gone: false });
+  expect(viewed.afterRemoval(listing)).toBe(0);
+  listing.ids = ["a"];
+  expect(viewed.afterRemoval(listing)).toBe(0);
+  viewed.turn(0, listing);
+  expect(viewed.afterRemoval(listing)).toBe(-1);
+  listing.ids = [];
+  expect(viewed.afterRemoval(listing)).toBe(-1);
+});
+
 test("a deleted file says so, and its neighbours are those of its place", async () => {
   const { viewed } = viewerOf();
   const listing = listingOf(["a", "b", "c"]);

@@ -104,18 +104,18 @@ async function changesViewed(page, config, viewer) {
 
   await page.keyboard.press('F2')
   const form = page.getByRole('dialog', { name: say.rename })
-  await form.getByLabel(say.newName).fill('lake two.png')
+  await form.getByLabel(say.newName).fill('lake 2 at noon.png') // it keeps its place in the order
   await form.getByRole('button', { name: say.save }).click()
   await form.waitFor({ state: 'detached' })
-  await shows('lake two.png')
-  const message = viewer.getByRole('alert').filter({ hasText: 'lake two.png' })
+  await shows('lake 2 at noon.png')
+  const message = viewer.getByRole('alert').filter({ hasText: 'lake 2 at noon.png' })
   await message.waitFor()
   await page.keyboard.press('Delete')
   await shows('lake 3.png')
   await message.hover() // keeps it
   await config.shot('viewer-deleted')
   await message.getByRole('button').click()
-  await shows('lake two.png')
+  await shows('lake 2 at noon.png')
 }
 
 async function views(page, config) {

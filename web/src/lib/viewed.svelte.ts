@@ -70,6 +70,18 @@ export class ViewedFile {
     this.#neighbours(listing);
   }
 
+  /**
+   * The index of the file to show after the shown one was removed, -1 for none: the one after it,
+   * or else the one before. The listing may still contain the removed file.
+   */
+  afterRemoval(listing: Listed): number {
+    if (this.index < 0) return -1;
+    const at = listing.indexOf(this.#id);
+    const index = at < 0 ? this.index : at - listing.folders;
+    const next = at < 0 ? index : index + 1;
+    return next < listing.files ? next : Math.min(index, listing.files) - 1;
+  }
+
   /** Shows the file at an index, as soon as it is loaded. */
   turn(index: number, listing: Listed): void {
     this.#forget();
