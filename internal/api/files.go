@@ -38,7 +38,7 @@ func paginate(total, page, limit int64) pagination {
 
 type listFilesInput struct {
 	Path     *string `query:"path" json:"-" default:"/" description:"With at: the path that the folder had at that time, or the present path of a folder if no folder had it."`
-	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search and filters exclude. Not in the future, and not before completeSince."`
+	At       *int64  `query:"at" json:"-" minimum:"0" description:"ms; the folder as it was at that time, which search and filters exclude. Not in the future, not before knownSince, and in none of the gaps."`
 	FolderID *string `query:"folderId" json:"-" description:"With at, instead of path: the id of the folder."`
 	Page     *int64  `query:"page" json:"-" minimum:"1" maximum:"1000000000" default:"1"`
 	Limit    *int64  `query:"limit" json:"-" minimum:"1" maximum:"1000" default:"100"`
@@ -70,7 +70,15 @@ type listFilesReply struct {
 	Pagination    pagination    `json:"pagination" required:"true"`
 	Mount         *mountReply   `json:"mount" required:"true"`
 	Folder        *entryReply   `json:"folder" required:"true" description:"Entry of the folder itself; null when the folder is virtual."`
-	CompleteSince int64         `json:"completeSince,omitempty" description:"ms; with at: the earliest time for which everything is known about the folder."`
+	CompleteSince int64         `json:"completeSince,omitempty" description:"ms; with at: the earliest time from which everything is known about the folder until now."`
+	KnownSince    int64         `json:"knownSince,omitempty" description:"ms; with at: earlier times of the folder cannot be listed. Those from then on can be listed, also before completeSince, unless they are in a gap."`
+	Gaps          []gapReply    `json:"gaps,omitempty" description:"With at: the times between knownSince and completeSince that cannot be listed, because the folder had something then that was deleted for good. In order, the last 1,000."`
+}
+
+// gapReply is a time for which a folder is not known.
+type gapReply struct {
+	Since int64 `json:"since" required:"true" description:"ms"`
+	Until int64 `json:"until" required:"true" description:"ms, exclusive"`
 }
 
 // listedReply is an entry in a listing.

@@ -29,7 +29,10 @@ func (a *API) listPast(c *call, in filteredListInput, path vpath.Path) (listFile
 	folder := viewEntry(listing.Folder)
 	reply := listFilesReply{Items: []listedReply{}, Mount: viewMount(listing.Mount), Folder: &folder,
 		Pagination:    paginate(int64(listing.Total), valueOr(in.Page, 1), valueOr(in.Limit, 100)),
-		CompleteSince: listing.CompleteSince}
+		CompleteSince: listing.CompleteSince, KnownSince: listing.KnownSince}
+	for _, gap := range listing.Gaps {
+		reply.Gaps = append(reply.Gaps, gapReply(gap))
+	}
 	for _, entry := range listing.Items {
 		reply.Items = append(reply.Items, listedReply{viewEntry(entry.Entry), string(entry.State)})
 	}

@@ -31,6 +31,8 @@ func TestEarlierTimes(t *testing.T) {
 		then1 := alice.Get(list).OK(200)
 		wantJSON(t, "the pages", then1.Value("pagination"), M{"total": 2, "page": 1, "limit": 100, "pages": 1})
 		wantJSON(t, "complete since", then1.Value("completeSince"), begin)
+		wantJSON(t, "known since", then1.Value("knownSince"), begin)
+		wantJSON(t, "gaps", then1.Value("gaps"), nil)
 		for i, want := range []M{
 			{"name": "sub", "path": "/home/alice/Trip", "type": "folder", "state": "trashed", "size": 0},
 			{"name": "cat.png", "path": "/home/alice/Trip", "type": "file", "state": "changed", "size": 4, "id": cat},
@@ -45,7 +47,7 @@ func TestEarlierTimes(t *testing.T) {
 		wantJSON(t, "in the trash", deep.Value("items.0.name"), "deep.txt")
 		wantJSON(t, "its path", deep.Value("items.0.path"), "/home/alice/Trip/sub")
 		now := alice.Get("/api/files?path=/home/alice/Trip").OK(200)
-		for _, name := range []string{"completeSince", "items.0.state"} {
+		for _, name := range []string{"completeSince", "knownSince", "gaps", "items.0.state"} {
 			if value := now.Value(name); value != nil {
 				t.Errorf("a listing of now has %s: %v", name, value)
 			}
@@ -78,6 +80,50 @@ func TestEarlierTimes(t *testing.T) {
 		bob.Get(list).Fails(403, "FORBIDDEN")
 		bob.Get(fmt.Sprint("/api/files?folderId=", sub, "&at=", then)).Fails(404, "NOT_FOUND")
 		guest.Get(list).Fails(401, "UNAUTHORIZED")
+	}, withTrash)
+}
+
+// Addition: "My editor saves letters by WebDAV, with lock files and new files that it moves over
+// the former ones. I look at my letters as they were before, and bring them back."
+func TestEarlierTimesOfAnEditor(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		alice, editor := davHome(t, l, "alice")
+		l.Sweep()
+		l.Clock.Advance(time.Minute)
+		letters := alice.Post("/api/files/folder", M{"path": "/home/alice", "name": "letters"}).OK(201).Text("file.id")
+		letter := alice.Upload("/home/alice/letters", "letter.txt", []byte("Dear Bob"))
+		then := l.Clock.Now().UnixMilli()
+		l.Clock.Advance(time.Minute)
+		const folder = "/home/alice/letters"
+		var gaps []any
+		for _, text := range []string{"Dear Bob, how are you?", "Dear Bob, how are you? Alice"} {
+			locked := l.Clock.Now().UnixMilli()
+			wantStatus(t, "PUT of a lock file", dav(editor, "PUT", folder+"/.~lock", []byte("alice")), 201, "")
+			l.Clock.Advance(time.Minute)
+			wantStatus(t, "PUT of a new file", dav(editor, "PUT", folder+"/new.tmp", []byte(text)), 201, "")
+			l.Clock.Advance(time.Second)
+			wantStatus(t, "MOVE over the letter", dav(editor, "MOVE", folder+"/new.tmp", nil, "Destination",
+				"/webdav"+folder+"/letter.txt", "Overwrite", "T"), 204, "")
+			l.Clock.Advance(time.Minute)
+			wantStatus(t, "DELETE of the lock file", dav(editor, "DELETE", folder+"/.~lock", nil), 204, "")
+			gaps = append(gaps, M{"since": locked, "until": l.Clock.Now().UnixMilli()})
+			l.Clock.Advance(time.Minute)
+		}
+
+		list := "/api/files?path=" + folder + "&at="
+		earlier := alice.Get(fmt.Sprint(list, then)).OK(200)
+		wantJSON(t, "the letter", earlier.Value("items.0.size"), 8)
+		wantJSON(t, "how many", earlier.Value("pagination.total"), 1)
+		wantJSON(t, "gaps", earlier.Value("gaps"), gaps)
+		last := gaps[1].(M)["until"].(int64)
+		wantJSON(t, "complete since", earlier.Value("completeSince"), last)
+		alice.Get(fmt.Sprint(list, last-1)).Fails(400, "VALIDATION_ERROR")
+		alice.Get(fmt.Sprint(list, last)).OK(200)
+		alice.Post("/api/files/"+letters+"/rewind", M{"at": last - 1}).Fails(400, "VALIDATION_ERROR")
+		done := alice.Post("/api/files/"+letters+"/rewind", M{"at": then}).OK(200)
+		waitForJob(t, alice, done.Text("jobId"))
+		wantBody(t, alice.Get("/api/files/"+letter+"/download", "Sec-Fetch-Dest", "image").OK(200), "Dear Bob")
 	}, withTrash)
 }
 

@@ -7,7 +7,7 @@ import (
 
 type rewindInput struct {
 	ID     string `path:"id" json:"-"`
-	At     *int64 `json:"at" required:"true" minimum:"0" description:"ms; not in the future, and not before completeSince of the folder."`
+	At     *int64 `json:"at" required:"true" minimum:"0" description:"ms; not in the future, not before knownSince of the folder, and in none of its gaps."`
 	DryRun *bool  `json:"dryRun" description:"true: only say what would change."`
 }
 

@@ -13,17 +13,20 @@ import (
 // table former_places). When an entry leaves a folder, by a move, a new name or a deletion to the
 // trash, its place becomes a former one, for as long as an entry stays in the trash. A folder at an
 // earlier time is then the entries that have their place in it since then, and those that had it
-// then. An entry that is deleted for good leaves a gap in each folder that it was in: times before
-// it left that folder are not known any more. docs/adr/0016-history.md.
+// then. An entry that is deleted for good leaves a gap in each folder that it was in: the times at
+// which it was there are not known any more. docs/adr/0016-history.md.
 
-// historySchema is the first version of the schema with former places.
-const historySchema = 22
+// The first versions of the schema with former places, and with gaps that have a beginning.
+const (
+	historySchema = 22
+	gapSchema     = 29
+)
 
 // keepHistory is the first step of the sweep. It begins to record the former places of entries once
 // all replicas record them, and ends that when the trash is off (s.Days is 0). The sweep deletes
 // versions and former places that ended before ended (ms). So keepHistory moves the beginning of
 // the history to that time before anything is deleted: earlier times stay unknown when the lifetime
-// of the trash is raised.
+// of the trash is raised. While a replica runs that knows no gaps with a beginning, gaps have none.
 func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) error {
 	err := t.DB.Write(ctx, func(tx *db.Tx) error {
 		err := t.DB.RequireSchema(tx, historySchema)
@@ -33,7 +36,11 @@ func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) er
 		case err != nil || s.Days == 0:
 			return endHistory(tx)
 		}
-		return beginHistory(tx, t.nowMs(), ended-1)
+		bounded := t.DB.RequireSchema(tx, gapSchema)
+		if bounded != nil && !errors.Is(bounded, db.ErrOlderReplica) {
+			return bounded
+		}
+		return beginHistory(tx, t.nowMs(), ended-1, bounded == nil)
 	})
 	if err != nil {
 		return fmt.Errorf("record the places of entries: %w", err)
@@ -55,31 +62,28 @@ func (t *Tree) sweepPlaces(ctx context.Context, ended int64) error {
 	return nil
 }
 
-// completeSince is the earliest time (ms) for which the content of a folder is completely known:
-// since then places are recorded, the time is within the lifetime of the trash, and nothing that
-// the folder had then was deleted early (a gap). It is later than now while no places are recorded.
-func (t *Tree) completeSince(q db.Querier, s TrashSettings, folder string) (int64, error) {
-	since, gap, err := historyOf(q, folder)
+// historyOf returns what is known about the history of a folder, by its id, and refuses the time at
+// (ms) when it is in the future, or when the content of the folder at that time is not completely
+// known: before places were recorded, before the lifetime of the trash, or in a gap. Fault:
+// Invalid.
+func (t *Tree) historyOf(q db.Querier, s TrashSettings, folder string, at int64) (folderHistory, error) {
+	h, err := historyOf(q, folder, at)
 	if err != nil {
-		return 0, err
+		return folderHistory{}, err
 	}
 	now := t.nowMs()
-	if since == 0 || s.Days == 0 {
-		return now + 1, nil
+	if h.since == 0 || s.Days == 0 {
+		h.since = now + 1
 	}
-	return max(since, gap, now-s.lifetime()), nil
-}
-
-// checkKnown refuses the time at (ms) when it is in the future or before completeSince (ms), from
-// where everything is known. Fault: Invalid.
-func (t *Tree) checkKnown(at, completeSince int64) error {
+	h.since = max(h.since, now-s.lifetime())
+	h.completeSince = max(h.since, h.completeSince)
 	switch {
-	case at > t.nowMs():
-		return fault.InvalidField("at", "The time is in the future.")
-	case at < completeSince:
-		return notKnown()
+	case at > now:
+		return folderHistory{}, fault.InvalidField("at", "The time is in the future.")
+	case at < h.since || h.gap:
+		return folderHistory{}, notKnown()
 	}
-	return nil
+	return h, nil
 }
 
 // notKnown is the fault Invalid for a time at which something in the folder is not known any more.

@@ -90,11 +90,7 @@ func (c *pastCopy) find(id string, target vpath.Path, newName *vpath.Name) (err 
 	if err := c.authorizeNow(&here); err != nil {
 		return err
 	}
-	since, err := c.completeSince(c.tx, c.rules.trash, "")
-	if err != nil {
-		return err
-	}
-	if err := c.checkKnown(c.at, since); err != nil {
+	if _, err := c.historyOf(c.tx, c.rules.trash, "", c.at); err != nil {
 		return err
 	}
 	if err := c.findThen(&here.node.row); err != nil {

@@ -199,7 +199,7 @@ func TestRefusedCopiesOfThePast(t *testing.T) {
 		w.wantNoCopyPast("lost content", w.ann, id, lost.Add(-time.Millisecond), "/home/ann", fault.NotFound)
 		w.wantNoCopyPast("a folder below with a gap", w.ann, box, gap.Add(-time.Millisecond), "/home/ann", fault.Invalid)
 		w.wantCopyPast("after the gap", w.ann, box, gap, "/home/ann", "/home/ann/box (2)")
-		w.exec("DELETE FROM history_gaps WHERE folder_id = $1", sub)
+		w.exec("DELETE FROM bounded_gaps WHERE folder_id = $1", sub)
 		w.wantNoCopyPast("a folder with lost content", w.ann, box, lost.Add(-time.Millisecond), "/home/ann",
 			fault.NotFound)
 		w.checkContents("/home/ann/box (1)", "sub/", "sub/f=12345")

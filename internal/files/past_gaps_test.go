@@ -1,6 +1,8 @@
 package files_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -100,9 +102,11 @@ func TestPurgesLeaveGaps(t *testing.T) {
 				deleted := w.clock()
 				w.advance(time.Hour)
 				purge(w, ids...)
-				for _, folder := range []string{"a", "b", "c", "d", "from"} {
+				for _, folder := range []string{"a", "b", "c", "d"} {
 					w.wantNoPast(folder+" at once", w.ann, pastOf("/home/ann/"+folder, before), fault.Invalid)
 				}
+				w.wantNoPast("from at once", w.ann, pastOf("/home/ann/from", moved), fault.Invalid)
+				w.wantPast("from before", w.ann, pastOf("/home/ann/from", before), "/home/ann/from/kept 1 same")
 				w.collect()
 				for _, folder := range []string{"a", "b", "c", "d"} {
 					w.wantCompleteSince(folder, "/home/ann/"+folder, moved)
@@ -150,7 +154,7 @@ func TestDeletionsForGoodLeaveGaps(t *testing.T) {
 			w.wantCompleteSince(folder, "/home/ann/"+folder, deleted)
 		}
 		w.wantCompleteSince("was", "/home/ann/was", moved)
-		if n := w.countRows("history_gaps"); n != 5 {
+		if n := w.countRows("bounded_gaps"); n != 5 {
 			t.Errorf("%d gaps, want one for each of 5 folders", n)
 		}
 		w.wantPast("the target of a move", w.ann, pastOf("/home/ann/target", begin), "/home/ann/target/f 1 same")
@@ -160,11 +164,186 @@ func TestDeletionsForGoodLeaveGaps(t *testing.T) {
 		w.setTrash(files.TrashSettings{})
 		w.must(w.tree.SweepTrash(t.Context()))
 		w.must(w.tree.SweepTrash(t.Context()))
-		w.exec("DELETE FROM history_gaps")
+		w.exec("DELETE FROM bounded_gaps")
 		remove("/home/ann/e/kept")
-		if n := w.countRows("history_gaps"); n != 0 {
+		if n := w.countRows("history_gaps") + w.countRows("bounded_gaps"); n != 0 {
 			t.Errorf("%d gaps without a history", n)
 		}
+	})
+}
+
+// wantGaps expects the gaps of a folder, and that the times at their edges are refused or listed.
+func (w *storesFixture) wantGaps(what, path string, want ...files.Gap) {
+	w.t.Helper()
+	listing, err := w.tree.ListPast(w.t.Context(), w.ann, pastOf(path, w.clock()))
+	w.must(err)
+	if !slices.Equal(listing.Gaps, want) {
+		w.t.Errorf("%s: gaps %v, want %v", what, listing.Gaps, want)
+	}
+	for _, g := range want {
+		since, until := time.UnixMilli(g.Since), time.UnixMilli(g.Until)
+		w.wantNoPast(what+": the first time", w.ann, pastOf(path, since), fault.Invalid)
+		w.wantNoPast(what+": the last time", w.ann, pastOf(path, until.Add(-time.Millisecond)), fault.Invalid)
+		w.past(w.ann, pastOf(path, since.Add(-time.Millisecond)))
+		w.past(w.ann, pastOf(path, until))
+	}
+}
+
+func gapOf(since, until time.Time) files.Gap {
+	return files.Gap{Since: since.UnixMilli(), Until: until.UnixMilli()}
+}
+
+// A folder is known before and after the times at which it had a file that was deleted for good:
+// a lock file of an editor, or a file that replaced another one by a move. Earlier times than the
+// beginning of the history stay unknown, and so do those at which it had an older file.
+func TestGapsHaveABeginning(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		const box = "/home/ann/box"
+		remove := func(path string) {
+			t.Helper()
+			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(path))
+			w.must(err)
+		}
+		for _, folder := range []string{box, "/home/ann/other", "/home/ann/old"} {
+			w.createFolder(w.ann, folder)
+		}
+		w.advance(time.Hour)
+		w.mustUpload(w.ann, box+"/letter", "1")
+		begin := w.clock()
+		w.advance(time.Hour)
+		var opened, stored, saved, closed time.Time
+		var want []files.Gap
+		for range 2 { // as an editor that writes a new file, and moves it over the former one
+			opened = w.clock()
+			w.mustUpload(w.ann, box+"/.lock", "me")
+			w.advance(time.Hour)
+			remove(box + "/.lock")
+			closed = w.clock()
+			w.advance(time.Hour)
+			stored = w.clock()
+			w.mustUpload(w.ann, box+"/letter.tmp", "22")
+			w.advance(time.Second)
+			saved = w.clock()
+			w.must(w.moveTo(w.ann, box+"/letter.tmp", box+"/letter", true))
+			w.advance(time.Hour)
+			want = append(want, gapOf(opened, closed), gapOf(stored, saved))
+		}
+		w.wantGaps("the folder", box, want...)
+		w.wantCompleteSince("the folder", box, saved)
+		w.wantPast("at first", w.ann, pastOf(box, begin), box+"/letter 1 changed")
+		w.wantPast("before the last change", w.ann, pastOf(box, closed), box+"/letter 2 same")
+
+		folder := w.clock()
+		w.createFolder(w.ann, box+"/sub")
+		w.mustUpload(w.ann, "/home/ann/other/f", "1")
+		w.advance(time.Hour)
+		w.must(w.moveTo(w.ann, "/home/ann/other/f", box+"/sub/f", false))
+		moved := w.clock()
+		w.advance(time.Hour)
+		remove(box + "/sub")
+		removed := w.clock()
+		w.collect()
+		w.advance(time.Hour)
+		w.wantGaps("after a folder", box, append(want, gapOf(folder, removed))...)
+		w.wantGaps("a former folder of a file in it", "/home/ann/other", gapOf(folder, moved))
+
+		remove(box + "/letter") // it is as old as the history
+		w.advance(time.Hour)
+		w.wantGaps("without the letter", box, gapOf(begin, w.clock().Add(-time.Hour)))
+		w.must(w.tree.SweepTrash(t.Context()))
+		w.exec("UPDATE history SET since = $1", begin.Add(time.Minute).UnixMilli())
+		w.mustUpload(w.ann, box+"/new", "1")
+		old := w.mustUpload(w.ann, "/home/ann/old/f", "1").ID
+		w.exec("UPDATE entries SET created_at = $1 WHERE id = $2", begin.UnixMilli(), old)
+		w.advance(time.Hour)
+		remove("/home/ann/old/f")
+		w.advance(time.Hour)
+		w.wantGaps("a file from before the history", "/home/ann/old")
+		w.wantCompleteSince("a file from before the history", "/home/ann/old", w.clock().Add(-time.Hour))
+	})
+}
+
+// Deletions for good at times that overlap make one gap, in the rows and in the listing.
+func TestOverlappingGapsAreOne(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		const box = "/home/ann/box"
+		w.createFolder(w.ann, box)
+		w.advance(time.Hour)
+		var begin, end time.Time
+		for i := range 20 { // the last five files are there
+			path := fmt.Sprintf("%s/%d", box, i)
+			if i == 0 {
+				begin = w.clock()
+			}
+			w.mustUpload(w.ann, path, "1")
+			w.advance(time.Minute)
+			if i >= 5 {
+				_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(fmt.Sprintf("%s/%d", box, i-5)))
+				w.must(err)
+				end = w.clock()
+				w.advance(time.Minute)
+			}
+		}
+		if n := w.countRows("bounded_gaps"); n != 1 {
+			t.Errorf("%d gaps, want 1", n)
+		}
+		w.wantGaps("the folder", box, gapOf(begin, end))
+		w.mustUpload(w.ann, box+"/inner", "1")
+		inner := w.clock()
+		w.advance(time.Hour)
+		_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(box+"/inner"))
+		w.must(err)
+		within := w.clock()
+		w.advance(time.Hour)
+		w.wantGaps("another one", box, gapOf(begin, end), gapOf(inner, within))
+		_, _, err = w.tree.Delete(t.Context(), w.ann, w.idAtPath(box+"/19")) // it was there before both ended
+		w.must(err)
+		last := w.clock()
+		w.advance(time.Hour)
+		w.wantGaps("all", box, gapOf(begin, last))
+	})
+}
+
+// A replica of an older schema would show a folder without a file that is gone. So while one runs,
+// a deletion for good ends the history of its folder.
+func TestGapsBesideAnOlderReplica(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.createFolder(w.ann, "/home/ann/box")
+		deleteOne := func() (since, until time.Time) {
+			t.Helper()
+			w.must(w.tree.SweepTrash(t.Context()))
+			w.advance(time.Hour)
+			since = w.clock()
+			w.mustUpload(w.ann, "/home/ann/box/f", "1")
+			w.advance(time.Hour)
+			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/box/f"))
+			w.must(err)
+			until = w.clock()
+			w.advance(time.Hour)
+			return since, until
+		}
+		w.addReplica(28)
+		_, until := deleteOne()
+		w.wantGaps("beside it", "/home/ann/box")
+		w.wantCompleteSince("beside it", "/home/ann/box", until)
+		w.exec("DELETE FROM replicas")
+		w.addReplica(29)
+		w.wantGaps("after it", "/home/ann/box", gapOf(deleteOne()))
+	})
+}
+
+// A file that came later than now by the clock leaves a gap of a millisecond.
+func TestGapAfterAClockWentBack(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.createFolder(w.ann, "/home/ann/box")
+		w.advance(2 * time.Hour)
+		since := w.clock()
+		w.mustUpload(w.ann, "/home/ann/box/f", "1")
+		w.advance(-time.Hour)
+		_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath("/home/ann/box/f"))
+		w.must(err)
+		w.advance(2 * time.Hour)
+		w.wantGaps("the folder", "/home/ann/box", gapOf(since, since.Add(time.Millisecond)))
 	})
 }
 

@@ -43,7 +43,18 @@ type PastListing struct {
 	Mount         mount.Mount
 	Folder        Entry // as it was
 	CompleteSince int64 // ms: everything is known about the folder from then
+	KnownSince    int64 // ms: the folder can be listed at times from then that are in no gap
+	Gaps          []Gap // between KnownSince and CompleteSince, in order; the last 1,000
 }
+
+// Gap is a time for which a folder is not known, since an entry was deleted for good that the
+// folder had then.
+type Gap struct {
+	Since, Until int64 // ms; Until is exclusive
+}
+
+// maxGaps is the maximal number of gaps that a listing names.
+const maxGaps = 1000
 
 // pastPermissions are the most that anybody may do in an earlier time.
 const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
@@ -59,7 +70,7 @@ const pastPermissions = access.Set(access.Read) | access.Set(access.Download)
 // ListPast lists the folder that had the path of the query at that time. If the actor sees no such
 // folder, ListPast lists the present folder with this path, as it was at that time.
 //
-// Faults: Invalid (also for a time in the future, and for one before CompleteSince), NotFound (no
+// Faults: Invalid (also for a time in the future, before KnownSince, or in a gap), NotFound (no
 // such folder, a virtual one, or it did not exist at that time), Forbidden, PasswordRequired.
 func (t *Tree) ListPast(ctx context.Context, a access.Actor, q PastQuery) (PastListing, error) {
 	if err := q.check(); err != nil {
@@ -72,7 +83,15 @@ func (t *Tree) ListPast(ctx context.Context, a access.Actor, q PastQuery) (PastL
 	if err := l.findLeft(); err != nil {
 		return PastListing{}, err
 	}
-	listing := PastListing{Mount: l.mount, Folder: l.pastEntry(&l.row, l.then), CompleteSince: l.completeSince}
+	listing := PastListing{Mount: l.mount, Folder: l.pastEntry(&l.row, l.then), CompleteSince: l.completeSince,
+		KnownSince: l.since}
+	gaps, err := gapsAfter(l.q, l.id, l.since, maxGaps)
+	if err != nil {
+		return PastListing{}, err
+	}
+	for _, g := range gaps {
+		listing.Gaps = append(listing.Gaps, Gap{Since: g.since, Until: g.until})
+	}
 	order := sortOrder{key: q.Sort, desc: q.Order == "desc"}
 	if q.Sort == "" {
 		order = sortOrder{key: l.mount.SortBy, desc: l.mount.SortOrder == "desc"}
@@ -111,8 +130,8 @@ func (l *pastLister) each(order sortOrder, onlyType string, found func(r *pastRo
 		}
 	}
 	// an entry may have been deleted for good while the rows were read
-	since, gap, err := historyOf(l.q, l.id)
-	if err == nil && (since == 0 || l.at < max(since, gap)) {
+	h, err := historyOf(l.q, l.id, l.at)
+	if err == nil && (h.since == 0 || l.at < h.since || h.gap) {
 		err = notKnown()
 	}
 	return err
@@ -121,15 +140,15 @@ func (l *pastLister) each(order sortOrder, onlyType string, found func(r *pastRo
 // pastLister is one call of ListPast.
 type pastLister struct {
 	*entryViewer
-	row           // the folder
-	q             db.Querier
-	at            int64               // ms
-	mount         mount.Mount         // at that time
-	then          access.Target       // of the folder at that time
-	now           *access.Target      // of the folder now; nil in the trash
-	left          map[string]presence // the entries that have left the folder, by id; nowhere when not seen
-	outdated      bool                // an entry has left the folder after left was read
-	completeSince int64               // ms
+	row      // the folder
+	q        db.Querier
+	at       int64               // ms
+	mount    mount.Mount         // at that time
+	then     access.Target       // of the folder at that time
+	now      *access.Target      // of the folder now; nil in the trash
+	left     map[string]presence // the entries that have left the folder, by id; nowhere when not seen
+	outdated bool                // an entry has left the folder after left was read
+	folderHistory
 }
 
 // presence is where an entry is now: at the path of the node, or in the trash, or nowhere.
@@ -173,10 +192,7 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	if err != nil {
 		return nil, err
 	}
-	if l.completeSince, err = t.completeSince(l.q, v.trash, l.id); err != nil {
-		return nil, err
-	}
-	if err := t.checkKnown(q.At, l.completeSince); err != nil {
+	if l.folderHistory, err = t.historyOf(l.q, v.trash, l.id, q.At); err != nil {
 		return nil, err
 	}
 	then, err := v.findAt(l.q, l.id, q.At)

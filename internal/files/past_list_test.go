@@ -294,7 +294,7 @@ func TestHistoryIsComplete(t *testing.T) {
 		w.advance(31 * trashDay)
 		w.must(w.tree.SweepTrash(t.Context()))
 		since(w.clock().Add(-30 * trashDay))
-		if n := w.countRows("history_gaps") + w.countRows("former_places"); n != 0 {
+		if n := w.countRows("history_gaps") + w.countRows("bounded_gaps") + w.countRows("former_places"); n != 0 {
 			t.Errorf("%d places and gaps stay", n)
 		}
 

@@ -167,7 +167,7 @@ func (t *Tree) remove(tx *db.Tx, r *row) (rows, bytes int64, err error) {
 	if err := t.dropVersionsOf(tx, []string{r.id}); err != nil {
 		return 0, 0, err
 	}
-	if err := t.leaveForGood(tx, r); err != nil {
+	if err := t.leaveForGood(tx, r, gone.placeSince); err != nil {
 		return 0, 0, err
 	}
 	if err := t.Objects.Release(tx, gone.object, gone.owner); err != nil {
@@ -194,21 +194,25 @@ func (t *Tree) moveSubtreeToGraveyard(tx *db.Tx, r *row) (rows, bytes int64, err
 	if err := creditOwners(tx, sums); err != nil {
 		return 0, 0, err
 	}
-	if err := t.leaveForGood(tx, r); err != nil {
+	since, err := placeSince(tx, r.id)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := t.leaveForGood(tx, r, since); err != nil {
 		return 0, 0, err
 	}
 	return rows, bytes, t.relocate(tx, r, graveyard, hiddenName(r.id), r.updated)
 }
 
-// leaveForGood records gaps in the history of the present folder and of the former folders of an
-// entry that is deleted for good: they cannot be shown any more as they were with it.
-func (t *Tree) leaveForGood(tx *db.Tx, r *row) error {
+// leaveForGood records gaps in the history of the folder that an entry has been in since a time
+// (ms), and of its former folders, when the entry is deleted for good: these folders cannot be
+// shown any more as they were with it.
+func (t *Tree) leaveForGood(tx *db.Tx, r *row, since int64) error {
 	gaps, err := takePlacesOf(tx, []string{r.id})
 	if err != nil {
 		return err
 	}
-	gaps[r.parent] = max(gaps[r.parent], t.nowMs())
-	return addGaps(tx, gaps)
+	return addGaps(tx, append(gaps, gap{id: r.parent, since: since, until: max(t.nowMs(), since+1)}))
 }
 
 // creditOwners credits the quota of each owner for the files, bytes and folders that sums lists,

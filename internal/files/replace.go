@@ -182,7 +182,7 @@ func (m *moveOperation) replaceContentByMove() error {
 	if err := m.dropVersionsOf(m.tx, []string{m.source.id}); err != nil {
 		return err
 	}
-	if err := m.leaveForGood(m.tx, &m.source.row); err != nil {
+	if err := m.leaveForGood(m.tx, &m.source.row, gone.placeSince); err != nil {
 		return err
 	}
 	if err := moveProperties(m.tx, m.source.id, m.existing.id); err != nil {

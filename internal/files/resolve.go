@@ -27,6 +27,7 @@ type row struct {
 	position                   *int64
 	created, updated           int64
 	contentSince               int64 // ms: it has this content from then; 0: from created
+	placeSince                 int64 // ms: it was in its folder from then; only of a deleted file
 
 	provider string
 	key      blob.Key

@@ -48,14 +48,14 @@ func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updat
 }
 
 // deleteFile deletes the row of a file, provided that it is still where r says; otherwise the
-// transaction runs again (db.RetryError). It returns the size, owner and object that the file had
-// at that time.
+// transaction runs again (db.RetryError). It returns the size, owner, object and placeSince that
+// the file had at that time.
 func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 	err = tx.QueryRow(`
 		DELETE FROM entries
 		WHERE id = $1 AND parent_id = $2 AND name = $3
-		RETURNING size, owner_id, object_id`, r.id, r.parent, r.name).
-		Scan(&gone.size, &gone.owner, &gone.object)
+		RETURNING size, owner_id, object_id, `+placeFrom, r.id, r.parent, r.name).
+		Scan(&gone.size, &gone.owner, &gone.object, &gone.placeSince)
 	if errors.Is(err, db.ErrNoRows) {
 		return row{}, retryTransaction()
 	}

@@ -1,11 +1,8 @@
 package files
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"larder/internal/db"
 	"larder/internal/vpath"
@@ -40,53 +37,12 @@ func recordPlace(tx *db.Tx, id string, now int64) error {
 	return nil
 }
 
-// addGap records a gap in the history of a folder or file, by its id: something that ended at until
-// (ms) is not known any more, an entry of the folder or content of the file. The folder cannot be
-// shown as it was before until. It does nothing for a time from before the history.
-func addGap(tx *db.Tx, id string, until int64) error {
-	_, err := tx.Exec(`
-		INSERT INTO history_gaps (folder_id, until)
-		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT)
-		WHERE EXISTS (SELECT 1 FROM history WHERE since < CAST($2 AS BIGINT))
-		ON CONFLICT (folder_id) DO UPDATE SET until = excluded.until WHERE history_gaps.until < excluded.until`,
-		id, until)
-	if err != nil {
-		return fmt.Errorf("record a gap in the history of an entry: %w", err)
+// placeSince reads the time (ms) from which an entry has its place.
+func placeSince(tx *db.Tx, id string) (since int64, err error) {
+	if err := tx.QueryRow("SELECT "+placeFrom+" FROM entries WHERE id = $1", id).Scan(&since); err != nil {
+		return 0, fmt.Errorf("read since when an entry has its place: %w", err)
 	}
-	return nil
-}
-
-// gaps are the ends of gaps (ms) in the history of folders and files, by their ids.
-type gaps map[string]int64
-
-// scan adds rows of a folder and the time at which an entry left it. err is that of the query.
-func (g gaps) scan(rows *sql.Rows, err error) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var folder string
-		var until int64
-		if err := rows.Scan(&folder, &until); err != nil {
-			return err
-		}
-		if folder != "" && folder != trashRoot { // "" when fsck has recorded the entry
-			g[folder] = max(g[folder], until)
-		}
-	}
-	return rows.Err()
-}
-
-// addGaps records a gap up to a time (ms) for each id, in the order of ids, which all transactions
-// keep, so that they cannot deadlock. It comes after changes of quotas.
-func addGaps(tx *db.Tx, g gaps) error {
-	for _, id := range slices.Sorted(maps.Keys(g)) {
-		if err := addGap(tx, id, g[id]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return since, nil
 }
 
 // historySlack (ms) is how far the beginning of the history may be in the future, because clocks of
@@ -95,14 +51,23 @@ const historySlack = 24 * 60 * 60 * 1000
 
 // beginHistory begins to record places from now (ms) on. If they are recorded already, it moves the
 // beginning of the history to earliest (ms), unless that is before it. A beginning in the far
-// future, which a clock that was wrong has left, becomes now.
-func beginHistory(tx *db.Tx, now, earliest int64) error {
+// future, which a clock that was wrong has left, becomes now. bounded tells whether all replicas
+// know gaps with a beginning.
+func beginHistory(tx *db.Tx, now, earliest int64, bounded bool) error {
 	_, err := tx.Exec(`
 		INSERT INTO history (id, since)
 		VALUES (1, $1)
 		ON CONFLICT (id) DO UPDATE
 		SET since = CASE WHEN history.since > CAST($3 AS BIGINT) THEN CAST($1 AS BIGINT) ELSE CAST($2 AS BIGINT) END
 		WHERE history.since < CAST($2 AS BIGINT) OR history.since > CAST($3 AS BIGINT)`, now, earliest, now+historySlack)
+	if err != nil {
+		return err
+	}
+	known := 0
+	if bounded {
+		known = 1
+	}
+	_, err = tx.Exec("UPDATE history SET bounded_gaps = $1 WHERE bounded_gaps <> $1", known)
 	return err
 }
 
@@ -119,8 +84,10 @@ func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
 		DELETE FROM former_places
 		WHERE (entry_id, until) IN (SELECT entry_id, until FROM former_places WHERE until < $1 ORDER BY until LIMIT $2)`,
 		before, limit)
-	if err == nil {
-		_, err = tx.Exec("DELETE FROM history_gaps WHERE until < $1", before)
+	for _, table := range []string{"history_gaps", "bounded_gaps"} {
+		if err == nil {
+			_, err = tx.Exec("DELETE FROM "+table+" WHERE until < $1", before)
+		}
 	}
 	if err != nil {
 		return false, fmt.Errorf("delete former places: %w", err)
@@ -139,28 +106,57 @@ func deletePlacesOf(tx *db.Tx, entries []string) error {
 }
 
 // takePlacesOf deletes the former places of these entries, and returns the gaps that this leaves.
-func takePlacesOf(tx *db.Tx, entries []string) (gaps, error) {
-	gaps := gaps{}
-	err := db.EachChunk(entries, func(args []any) error {
-		return gaps.scan(tx.Query("DELETE FROM former_places WHERE entry_id "+db.InChunk+" RETURNING parent_id, until",
-			args...))
+func takePlacesOf(tx *db.Tx, entries []string) (left []gap, err error) {
+	err = db.EachChunk(entries, func(args []any) error {
+		rows, err := tx.Query(`
+			DELETE FROM former_places WHERE entry_id `+db.InChunk+` RETURNING parent_id, since, until`, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var g gap
+			if err := rows.Scan(&g.id, &g.since, &g.until); err != nil {
+				return err
+			}
+			if g.id != "" && g.id != trashRoot { // "" when fsck has recorded the entry
+				left = append(left, g)
+			}
+		}
+		return rows.Err()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("delete the former places of entries: %w", err)
 	}
-	return gaps, nil
+	return left, nil
 }
 
-// historyOf reads the time (ms) from which places are recorded, 0 while they are not, and the end
-// (ms) of the gap in the history of a folder, 0 for none.
-func historyOf(q db.Querier, folder string) (since, gap int64, err error) {
+// folderHistory is the known history of a folder.
+type folderHistory struct {
+	since         int64 // ms: times before it are not known
+	completeSince int64 // ms: the end of the last gap, at least since
+	gap           bool  // the time that is asked for is in a gap
+}
+
+// historyOf reads the history of a folder, and whether the time at (ms) is in a gap of it. since is
+// 0 while no places are recorded.
+func historyOf(q db.Querier, folder string, at int64) (h folderHistory, err error) {
+	var unbounded int64
+	var inGap int
 	err = q.QueryRow(`
 		SELECT COALESCE((SELECT since FROM history), 0),
-			COALESCE((SELECT until FROM history_gaps WHERE folder_id = $1), 0)`, folder).Scan(&since, &gap)
+			COALESCE((SELECT until FROM history_gaps WHERE folder_id = $1), 0),
+			COALESCE((SELECT MAX(until) FROM bounded_gaps WHERE folder_id = $1), 0),
+			CASE WHEN EXISTS (SELECT 1 FROM bounded_gaps WHERE folder_id = $1 AND since <= $2 AND until > $2) THEN 1 ELSE 0
+			END`, folder, at).Scan(&h.since, &unbounded, &h.completeSince, &inGap)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the history of a folder: %w", err)
+		return folderHistory{}, fmt.Errorf("read the history of a folder: %w", err)
 	}
-	return since, gap, nil
+	if h.since > 0 {
+		h.since = max(h.since, unbounded)
+	}
+	h.completeSince, h.gap = max(h.since, h.completeSince), inGap == 1
+	return h, nil
 }
 
 // placeThen is the place that an entry had at a time.

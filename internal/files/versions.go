@@ -89,7 +89,7 @@ func (t *Tree) keepVersion(tx *db.Tx, a access.Actor, before *row, until int64) 
 		return false, err
 	}
 	if bound.Max != quota.Unlimited && before.size > bound.Max {
-		return false, addGap(tx, before.id, until)
+		return false, addGaps(tx, []gap{{id: before.id, until: until}})
 	}
 	oldest, err := deleteVersionsBeyond(tx, before.id, maxVersions-1)
 	if err != nil {
@@ -158,9 +158,9 @@ func (t *Tree) dropVersionsOf(tx *db.Tx, entries []string) error {
 // time, subtracts their kept bytes, and records the gaps that this leaves in the history of their
 // files, up to the ends of these versions.
 func (t *Tree) droppedEarly(tx *db.Tx, gone []version) error {
-	gaps := gaps{}
-	for _, v := range gone {
-		gaps[v.entry] = max(gaps[v.entry], v.until)
+	gaps := make([]gap, len(gone))
+	for i, v := range gone {
+		gaps[i] = gap{id: v.entry, until: v.until}
 	}
 	if err := addGaps(tx, gaps); err != nil {
 		return err
