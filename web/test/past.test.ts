@@ -3,8 +3,10 @@ import { beforeEach, expect, test, vi } from "vitest";
 // The service: its clock, and the time (ms) for which it knows the past of a folder.
 let now = 0;
 let known = 0;
-/** Something was deleted for good at this time (ms); 0 for nothing. */
-let gap = 0;
+/** Something older than the history was deleted for good at this time (ms); 0 for nothing. */
+let lost = 0;
+/** Times (ms) at which the folder had something that was deleted for good. */
+let gaps: { since: number; until: number }[] = [];
 /** The clock of one replica is this much behind that of the others, for listings. */
 let behind = 0;
 let asked: number[] = [];
@@ -18,9 +20,11 @@ async function answer(url: string): Promise<Response> {
   const refused = (message: string) =>
     Response.json({ success: false, error: { code: "VALIDATION_ERROR", message }, timestamp }, { status: 400 });
   if (at > timestamp) return refused("The time is in the future.");
-  const completeSince = Math.max(timestamp - known, gap);
-  if (at < completeSince) return refused("It is not known how the folder was at that time.");
-  const data = { items: [{ id: `id-${at}`, name: "a", type: "file" }], pagination: { total: 1 }, completeSince };
+  const knownSince = Math.max(timestamp - known, lost);
+  if (at < knownSince || gaps.some(({ since, until }) => since <= at && at < until))
+    return refused("It is not known how the folder was at that time.");
+  const items = [{ id: `id-${at}`, name: "a", type: "file" }];
+  const data = { items, pagination: { total: 1 }, knownSince, ...(gaps.length > 0 && { gaps }) };
   return Response.json({ success: true, data, timestamp });
 }
 
@@ -38,7 +42,8 @@ const shown = (past: InstanceType<typeof Past>) => past.items?.map(({ id }) => i
 beforeEach(() => {
   now = Date.UTC(2026, 0, 31);
   known = 30 * day;
-  behind = gap = 0;
+  behind = lost = 0;
+  gaps = [];
   asked = [];
 });
 
@@ -89,11 +94,11 @@ test("a time that was never known stays refused", async () => {
   const past = new Past();
   await past.load({ ...folder, at: now - 31 * day });
   expect(past.problem?.code).toBe("VALIDATION_ERROR");
-  expect(past.at).toBe(now - 31 * day);
+  expect([past.at, past.since]).toEqual([now - 31 * day, now - 30 * day]);
   await past.load({ ...folder, at: undefined });
   await past.load({ ...folder, at: now - 31 * day });
   expect(past.problem?.code).toBe("VALIDATION_ERROR");
-  expect(asked).toHaveLength(3);
+  expect(asked).toHaveLength(4);
 });
 
 test("a shorter lifetime of the trash ends in the refusal", async () => {
@@ -107,14 +112,39 @@ test("a shorter lifetime of the trash ends in the refusal", async () => {
   expect(past.since).toBe(now - 7 * day);
 });
 
-test("after a deletion for good the page knows the new earliest time", async () => {
+test("after the deletion of something old the page knows the new earliest time", async () => {
   const past = new Past();
   await past.load({ ...folder, at: undefined });
   now += minute;
-  gap = now;
+  lost = now;
   now += minute;
   await past.load({ ...folder, at: now - day });
-  expect([past.problem?.code, past.at, past.since]).toEqual(["VALIDATION_ERROR", now - day, gap]);
-  await past.load({ ...folder, at: gap });
-  expect([past.problem, past.at]).toEqual([undefined, gap]);
+  expect([past.problem?.code, past.at, past.since]).toEqual(["VALIDATION_ERROR", now - day, lost]);
+  await past.load({ ...folder, at: lost });
+  expect([past.problem, past.at]).toEqual([undefined, lost]);
+});
+
+test.each([true, false])(
+  "a time in a gap becomes the end of the gap; the page was loaded before: %s",
+  async (before) => {
+    const past = new Past();
+    if (before) await past.load({ ...folder, at: undefined });
+    gaps = [
+      { since: now - 3 * day, until: now - 2 * day },
+      { since: now - day, until: now - minute },
+    ];
+    await past.load({ ...folder, at: now - 3 * day });
+    expect([past.problem, past.at, past.since]).toEqual([undefined, now - 2 * day, now - 30 * day]);
+    expect(past.gaps).toEqual(gaps);
+    await past.load({ ...folder, at: now - 3 * day - 1 });
+    expect([past.problem, past.at]).toEqual([undefined, now - 3 * day - 1]);
+  },
+);
+
+test("the gaps of a folder contain their beginnings and not their ends", async () => {
+  gaps = [{ since: now - 3 * day, until: now - 2 * day }];
+  const past = new Past();
+  await past.load({ ...folder, at: undefined });
+  const found = [now - 3 * day - 1, now - 3 * day, now - 2 * day - 1, now - 2 * day].map((at) => past.gapAt(at));
+  expect(found).toEqual([undefined, gaps[0], gaps[0], undefined]);
 });

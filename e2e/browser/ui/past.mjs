@@ -12,6 +12,7 @@ export const texts = {
     earlier: 'Earlier times of this folder',
     title: (name) => `The past of “${name}”`,
     time: 'Time',
+    gaps: 'The slider leaves out the times at which the folder had something that was deleted for good.',
     list: 'The folder at that time',
     states: { same: 'Unchanged', changed: 'Has other content', moved: 'Moved or renamed', trashed: 'In the trash' },
     open: (name) => `Open ${name}`,
@@ -44,6 +45,7 @@ export const texts = {
     earlier: '此文件夹的过去',
     title: (name) => `“${name}”的过去`,
     time: '时间',
+    gaps: '文件夹中曾有内容后来被彻底删除的那些时段无法查看，滑块会跳过。',
     list: '当时的内容',
     states: { same: '没有变化', changed: '内容已更改', moved: '已移动或改名', trashed: '在回收站中' },
     open: (name) => `打开 ${name}`,
@@ -86,6 +88,18 @@ export async function serverNow(page, folder) {
   return now
 }
 
+// gapIn uploads a file to a folder and deletes it for good, and returns the gap that this leaves.
+async function gapIn(page, config, folder) {
+  const [above, name] = [folder.slice(0, folder.lastIndexOf('/')), folder.split('/').at(-1)]
+  await createFolder(page, config, name, [{ name: 'lock.txt', bytes: before }], above)
+  await serverNow(page, folder)
+  const { 'lock.txt': id } = await idsIn(page, folder)
+  await api(page, 'DELETE', `/api/files/${id}`)
+  const now = await serverNow(page, folder)
+  const { gaps } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}&at=${now}`)
+  return gaps.at(-1)
+}
+
 async function bringsBack(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
   const name = `Past ${config.language} ${config.size}`
@@ -100,6 +114,7 @@ async function bringsBack(page, config) {
   const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
   const ids = Object.fromEntries(items.map((item) => [item.name, item.id]))
   const then = await serverNow(page, folder)
+  const gap = await gapIn(page, config, folder)
   await createFolder(page, config, name, [
     { name: 'cat.png', bytes: after },
     { name: 'new.png', bytes: after },
@@ -116,6 +131,12 @@ async function bringsBack(page, config) {
   const row = (file) => table.getByRole('row').filter({ hasText: file })
   await row('new.png').waitFor()
   const slider = page.getByRole('slider', { name: say.time })
+  await page.getByText(say.gaps).waitFor()
+  await slider.fill(String(gap.since))
+  await row('new.png').waitFor({ state: 'detached' })
+  equal('the time on the way back', Number(await slider.inputValue()), gap.since - 1)
+  await slider.fill(String(gap.until - 1))
+  await becomes('the time on the way forth', async () => Number(await slider.inputValue()), gap.until)
   await slider.fill(String(then))
   await row('moved.png').waitFor()
   for (const [file, state] of Object.entries({

@@ -4,6 +4,7 @@ import { pathOf } from "./entry";
 import type { Version } from "./versions";
 
 export type PastEntry = Schemas["ApiListedReply"];
+export type Gap = Schemas["ApiGapReply"];
 export type Plan = Schemas["ApiRewindPlanReply"];
 
 /** The number of entries that are loaded at a time. */
@@ -30,6 +31,8 @@ export class Past {
   folder = $state.raw<Schemas["ApiEntryReply"]>();
   /** The earliest time, ms; undefined before the first answer. */
   since = $state<number>();
+  /** The later times that the service does not know either, in order. */
+  gaps = $state.raw<readonly Gap[]>([]);
   /** The time that is shown, ms; undefined before the first request. */
   at = $state<number>();
   /** The latest time that can be shown, ms, by the clock of the service; undefined at first. */
@@ -68,7 +71,7 @@ export class Past {
       this.items = page > 1 ? [...(this.items ?? []), ...found.items] : found.items;
       this.more = this.items.length < found.pagination.total;
       this.folder = found.folder ?? undefined;
-      this.since = found.completeSince;
+      this.#learn(found);
     } catch (cause) {
       if (asked !== this.#asked) return;
       if (!(cause instanceof Failure)) throw cause;
@@ -80,12 +83,22 @@ export class Past {
     }
   }
 
+  /** The gap that contains a time (ms), undefined for a time in none. */
+  gapAt(time: number): Gap | undefined {
+    return this.gaps.find(({ since, until }) => since <= time && time < until);
+  }
+
+  #learn({ knownSince, gaps }: Schemas["ApiListFilesReply"]): void {
+    this.since = knownSince;
+    this.gaps = gaps ?? [];
+  }
+
   /**
    * Requests a page of the folder as it was at the time `at`. The first page corrects a time that
-   * the service refuses: the present of a replica whose clock is ahead of another's, or an earliest
-   * time that has moved on a little since the service said it. If more of the past is lost, for
-   * example by a deletion for good, `since` is then the new earliest time. Resolves to undefined if
-   * a later request replaces this one. Throws Failure.
+   * the service refuses: the present of a replica whose clock is ahead of another's, a time in a
+   * gap, or an earliest time that has moved on a little since the service said it. If more of the
+   * past is lost, `since` is then the new earliest time. Resolves to undefined if a later request
+   * replaces this one. Throws Failure.
    */
   async #find({ path, id }: PastQuery, page: number, asked: number) {
     const opened = id || (page > 1 && this.folder?.id); // all pages are of one folder
@@ -99,15 +112,18 @@ export class Past {
       if (cause.code !== "VALIDATION_ERROR" || page > 1 || tries === corrections) throw cause;
       const told = error.timestamp;
       if (at > told) this.now = this.at = told;
-      else if (this.since === undefined || at < this.since) throw cause;
+      else if (this.since !== undefined && at < this.since) throw cause;
       else {
         const present = await client.GET("/api/files", { params: { query: { ...query, at: told, limit: 1 } } });
         if (asked !== this.#asked) return undefined;
         if (!present.data) throw cause;
-        const since = (this.since = present.data.data.completeSince);
-        if (since !== undefined && since > this.now!) this.now = told;
-        if (since === undefined || at >= since || since - at > spare) throw cause;
-        this.at = Math.round(since + Math.min(spare, (told - since) / 10)); // it stays known for a while
+        this.#learn(present.data.data);
+        const since = this.since ?? 0;
+        const gap = this.gapAt(at);
+        if (Math.max(since, gap?.until ?? 0) > this.now!) this.now = told;
+        if (!gap && (at >= since || since - at > spare)) throw cause;
+        // an earliest time stays known for a while
+        this.at = gap ? gap.until : Math.round(since + Math.min(spare, (told - since) / 10));
       }
     }
   }

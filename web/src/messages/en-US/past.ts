@@ -7,6 +7,7 @@ export const past: typeof zh = {
   intro: "Move the slider to see this folder as it was at an earlier time.",
   time: "Time",
   since: (when) => `The earliest time is ${when}`,
+  gaps: "The slider leaves out the times at which the folder had something that was deleted for good.",
   ago: "Go to",
   hour: "1 hour ago",
   day: "1 day ago",

@@ -3,6 +3,7 @@ export const past = {
   intro: "移动滑块，查看这个文件夹在之前某个时刻的样子。",
   time: "时间",
   since: (when: string) => `最早可查看到 ${when}`,
+  gaps: "文件夹中曾有内容后来被彻底删除的那些时段无法查看，滑块会跳过。",
   ago: "跳到",
   hour: "1 小时前",
   day: "1 天前",
