@@ -1,11 +1,13 @@
 package api
 
 import (
+	"larder/internal/access"
 	"larder/internal/account"
 	"larder/internal/fault"
 	"larder/internal/letter"
 	"larder/internal/secret"
 	"larder/internal/site"
+	"larder/internal/vpath"
 )
 
 // hiddenPassword is shown in place of a stored password. A client that sends it back keeps the
@@ -141,10 +143,12 @@ func (in changeSettingsInput) apply(s *site.Settings) error {
 }
 
 // settingsImpactReply counts who loses access when an administrator requires verified addresses,
-// and when free mode or guest access is switched off.
+// and when free mode or guest access is switched off, and what visitors can open until then.
 type settingsImpactReply struct {
 	UnverifiedUsers int64 `json:"unverifiedUsers" required:"true" description:"Active accounts, without administrators, that cannot sign in while verification is required."`
 	FreeSessions    int64 `json:"freeSessions" required:"true" description:"Open free-mode sessions."`
+	PublicEntries   int   `json:"publicEntries" required:"true" description:"Entries at the root of the tree that visitors see without a password; 0 while guest access is off."`
+	PermanentLinks  int64 `json:"permanentLinks" required:"true" description:"Permanent links to files, which work only while guest access is on."`
 }
 
 // settingsImpact handles GET /api/admin/settings/impact: it counts who loses access by a change of
@@ -153,7 +157,17 @@ func (a *API) settingsImpact(c *call, _ struct{}) (reply settingsImpactReply, er
 	if reply.UnverifiedUsers, err = account.CountUnverified(a.DB.Read(c.ctx())); err != nil {
 		return settingsImpactReply{}, err
 	}
-	reply.FreeSessions, err = a.FreeMode.CountOpen(c.ctx())
+	if reply.FreeSessions, err = a.FreeMode.CountOpen(c.ctx()); err != nil {
+		return settingsImpactReply{}, err
+	}
+	if reply.PermanentLinks, err = a.Tree.CountLinks(c.ctx()); err != nil {
+		return settingsImpactReply{}, err
+	}
+	public, err := a.Tree.RevisionPublic(c.ctx(), access.Actor{}, vpath.Root)
+	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.PasswordRequired) {
+		return reply, nil
+	}
+	reply.PublicEntries = public.Total
 	return reply, err
 }
 

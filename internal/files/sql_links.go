@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -43,4 +44,12 @@ func deleteLink(tx *db.Tx, entryID string) error {
 		return fmt.Errorf("delete link: %w", err)
 	}
 	return nil
+}
+
+// CountLinks counts the permanent links to all files, those in the trash included.
+func (t *Tree) CountLinks(ctx context.Context) (n int64, err error) {
+	if err = t.DB.Read(ctx).QueryRow("SELECT COUNT(*) FROM links").Scan(&n); err != nil {
+		return 0, fmt.Errorf("count permanent links: %w", err)
+	}
+	return n, nil
 }

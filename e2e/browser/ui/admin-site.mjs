@@ -44,6 +44,9 @@ export const words = {
     site: '站点设置',
     title: '标题',
     logo: '标志的地址',
+    guests: 'Visitors see public content without an account',
+    shutOut:
+      /^Visitors see [1-9]\d* items? .+ [1-9]\d* permanent links? stops? working\. Up to [1-9]\d* accounts? loses? /,
     badLogo: '请输入 http(s) 网址，或以 / 开头的本站路径。',
     registration: '开放注册',
     register: '注册账户',
@@ -83,6 +86,8 @@ async function changes(page, config) {
   await enterAs(page, config, word.site)
   await field(word.title).waitFor()
   await look(page, config, 'admin-site')
+    guests: '访客无需登录即可查看公开内容',
+    shutOut: /^访客目前可以看到顶层的 [1-9]\d* 项.+[1-9]\d* 个永久链接将失效。.*最多 [1-9]\d* 个账户将失去/,
 
   // refused by the page, then by the server: the values stay
   await field(word.title).fill('Our pictures')
@@ -153,6 +158,16 @@ async function changes(page, config) {
 
   await mails(page, config, word, field)
   await config.ask('siteSettings', {
+
+  // so does closing the site to visitors
+  const files = [{ name: 'linked.txt', bytes: btoa('linked') }]
+  const folder = await createFolder(page, config, `Linked ${config.language} ${config.size}`, files)
+  const { items } = await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)
+  await api(page, 'POST', `/api/files/${items[0].id}/link`)
+  await page.getByRole('switch', { name: word.guests }).click()
+  await page.getByText(word.shutOut).waitFor()
+  await page.getByRole('switch', { name: word.guests }).click()
+  await page.getByText(word.shutOut).waitFor({ state: 'detached' })
     siteTitle: 'Larder',
     allowRegistration: false,
     rateLimitRequestsPerMinute: 120,

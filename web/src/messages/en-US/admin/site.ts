@@ -59,6 +59,15 @@ export const site: typeof zh = {
       n === 1
         ? "1 account has no verified address and can't sign in any more until it is verified."
         : `${shown} accounts have no verified address and can't sign in any more until it is verified.`,
+    entries: (n, shown) =>
+      n === 1
+        ? "Visitors see 1 item at the top level, and can't open it any more."
+        : `Visitors see ${shown} items at the top level, and can't open them any more.`,
+    links: (n, shown) => (n === 1 ? "1 permanent link stops working." : `${shown} permanent links stop working.`),
+    accounts: (n, shown) =>
+      n === 1
+        ? "Up to 1 account loses what only rules for visitors allow."
+        : `Up to ${shown} accounts lose what only rules for visitors allow.`,
     free: (n, shown) =>
       n === 1
         ? "1 open free-mode session can't be used any more."

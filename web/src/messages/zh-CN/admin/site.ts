@@ -52,6 +52,9 @@ export const site = {
   },
   loses: {
     unverified: (_: number, shown: string) => `${shown} 个账户的邮箱尚未验证，验证之前将无法再登录。`,
+    entries: (_: number, shown: string) => `访客目前可以看到顶层的 ${shown} 项，之后将无法打开。`,
+    links: (_: number, shown: string) => `${shown} 个永久链接将失效。`,
+    accounts: (_: number, shown: string) => `最多 ${shown} 个账户将失去仅由访客规则允许的权限。`,
     free: (_: number, shown: string) => `${shown} 个进行中的自由模式会话将无法继续使用。`,
     trash: "回收站中的所有项目和文件的所有历史版本会在一分钟内永久删除。",
     older: "超过该天数的回收站项目和历史版本会在一分钟内永久删除。",

@@ -21,7 +21,14 @@ export async function affected({ role, username, key }: Subject): Promise<string
   if (key) return say.key;
   if (!role) return say.account(username ?? t.admin.rules.deletedAccount);
   if (role === "admin" || role === "user") return say.accounts(await active(role));
-  // rules for visitors apply to all accounts for which nothing else decides, not to administrators
+  return say.guests(await asVisitors());
+}
+
+/**
+ * The number of active accounts that rules for visitors concern: these rules apply to all accounts
+ * for which nothing else decides, not to administrators. Throws Failure.
+ */
+export async function asVisitors(): Promise<number> {
   const [all, admins] = await Promise.all([active(), active("admin")]);
-  return say.guests(all - admins);
+  return all - admins;
 }

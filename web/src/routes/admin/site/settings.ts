@@ -2,6 +2,7 @@
 import { client, take, type Schemas } from "../../../lib/api";
 import { number, t } from "../../../lib/i18n.svelte";
 import { session } from "../../../lib/session.svelte";
+import { asVisitors } from "../rules/counts";
 
 export type Settings = Omit<Schemas["ApiSettingsReply"], "setup">;
 
@@ -54,10 +55,12 @@ export function problemsOfNumbers(form: Form): Partial<Record<Written, string>> 
 /**
  * A kind of loss that a change of the settings causes. The form names the losses before the
  * administrator saves the change. `unverified`: accounts without a verified address can't sign in.
- * `free`: open sessions of free mode end. `trash`: the server deletes the trash and all versions.
- * `older`: the server deletes the items of the trash and the versions that are older than the days.
+ * `guests`: visitors can't open public entries and permanent links, and accounts lose what only the
+ * rules for visitors allow. `free`: open sessions of free mode end. `trash`: the server deletes the
+ * trash and all versions. `older`: the server deletes the items of the trash and the versions that
+ * are older than the days.
  */
-export type Loss = "unverified" | "free" | "trash" | "older";
+export type Loss = "unverified" | "guests" | "free" | "trash" | "older";
 
 /** The kinds of losses that the changes of the form may have. */
 export function lossesOf(form: Form, before: Form): Loss[] {
@@ -65,6 +68,7 @@ export function lossesOf(form: Form, before: Form): Loss[] {
   const hasFreeMode = ({ enableFreeMode, allowGuestAccess }: Form) => enableFreeMode && allowGuestAccess;
   return [
     ...(form.requireEmailVerification && !before.requireEmailVerification ? ["unverified" as const] : []),
+    ...(before.allowGuestAccess && !form.allowGuestAccess ? ["guests" as const] : []),
     ...(hasFreeMode(before) && !hasFreeMode(form) ? ["free" as const] : []),
     ...(days >= 0 && days < former ? [days === 0 ? ("trash" as const) : ("older" as const)] : []),
   ];
@@ -72,15 +76,22 @@ export function lossesOf(form: Form, before: Form): Loss[] {
 
 /** The losses as sentences with numbers, "" if there are none. Throws Failure. */
 export async function lossText(losses: readonly Loss[]): Promise<string> {
-  const { unverifiedUsers, freeSessions } = await take(client.GET("/api/admin/settings/impact"));
-  const { unverified, free, ...others } = t.admin.site.loses;
-  const texts: Record<Loss, string> = {
-    unverified: unverifiedUsers > 0 ? unverified(unverifiedUsers, number(unverifiedUsers)) : "",
-    free: freeSessions > 0 ? free(freeSessions, number(freeSessions)) : "",
-    ...others,
+  const counts = await take(client.GET("/api/admin/settings/impact"));
+  const { unverified, entries, links, accounts, free, trash, older } = t.admin.site.loses;
+  const say = (words: (n: number, shown: string) => string, n: number) => (n > 0 ? words(n, number(n)) : "");
+  const texts: Record<Loss, string[]> = {
+    unverified: [say(unverified, counts.unverifiedUsers)],
+    guests: [
+      say(entries, counts.publicEntries),
+      say(links, counts.permanentLinks),
+      losses.includes("guests") ? say(accounts, await asVisitors()) : "",
+    ],
+    free: [say(free, counts.freeSessions)],
+    trash: [trash],
+    older: [older],
   };
   return losses
-    .map((loss) => texts[loss])
+    .flatMap((loss) => texts[loss])
     .filter(Boolean)
     .join(" ");
 }
