@@ -55,11 +55,19 @@ type shareRevisionReply struct {
 	Total    int    `json:"total" required:"true" description:"Number of entries in the listing; 1 for a shared file."`
 
 	DownloadCount int64 `json:"downloadCount" required:"true" description:"Downloads that the share has counted."`
+
+	Title           string `json:"title" required:"true"`
+	ExpiresAt       *int64 `json:"expiresAt" required:"true"`
+	MaxDownloads    *int64 `json:"maxDownloads" required:"true"`
+	AllowPreview    bool   `json:"allowPreview" required:"true"`
+	AllowDownload   bool   `json:"allowDownload" required:"true"`
+	AccessExpiresIn *int64 `json:"accessExpiresIn" required:"true" description:"Milliseconds until the visitor has to enter a password again; null when no password is needed."`
 }
 
 // shareRevision handles GET /api/shares/{id}/revision: it tells an open page of a share whether the
-// share still works, whether a folder in it has changed, and how many downloads were counted. It
-// counts no view: a share whose views are used up works on for the pages that show it.
+// share still works, whether a folder in it has changed, how many downloads were counted, and the
+// values that its creator can change. It counts no view: a share whose views are used up works on
+// for the pages that show it.
 func (a *API) shareRevision(c *call, in shareRevisionInput) (shareRevisionReply, error) {
 	inside, err := vpath.Parse(valueOr(in.Path, "/"))
 	if err != nil {
@@ -71,9 +79,17 @@ func (a *API) shareRevision(c *call, in shareRevisionInput) (shareRevisionReply,
 		return shareRevisionReply{}, err
 	case !visit.Authorized:
 		return shareRevisionReply{}, fault.New(fault.InvalidPassword, "Enter the password first.")
-	case !visit.Entry.Folder && inside.IsRoot():
-		return shareRevisionReply{Total: 1, DownloadCount: visit.DownloadCount}, nil
+	}
+	reply := shareRevisionReply{
+		DownloadCount: visit.DownloadCount, Title: shareTitle(visit.Title, &visit.Entry), ExpiresAt: visit.ExpiresAt,
+		MaxDownloads: visit.MaxDownloads, AllowPreview: visit.AllowPreview, AllowDownload: visit.AllowDownload,
+		AccessExpiresIn: c.accessExpiresIn(&visit),
+	}
+	if !visit.Entry.Folder && inside.IsRoot() {
+		reply.Total = 1
+		return reply, nil
 	}
 	revision, err := a.Tree.RevisionShared(c.ctx(), visit.Creator, visit.EntryID, inside)
-	return shareRevisionReply{revision.ID, revision.Total, visit.DownloadCount}, err
+	reply.Revision, reply.Total = revision.ID, revision.Total
+	return reply, err
 }

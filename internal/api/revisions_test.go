@@ -66,7 +66,8 @@ func TestShareRevision(t *testing.T) {
 			return visitor.Get("/api/shares/" + id + "/revision?path=" + path)
 		}
 		before, below := revision(share, "/").OK(200), revision(share, "/day%20one").OK(200)
-		wantFields(t, "data", before.Object()["data"], "revision", "total", "downloadCount")
+		wantFields(t, "data", before.Object()["data"], "revision", "total", "downloadCount", "title", "expiresAt",
+			"maxDownloads", "allowPreview", "allowDownload", "accessExpiresIn")
 		wantJSON(t, "downloads", before.Value("downloadCount"), 0)
 		visitor.Get(shareDownload(visitor, share)).OK(200)
 		wantJSON(t, "downloads after one", revision(share, "/").OK(200).Value("downloadCount"), 1)
@@ -101,12 +102,23 @@ func TestShareRevision(t *testing.T) {
 		one := shareEntry(alice, note, M{"expiresIn": 60, "password": "open sesame"})
 		revision(one, "/").Fails(401, "INVALID_PASSWORD")
 		verifySharePassword(visitor, one, "open sesame").OK(200)
+		l.Clock.Advance(time.Second)
 		wantJSON(t, "a file", revision(one, "/").OK(200).Object()["data"], M{"revision": "", "total": 1,
-			"downloadCount": 0})
+			"downloadCount": 0, "title": "note.txt", "expiresAt": l.Clock.Now().UnixMilli() + 59_000, "maxDownloads": nil,
+			"allowPreview": true, "allowDownload": true, "accessExpiresIn": 899_000})
+		alice.Patch("/api/shares/"+one, M{"title": "Read this", "expiresIn": 120, "maxDownloads": 3, "allowPreview": false}).
+			OK(200)
+		wantJSON(t, "a file after changes of its creator", revision(one, "/").OK(200).Object()["data"], M{"revision": "",
+			"total": 1, "downloadCount": 0, "title": "Read this", "expiresAt": l.Clock.Now().UnixMilli() + 120_000,
+			"maxDownloads": 3, "allowPreview": false, "allowDownload": true, "accessExpiresIn": 899_000})
 		visitor.Get(shareDownload(visitor, one)).OK(200)
 		wantJSON(t, "a file after a download", revision(one, "/").OK(200).Value("downloadCount"), 1)
 		revision(one, "/note.txt").Fails(404, "NOT_FOUND")
-		l.Clock.Advance(time.Minute)
+		alice.Patch("/api/shares/"+one, M{"password": "another one"}).OK(200)
+		revision(one, "/").Fails(401, "INVALID_PASSWORD")
+		alice.Patch("/api/shares/"+one, M{"password": nil}).OK(200)
+		wantJSON(t, "without a password", revision(one, "/").OK(200).Value("accessExpiresIn"), nil)
+		l.Clock.Advance(2 * time.Minute)
 		revision(one, "/").Fails(410, "SHARE_EXPIRED")
 	})
 }

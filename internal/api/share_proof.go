@@ -2,8 +2,10 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
+	"larder/internal/files"
 	"larder/internal/share"
 )
 
@@ -41,6 +43,19 @@ func (c *call) visitor(id string, more ...string) share.Visitor {
 		v.PasswordIDs = append(v.PasswordIDs, p.id)
 	}
 	return v
+}
+
+// accessExpiresIn returns in how many milliseconds the first of the passwords that the caller has
+// given for the visit expires; nil if the visit needs none.
+func (c *call) accessExpiresIn(visit *share.Visit) *int64 {
+	var first *int64
+	for _, p := range c.shareProofs(visit.ID) {
+		needed := slices.ContainsFunc(visit.Passwords, func(r files.RequiredPassword) bool { return r.ID == p.id })
+		if left := p.expires - c.a.Now().UnixMilli(); needed && (first == nil || left < *first) {
+			first = &left
+		}
+	}
+	return first
 }
 
 // addShareProofs sets the share's cookie to the passwords in the request's cookie and those with

@@ -78,11 +78,47 @@ test("downloads of others count, and each of the visitor's own counts once", asy
   expect(await download(visit.source(), entryOf())).toBe(true);
   expect(visit.left).toBe(3);
   const left = [1, 2, 3, undefined, 5].map((counted) => {
-    visit.saw(counted);
+    visit.saw({ revision: "", total: 1, ...(counted !== undefined && { downloadCount: counted }) });
     return visit.left;
   });
   expect(left).toEqual([3, 3, 2, 2, 0]);
   expect(visit.canDownload(entryOf({ permissions: ["download"] }))).toBe(false);
+});
+
+test("a visit takes over what the creator has changed", async () => {
+  const visit = await open({ title: "a", expiresAt: null });
+  const state = { revision: "", total: 1, downloadCount: 2, accessExpiresIn: null };
+  visit.saw({ ...state, title: "b", expiresAt: 5, maxDownloads: 4, allowPreview: false, allowDownload: true });
+  expect(visit.share).toMatchObject({ title: "b", expiresAt: 5, maxDownloads: 4, allowPreview: false });
+  expect([visit.left, visit.previews]).toEqual([2, false]);
+
+  answers = [refused(410, "SHARE_LIMIT_REACHED")];
+  await download(visit.source(), entryOf());
+  expect(visit.left).toBe(0);
+  visit.saw({ ...state, maxDownloads: null });
+  expect(visit.left).toBeUndefined();
+
+  const { share } = visit;
+  visit.saw({ ...state, maxDownloads: null }); // the same again
+  expect(visit.share).toBe(share);
+  visit.saw({ revision: "", total: 1 }); // of an older server
+  expect(visit.share).toBe(share);
+});
+
+test.each<[string, number | null | undefined, boolean]>([
+  ["a share without a password gets one", null, true],
+  ["the password is another one", 1000, true],
+  ["the time of the password is over", 0, false],
+  ["no state has arrived", undefined, false],
+])("whether the page is locked when %s", async (_, accessExpiresIn, locked) => {
+  const visit = await open({ requiresPassword: false });
+  if (accessExpiresIn !== undefined) visit.saw({ revision: "", total: 1, accessExpiresIn });
+  expect(visit.end("INVALID_PASSWORD", "/")).toBe(true);
+  expect([visit.locked, visit.ended]).toEqual([locked, ""]);
+  answers = [Response.json({ success: true, data: { authorized: true } })];
+  await visit.unlock("another");
+  expect(visit.locked).toBe(false);
+  expect(visit.share).toBeDefined(); // and no further view was counted
 });
 
 test("a closed question for the password is no error", async () => {

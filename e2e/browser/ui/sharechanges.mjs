@@ -9,6 +9,7 @@ const texts = {
   'en-US': {
     unlock: 'Password needed',
     oneLeft: '1 of 1 downloads left',
+    twoLeft: '2 of 3 downloads left',
     noneLeft: 'No downloads left',
     download: 'Download',
     expired: 'This share has expired',
@@ -17,6 +18,7 @@ const texts = {
   'zh-CN': {
     unlock: '需要访问密码',
     oneLeft: '剩余下载次数：1 / 1',
+    twoLeft: '剩余下载次数：2 / 3',
     noneLeft: '下载次数已用完',
     download: '下载',
     expired: '分享已过期',
@@ -150,7 +152,8 @@ async function sharedFile(page, config) {
   await done(guest)
 }
 
-// Another visitor takes the last download of a share while its page is open.
+// Another visitor takes the last download of a share while its page is open. Then its owner changes
+// the limit, the title and the end, and sets a password, which the page asks for.
 async function lastDownload(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
@@ -163,6 +166,22 @@ async function lastDownload(page, config) {
   equal('the status of the download', (await page.request.get(url)).status(), 200)
   await guest.getByText(say.noneLeft).waitFor({ timeout: soon })
   await becomes('buttons to download', () => guest.getByRole('button', { name: say.download }).count(), 0)
+
+  await api(page, 'PATCH', `/api/shares/${id}`, { maxDownloads: 3, title: 'Another title', expiresIn: 3600 })
+  await guest.getByRole('heading', { level: 1, name: 'Another title' }).waitFor({ timeout: soon })
+  await guest.getByText(say.twoLeft).waitFor()
+  await becomes('facts', () => guest.locator('header li').count(), 4) // creator, size, expiry, downloads
+  await becomes('buttons to download', () => guest.getByRole('button', { name: say.download }).count(), 1)
+  await api(page, 'PATCH', `/api/shares/${id}`, { password: 'a new password' })
+  await guest.locator('input[type=password]').waitFor({ timeout: soon })
+  equal('dialogs', await guest.locator('dialog[open]').count(), 0)
+  equal('whether the text is gone', await guest.getByText('a few words for a friend').count(), 0)
+  await look(guest, config, 'share-locked-meanwhile')
+  await guest.locator('input[type=password]').fill('a new password')
+  await guest.keyboard.press('Enter')
+  await guest.getByText('a few words for a friend').waitFor()
+  const { items } = await api(page, 'GET', '/api/shares/?limit=100')
+  equal('the views', items.find((one) => one.id === id).viewCount, 1)
   await done(guest)
 }
 

@@ -2,8 +2,9 @@
 import { accountHeaders, checkAccount, pausedBy, ready, type Schemas } from "./api";
 import { session } from "./session.svelte";
 
-type Data = Schemas["ApiFolderRevisionReply"] & Partial<Schemas["ApiShareRevisionReply"]>;
-type Answer = { data?: Data; error?: { code: string } };
+/** The state of a folder. That of a share also states what its creator can change. */
+export type ShareState = Schemas["ApiFolderRevisionReply"] & Partial<Schemas["ApiShareRevisionReply"]>;
+type Answer = { data?: ShareState; error?: { code: string } };
 
 /** The pause between two requests in ms: changes are to be seen within 5 s. */
 const interval = 3500;
@@ -16,15 +17,14 @@ const longest = 10_000;
  * Calls `changed` after each change in a folder or timeline, while the page is visible: with "", or
  * with the code of an error, of those in `ends`, when the folder cannot be listed any more.
  * `address` is that of the state, see Source; `total` returns the number of entries in the listing
- * of the page. `saw` receives the number of downloads that the share has counted, if the answer
- * states it. Returns a function that ends this.
+ * of the page. `saw` receives each state of a share. Returns a function that ends this.
  */
 export function follow(
   address: string,
   total: () => number,
   ends: readonly string[],
   changed: (code: string) => void,
-  saw?: (downloads: number | undefined) => void,
+  saw?: (state: ShareState) => void,
 ): () => void {
   const stop = new AbortController();
   let known: string | undefined;
@@ -35,7 +35,7 @@ export function follow(
       const state = await stateOf(address, ends, stop.signal);
       if (stop.signal.aborted) return;
       if (state) {
-        saw?.(state.downloads);
+        if (state.data) saw?.(state.data);
         if (known === undefined ? state.total !== total() : state.id !== known) changed(state.code);
         known = state.id;
       }
@@ -60,14 +60,14 @@ async function stateOf(
   address: string,
   ends: readonly string[],
   signal: AbortSignal,
-): Promise<{ id: string; total: number; code: string; downloads?: number | undefined } | undefined> {
+): Promise<{ id: string; total: number; code: string; data?: ShareState } | undefined> {
   try {
     await ready(signal);
     const answer = await fetch(address, { headers: accountHeaders(), signal });
     if (pausedBy(answer)) return undefined;
     await checkAccount(answer.headers);
     const { data, error } = (await answer.json()) as Answer;
-    if (data) return { id: data.revision, total: data.total, code: "", downloads: data.downloadCount };
+    if (data) return { id: data.revision, total: data.total, code: "", data };
     return error && ends.includes(error.code) ? { id: error.code, total: -1, code: error.code } : undefined;
   } catch {
     return undefined;

@@ -1,6 +1,7 @@
 /** The visit of a share, and the interface of all visits. */
 import { client, Failure, take, type Schemas } from "./api";
 import { may, type Entry } from "./entry";
+import type { ShareState } from "./follow";
 import { isDrawing, kindOf, mostDrawingTile, refusal } from "./preview";
 import { route } from "./router.svelte";
 import { permissionsOf, shared } from "./source/share";
@@ -22,8 +23,8 @@ export interface Visit {
   readonly previews: boolean;
   /** How many downloads are left, undefined without a limit. */
   readonly left: number | undefined;
-  /** Notes how many downloads the share has counted, those of other visitors included. */
-  readonly saw?: (downloads: number | undefined) => void;
+  /** Notes how many downloads the share has counted, and what its creator has changed. */
+  readonly saw?: (state: ShareState) => void;
   /** Reports whether the visitor can download a file now. */
   canDownload(entry: Entry): boolean;
   /** Whether the page shows an entry as a picture. */
@@ -54,7 +55,7 @@ export interface Visit {
  */
 export class ShareVisit implements Visit {
   readonly top = "/";
-  readonly ends = [...endings, "NOT_FOUND"];
+  readonly ends = [...endings, "NOT_FOUND", "INVALID_PASSWORD"];
   /** The share, undefined until it has arrived. */
   share = $state.raw<Share>();
   /** The code of the reason why the share cannot be opened, "" while it can. */
@@ -63,6 +64,10 @@ export class ShareVisit implements Visit {
   problem = $state.raw<unknown>();
   /** The access has ended, and the page asks for the password. */
   asking = $state(false);
+  /** The creator has set a password, and the page shows nothing until it is given. */
+  locked = $state(false);
+  /** When the password has to be given again, in ms; Infinity for none, 0 while it is not known. */
+  private until = 0;
   /** How often the password was given again; addresses contain it, so that pictures load again. */
   private renewed = $state(0);
   /** Downloads of this visit, which the share does not count yet. */
@@ -107,6 +112,8 @@ export class ShareVisit implements Visit {
       }
     }
     if (this.share?.requiresPassword !== false) return this.open();
+    this.until = 0;
+    this.locked = false;
     this.renewed++;
     this.answer(true);
   }
@@ -158,6 +165,11 @@ export class ShareVisit implements Visit {
   }
 
   end(code: string, path: string): boolean {
+    if (code === "INVALID_PASSWORD") {
+      // After the time of the password, the page asks only before its next request.
+      if (Date.now() < this.until) this.locked = true;
+      return true;
+    }
     if (!endings.includes(code) && path !== this.top) return false; // only the folder is gone
     this.ended = code;
     return true;
@@ -179,11 +191,26 @@ export class ShareVisit implements Visit {
     return Math.max(0, this.share.maxDownloads - this.seen - this.downloads);
   }
 
-  readonly saw = (downloads = 0): void => {
+  readonly saw = (state: ShareState): void => {
+    this.until = state.accessExpiresIn === null ? Infinity : Date.now() + (state.accessExpiresIn ?? 0);
+    this.note(state);
+    const downloads = state.downloadCount ?? 0;
     if (downloads <= this.seen) return;
     this.downloads = Math.max(0, this.downloads - (downloads - this.seen)); // these may be among them
     this.seen = downloads;
   };
+
+  /** Notes the values that the creator has changed. A state of an older server lacks them. */
+  private note(state: ShareState): void {
+    const { share } = this;
+    if (!share) return;
+    const changed = (["title", "expiresAt", "maxDownloads", "allowPreview", "allowDownload"] as const).filter(
+      (name) => state[name] !== undefined && state[name] !== share[name],
+    );
+    if (changed.length === 0) return;
+    if (changed.includes("maxDownloads")) this.exhausted = false;
+    this.share = { ...share, ...Object.fromEntries(changed.map((name) => [name, state[name]])) };
+  }
 
   canDownload(entry: Entry): boolean {
     return may(entry, "download") && this.left !== 0;
