@@ -31,6 +31,11 @@ export const words = {
     save: 'Save',
     saved: 'Saved',
     discard: 'Discard',
+    leaveTitle: 'Leave without saving?',
+    leave: 'Leave',
+    cancel: 'Cancel',
+    logs: 'Logs',
+    administration: 'Administration',
     to: 'Send to',
     send: 'Send test email',
     sent: (to) => `The mail server accepted the email to ${to}.`,
@@ -39,14 +44,14 @@ export const words = {
     first: 'The test uses the saved settings. Save your changes first.',
     verify: 'New accounts verify their email address',
     unverified: /^[1-9]\d* accounts? ha(s|ve) no verified address and can't sign in any more until it is verified\.$/,
+    guests: 'Visitors see public content without an account',
+    shutOut:
+      /^Visitors see [1-9]\d* items? .+ [1-9]\d* permanent links? stops? working\. Up to [1-9]\d* accounts? loses? /,
   },
   'zh-CN': {
     site: '站点设置',
     title: '标题',
     logo: '标志的地址',
-    guests: 'Visitors see public content without an account',
-    shutOut:
-      /^Visitors see [1-9]\d* items? .+ [1-9]\d* permanent links? stops? working\. Up to [1-9]\d* accounts? loses? /,
     badLogo: '请输入 http(s) 网址，或以 / 开头的本站路径。',
     registration: '开放注册',
     register: '注册账户',
@@ -68,6 +73,11 @@ export const words = {
     save: '保存',
     saved: '已保存',
     discard: '放弃更改',
+    leaveTitle: '不保存就离开？',
+    leave: '离开',
+    cancel: '取消',
+    logs: '日志',
+    administration: '管理',
     to: '收件人',
     send: '发送测试邮件',
     sent: (to) => `邮件服务器已接受发往 ${to} 的邮件。`,
@@ -76,6 +86,8 @@ export const words = {
     first: '测试使用已保存的设置。请先保存更改。',
     verify: '新账户需要验证邮箱',
     unverified: /^[1-9]\d* 个账户的邮箱尚未验证，验证之前将无法再登录。$/,
+    guests: '访客无需登录即可查看公开内容',
+    shutOut: /^访客目前可以看到顶层的 [1-9]\d* 项.+[1-9]\d* 个永久链接将失效。.*最多 [1-9]\d* 个账户将失去/,
   },
 }
 
@@ -86,8 +98,6 @@ async function changes(page, config) {
   await enterAs(page, config, word.site)
   await field(word.title).waitFor()
   await look(page, config, 'admin-site')
-    guests: '访客无需登录即可查看公开内容',
-    shutOut: /^访客目前可以看到顶层的 [1-9]\d* 项.+[1-9]\d* 个永久链接将失效。.*最多 [1-9]\d* 个账户将失去/,
 
   // refused by the page, then by the server: the values stay
   await field(word.title).fill('Our pictures')
@@ -148,16 +158,6 @@ async function changes(page, config) {
   await look(page, config, 'admin-site-loss')
   await page.getByRole('switch', { name: word.verify }).click()
   await page.getByText(word.unverified).waitFor({ state: 'detached' })
-  const { users } = await api(page, 'GET', `/api/admin/users?search=${account.username}`)
-  await api(page, 'DELETE', `/api/admin/users/${users[0].id}`)
-
-  // Discard restores the stored values
-  await field(word.title).fill('Mistake')
-  await page.getByRole('button', { name: word.discard }).click()
-  await until('the stored title', async () => (await field(word.title).inputValue()) === 'Our pictures')
-
-  await mails(page, config, word, field)
-  await config.ask('siteSettings', {
 
   // so does closing the site to visitors
   const files = [{ name: 'linked.txt', bytes: btoa('linked') }]
@@ -168,12 +168,53 @@ async function changes(page, config) {
   await page.getByText(word.shutOut).waitFor()
   await page.getByRole('switch', { name: word.guests }).click()
   await page.getByText(word.shutOut).waitFor({ state: 'detached' })
+  const { users } = await api(page, 'GET', `/api/admin/users?search=${account.username}`)
+  await api(page, 'DELETE', `/api/admin/users/${users[0].id}`)
+
+  await keepsEntries(page, config, word, field)
+
+  // Discard restores the stored values
+  await field(word.title).fill('Mistake')
+  await page.getByRole('button', { name: word.discard }).click()
+  await until('the stored title', async () => (await field(word.title).inputValue()) === 'Our pictures')
+
+  await mails(page, config, word, field)
+  await config.ask('siteSettings', {
     siteTitle: 'Larder',
     allowRegistration: false,
     rateLimitRequestsPerMinute: 120,
     emailEnabled: false,
     smtpHost: '',
   })
+}
+
+// A page with unsaved entries asks before it is left: by a link, and by Back.
+async function keepsEntries(page, config, word, field) {
+  const asks = page.getByRole('dialog', { name: word.leaveTitle })
+  const link = () =>
+    page.getByRole('navigation', { name: word.administration }).getByRole('link', { name: word.logs, exact: true }).click()
+  const at = () => new URL(page.url()).pathname
+  await link()
+  await until('the logs', () => at() === '/app/admin/logs')
+  await page.goBack()
+  await field(word.title).waitFor()
+  await field(word.title).fill('Unsaved')
+  for (const leave of [link, () => page.goBack()]) {
+    await leave()
+    await asks.waitFor()
+    await look(page, config, 'admin-site-leave')
+    await asks.getByRole('button', { name: word.cancel }).click()
+    await asks.waitFor({ state: 'detached' })
+    equal('the address', at(), '/app/admin/site')
+    equal('the title', await field(word.title).inputValue(), 'Unsaved')
+  }
+  await page.goBack()
+  await asks.getByRole('button', { name: word.leave, exact: true }).click()
+  await until('another page', () => at() !== '/app/admin/site')
+  equal('dialogs', await asks.count(), 0)
+  await page.goForward()
+  await field(word.title).waitFor()
+  equal('the stored title', await field(word.title).inputValue(), 'Our pictures')
 }
 
 async function mails(page, config, word, field) {

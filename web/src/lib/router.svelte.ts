@@ -52,6 +52,32 @@ export function onArrive(listener: (moved: boolean) => void): void {
   arrived = listener;
 }
 
+let ask: ((leave: () => void) => void) | undefined;
+
+/**
+ * Makes the page stay when the user goes to another path: it calls `asks` instead, with a function
+ * that goes there all the same. Returns a function that ends this.
+ */
+export function askBeforeLeaving(asks: (leave: () => void) => void): () => void {
+  ask = asks;
+  return () => {
+    if (ask === asks) ask = undefined;
+  };
+}
+
+/** Reports whether the page stays at its path and asks first; `leave` goes to the other path. */
+function stays(to: string, leave: () => void): boolean {
+  if (!ask || decodePath(new URL(to, location.origin).pathname) === route.path) return false;
+  ask(() => {
+    ask = undefined;
+    leave();
+  });
+  return true;
+}
+
+/** The address and the state of the history entry that the screen shows. */
+let shown = { address: "", state: undefined as EntryState | undefined };
+
 function decodePath(path: string): string {
   const segments = path.split("/").map((segment) => {
     try {
@@ -71,7 +97,9 @@ export function address(prefix: string, path: string): string {
 
 function read(): void {
   const { key, path } = route;
-  route.key = entryState().key;
+  const state = entryState();
+  shown = { address: location.pathname + location.search, state };
+  route.key = state.key;
   route.path = decodePath(location.pathname);
   route.query = new URLSearchParams(location.search);
   if (route.key !== key || route.path !== path) arrived(route.path !== path);
@@ -79,6 +107,7 @@ function read(): void {
 
 /** Navigates to an address within the UI. */
 export function go(to: string, how: { replace?: boolean } = {}): void {
+  if (stays(to, () => go(to, how))) return;
   if (how.replace) history.replaceState(history.state, "", to);
   else push(to, false);
   read();
@@ -146,6 +175,11 @@ function isFolder(pathname: string): boolean {
 export function start(): void {
   read();
   window.addEventListener("popstate", () => {
+    const { address, state } = shown;
+    if (stays(location.pathname, () => history.back())) {
+      history.pushState(state, "", address); // the browser has left the entry already
+      return;
+    }
     for (const listener of leaving) listener();
     read();
   });

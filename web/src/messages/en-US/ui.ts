@@ -32,6 +32,9 @@ export const ui: typeof zh = {
     unsaved: "You have unsaved changes",
     saving: "Saving…",
     discard: "Discard",
+    leaveTitle: "Leave without saving?",
+    lost: "Your unsaved changes are lost when you leave this page.",
+    leave: "Leave",
   },
   chart: { table: "Show as a table", time: "Time" },
 };

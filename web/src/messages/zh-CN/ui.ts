@@ -31,6 +31,9 @@ export const ui = {
     unsaved: "有未保存的更改",
     saving: "正在保存…",
     discard: "放弃更改",
+    leaveTitle: "不保存就离开？",
+    lost: "离开此页面后，未保存的更改将会丢失。",
+    leave: "离开",
   },
   chart: { table: "以表格显示", time: "时间" },
 };
