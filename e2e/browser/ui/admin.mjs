@@ -10,6 +10,7 @@ const words = {
     admin: 'Administration',
     announcements: 'Announcements',
     none: 'No announcements',
+    explain: 'Explain access',
     create: 'New announcement',
     publish: 'Publish',
     title: 'Title',
@@ -37,6 +38,7 @@ const words = {
     admin: '管理',
     announcements: '公告',
     none: '还没有公告',
+    explain: '权限分析',
     create: '发布公告',
     publish: '发布',
     title: '标题',
@@ -202,7 +204,7 @@ async function refused(page, config) {
 // administering returns the loaded scripts that contain an address of the administration API, or a
 // text of the administration in one of the languages.
 async function administering(page, paths) {
-  const sentences = Object.values(words).map(({ noTitle }) => noTitle)
+  const sentences = Object.values(words).flatMap(({ noTitle, explain }) => [noTitle, explain])
   const found = []
   for (const path of paths.filter((path) => path.endsWith('.js'))) {
     const script = await (await page.request.get(path)).text()

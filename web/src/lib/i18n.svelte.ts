@@ -7,6 +7,7 @@ import type { FirstMessages } from "../messages/zh-CN";
 import type { admin } from "../messages/zh-CN/admin";
 import type { changes } from "../messages/zh-CN/changes";
 import type { credentials } from "../messages/zh-CN/credentials";
+import type { explained } from "../messages/zh-CN/explained";
 import type { free } from "../messages/zh-CN/free";
 import type { keys } from "../messages/zh-CN/keys";
 import type { notices } from "../messages/zh-CN/notices";
@@ -35,6 +36,7 @@ interface LaterMessages {
   admin: typeof admin;
   changes: typeof changes;
   credentials: typeof credentials;
+  explained: typeof explained;
   free: typeof free;
   keys: typeof keys;
   notices: typeof notices;
@@ -68,6 +70,10 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
   credentials: {
     "zh-CN": () => import("../messages/zh-CN/credentials"),
     "en-US": () => import("../messages/en-US/credentials"),
+  },
+  explained: {
+    "zh-CN": () => import("../messages/zh-CN/explained"),
+    "en-US": () => import("../messages/en-US/explained"),
   },
   free: { "zh-CN": () => import("../messages/zh-CN/free"), "en-US": () => import("../messages/en-US/free") },
   keys: { "zh-CN": () => import("../messages/zh-CN/keys"), "en-US": () => import("../messages/en-US/keys") },

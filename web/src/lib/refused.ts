@@ -1,20 +1,20 @@
 /** Messages about a missing permission. Administrators can ask which rule has decided. */
 import { Failure } from "./api";
 import { explain } from "./entry";
+import { explanationOf } from "./explained.svelte";
 import { t } from "./i18n.svelte";
 import { go } from "./router.svelte";
-import { explainAccess } from "./screens";
 import { toast, type Toast } from "./toasts.svelte";
 
 export type Needed = keyof typeof t.common.lacks;
 
 /** The message that a permission at a path is missing. */
 export function refusal(needed: Needed, path: string): Omit<Toast, "id"> {
-  const why = explainAccess(path, needed, true);
+  const why = explanationOf(path, needed, true);
   return {
     kind: "error",
     text: t.common.lacks[needed],
-    action: why ? { label: t.gone.why, once: true, run: () => void go(why) } : undefined,
+    action: why ? { label: why.why, once: true, run: () => void go(why.address) } : undefined,
   };
 }
 

@@ -87,7 +87,6 @@ export const files: typeof zh = {
   appearance: "Appearance…",
   password: "Password…",
   details: "Details",
-  explain: "Explain access",
   favourite: "Favourite",
   star: "Add to Favourites",
   unstar: "Remove from Favourites",

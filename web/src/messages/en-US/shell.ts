@@ -51,5 +51,4 @@ export const gone: typeof zhGone = {
   request: (id) => `If you report this, include the request id ${id}.`,
   id: (time) => `If you report this, include this time: ${time}`,
   home: "Go to files",
-  why: "Why?",
 };

@@ -85,7 +85,6 @@ export const files = {
   appearance: "外观…",
   password: "访问密码…",
   details: "详细信息",
-  explain: "权限分析",
   favourite: "收藏",
   star: "收藏",
   unstar: "取消收藏",

@@ -50,5 +50,4 @@ export const gone = {
   request: (id: string) => `报告问题时请提供请求编号 ${id}。`,
   id: (time: string) => `报告问题时请提供此时间：${time}`,
   home: "前往文件",
-  why: "为什么？",
 };

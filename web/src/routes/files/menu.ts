@@ -29,7 +29,7 @@ import upload from "lucide:upload";
 import { may, pathOf } from "../../lib/entry";
 import { t } from "../../lib/i18n.svelte";
 import { address, go } from "../../lib/router.svelte";
-import { explainAccess } from "../../lib/screens";
+import { explanationOf } from "../../lib/explained.svelte";
 import { session } from "../../lib/session.svelte";
 import type { Sort } from "../../lib/source/source";
 import type { MenuItem } from "../../lib/ui/menu";
@@ -176,7 +176,7 @@ export function folderItems(browser: Browser): MenuItem[] {
 export function itemsOf(browser: Browser): MenuItem[] {
   const { selection, sample } = browser;
   const one = selection.count === 1 ? sample[0] : undefined;
-  const why = one && explainAccess(pathOf(one), "read");
+  const why = one && explanationOf(pathOf(one), "read");
   const open = (panel: Parameters<Browser["openPanel"]>[0]) => () => void browser.openPanel(panel);
   const seen: MenuItem[] = [];
   if (one)
@@ -226,7 +226,7 @@ export function itemsOf(browser: Browser): MenuItem[] {
     },
     ...(one ? [{ label: t.files.share, icon: share, disabled: !browser.may("share"), run: open("share") }] : []),
     ...(one ? [{ label: t.files.details, icon: info, shortcut: "Alt+I", run: () => (browser.details = true) }] : []),
-    ...(why ? [{ label: t.files.explain, icon: shield, run: () => go(why) }] : []),
+    ...(why ? [{ label: why.label, icon: shield, run: () => go(why.address) }] : []),
     "-",
     ...changed,
     "-",

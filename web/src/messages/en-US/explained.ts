@@ -1,0 +1,6 @@
+import type { explained as zh } from "../zh-CN/explained";
+
+export const explained: typeof zh = {
+  access: "Explain access",
+  why: "Why?",
+};
