@@ -1,6 +1,6 @@
 /** Storages and mounts of the administration: vendors, CORS rules, and which mount wins. */
 import { expect, test } from "vitest";
-import { coveredThrough, standings, tidyPath } from "../src/routes/admin/mounts/overlaps";
+import { coveredThrough, losing, standings, tidyPath, type Mount } from "../src/routes/admin/mounts/overlaps";
 import { corsRules } from "../src/routes/admin/storage/cors";
 import { placeOf } from "../src/routes/admin/storage/provider";
 import { followRegion, presets, vendorOf, vendors } from "../src/lib/vendors";
@@ -88,4 +88,17 @@ test("a mount says which others it would cover", () => {
 
 test("a path is tidied as the server does it", () => {
   expect([" photos ", "/a//b/", "./a", "", "/"].map(tidyPath)).toEqual(["/photos", "/a/b", "/a", "/", "/"]);
+});
+
+test.each<[string, ReturnType<typeof mount>, string[]]>([
+  ["a new mount beside others", mount("new", "/c"), []],
+  ["a new mount that covers one", mount("new", "/a", 5), ["a"]],
+  ["a mount whose order changes", mount("a", "/a", 1), []],
+  ["a mount that moves", mount("a", "/c"), ["a"]],
+  ["a mount that is covered from now on", mount("a", "/a", -1), ["a"]],
+  ["a mount that covers others from now on", mount("root", "/", 9), ["a"]],
+  ["a mount that is covered already", mount("hidden", "/elsewhere"), []],
+])("%s may take access to certain mounts", (_, planned, lost) => {
+  const all = [mount("root", "/"), mount("a", "/a"), { ...mount("hidden", "/b", -1), hidden: true }];
+  expect(losing(all.map((one) => ({ hidden: false, ...one })) as Mount[], planned).map(({ id }) => id)).toEqual(lost);
 });

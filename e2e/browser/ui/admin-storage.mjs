@@ -60,6 +60,7 @@ export const texts = {
     remove: (name) => `Delete “${name}”`,
     delete: 'Delete',
     usedBy: 'These mounts use this storage. Delete them first:',
+    takes: /^This may take rights from up to (all visitors and )?[1-9]\d* accounts?\.$/,
     contains: "This mount has 1 item. It can't be deleted while it has files.",
     full: 'This mount still contains files. Delete or move them first.',
     private: 'Needs sign-in',
@@ -116,6 +117,7 @@ export const texts = {
     remove: (name) => `删除“${name}”`,
     delete: '删除',
     usedBy: '以下挂载点正在使用此存储，请先将其删除：',
+    takes: /^这可能会收回权限，最多影响(所有访客和)? ?[1-9]\d* 个账户。$/,
     contains: '此挂载点中有 1 个项目。只要还有文件，就不能删除。',
     full: /^此挂载点中还有文件/,
     private: '需要登录',
@@ -269,12 +271,14 @@ async function connects(page, config) {
   await field(form, say.name).fill('above')
   await field(form, say.priority).fill('3')
   await form.getByText(say.covers).waitFor()
+  await form.getByText(say.takes).waitFor()
   await submit(form)
   await page.getByText(say.covered).waitFor()
   await look(page, config, 'mounts')
   const removed = async (what) => {
     await page.getByRole('button', { name: say.remove(what) }).click()
     const asks = dialog(say.remove(what))
+    await asks.getByText(say.takes).waitFor()
     await asks.getByRole('button', { name: say.delete, exact: true }).click()
     await asks.waitFor({ state: 'detached' })
   }

@@ -61,6 +61,20 @@ export function coveredThrough<M extends Ranked>(changed: M, others: readonly M[
   );
 }
 
+/**
+ * The mounts whose content cannot be reached any more at its former path after a mount is created
+ * or changed to `planned`: its own if it is moved or covered, and that of the mounts that it
+ * covers. A mount that is covered already has nothing to lose.
+ */
+export function losing(mounts: readonly Mount[], planned: Ranked): Mount[] {
+  const from = mounts.find(({ id }) => id === planned.id);
+  const others = mounts.filter((mount) => mount !== from);
+  const standing = standings<Ranked>([...others, planned]).find(({ mount }) => mount === planned);
+  const own = from && (planned.mountPath !== from.mountPath || standing?.coveredBy) ? [from] : [];
+  const covered = new Set(coveredThrough<Ranked>(planned, others).map(({ id }) => id));
+  return [...own, ...others.filter(({ id }) => covered.has(id))].filter(({ hidden }) => !hidden);
+}
+
 /** By segments, so that /a/b comes before /a-b. */
 function comparePaths(a: string, b: string): number {
   const [left, right] = [a.replaceAll("/", "\0"), b.replaceAll("/", "\0")];

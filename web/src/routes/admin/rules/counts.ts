@@ -9,6 +9,12 @@ export interface Subject {
   key?: boolean;
 }
 
+/** All accounts, and all visitors if the content is public, in words. Throws Failure. */
+export async function everybody(isPublic: boolean): Promise<string> {
+  const n = await active();
+  return isPublic ? t.admin.rules.affected.guests(n) : t.admin.rules.affected.accounts(n);
+}
+
 /** The number of active accounts, with a role or in all. */
 async function active(role?: "admin" | "user" | "guest"): Promise<number> {
   const query = { status: "active" as const, limit: 1, ...(role && { role }) };
