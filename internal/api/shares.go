@@ -161,6 +161,7 @@ type visitedShareReply struct {
 	Title            string           `json:"title" required:"true" description:"Empty until the password is given, unless the creator set a title."`
 	CreatorName      string           `json:"creatorName" required:"true"`
 	Kind             string           `json:"kind" required:"true" enum:"file,folder" description:"Also before the password is given."`
+	FileKind         *string          `json:"fileKind" required:"true" enum:"image,video,audio,document,archive" description:"Also before the password is given. null for a folder and for other files."`
 	File             *sharedFileReply `json:"file" required:"true" description:"null until the password is given."`
 	AllowPreview     *bool            `json:"allowPreview" required:"true" description:"null until the password is given."`
 	AllowDownload    *bool            `json:"allowDownload" required:"true" description:"null until the password is given."`
@@ -193,6 +194,8 @@ func (a *API) visitShare(c *call, in idInput) (visitShareReply, error) {
 	reply.Kind = "file"
 	if visit.Entry.Folder {
 		reply.Kind = "folder"
+	} else if group := string(files.GroupOf(visit.Entry.MimeType)); group != "" {
+		reply.FileKind = &group
 	}
 	if visit.Authorized {
 		reply.Title, reply.AllowPreview, reply.AllowDownload = shareTitle(visit.Title,

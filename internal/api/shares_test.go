@@ -14,8 +14,8 @@ import (
 var shareID = regexp.MustCompile(`^[A-Za-z0-9]{12}$`)
 
 var shareFields = []string{
-	"id", "title", "creatorName", "kind", "file", "allowPreview", "allowDownload", "expiresAt", "requiresPassword", "viewCount",
-	"maxViews", "downloadCount", "maxDownloads",
+	"id", "title", "creatorName", "kind", "fileKind", "file", "allowPreview", "allowDownload", "expiresAt",
+	"requiresPassword", "viewCount", "maxViews", "downloadCount", "maxDownloads",
 }
 
 // Specification: Share endpoints, POST and GET /api/shares/{id}.
@@ -44,7 +44,7 @@ func TestShare(t *testing.T) {
 		wantFields(t, "data of the visit", first.Object()["data"], "share")
 		wantFields(t, "the visited share", first.Value("share"), shareFields...)
 		wantJSON(t, "share", first.Value("share"), M{
-			"id": id, "title": "cat.png", "creatorName": "alice", "kind": "file",
+			"id": id, "title": "cat.png", "creatorName": "alice", "kind": "file", "fileKind": "image",
 			"file": M{"id": file, "name": "cat.png", "path": "/", "type": "file", "size": 4,
 				"mimeType": "image/png"},
 			"allowPreview": true, "allowDownload": true, "expiresAt": nil, "requiresPassword": false, "viewCount": 1,

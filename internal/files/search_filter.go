@@ -1,6 +1,11 @@
 package files
 
-import "larder/internal/fault"
+import (
+	"slices"
+	"strings"
+
+	"larder/internal/fault"
+)
 
 // TypeGroup is a group of MIME types by which a search selects files.
 type TypeGroup string
@@ -14,6 +19,34 @@ const (
 
 	mediaTypes TypeGroup = "media" // of pictures and videos
 )
+
+// The MIME types of the groups that one prefix does not name.
+var (
+	documentPrefixes = []string{"text/", "application/vnd.openxmlformats-officedocument.",
+		"application/vnd.oasis.opendocument."}
+	documentTypes = []string{"application/pdf", "application/rtf", "application/msword", "application/epub+zip",
+		"application/vnd.ms-excel", "application/vnd.ms-powerpoint"}
+	archiveTypes = []string{"application/zip", "application/gzip", "application/x-gzip", "application/x-tar",
+		"application/x-7z-compressed", "application/vnd.rar", "application/x-rar-compressed", "application/x-bzip2",
+		"application/x-xz", "application/zstd", "application/java-archive"}
+)
+
+// GroupOf returns the group of a MIME type, "" for none.
+func GroupOf(mimeType string) TypeGroup {
+	for _, group := range []TypeGroup{ImageTypes, VideoTypes, AudioTypes} {
+		if strings.HasPrefix(mimeType, string(group)+"/") {
+			return group
+		}
+	}
+	isDocument := func(prefix string) bool { return strings.HasPrefix(mimeType, prefix) }
+	switch {
+	case slices.ContainsFunc(documentPrefixes, isDocument), slices.Contains(documentTypes, mimeType):
+		return DocumentTypes
+	case slices.Contains(archiveTypes, mimeType):
+		return ArchiveTypes
+	}
+	return ""
+}
 
 // SearchFilter selects files in a search; the zero value selects all entries. A search with another
 // filter finds no folders.

@@ -108,3 +108,15 @@ func TestTimeOfAFileThatCannotBeDownloaded(t *testing.T) {
 		}
 	})
 }
+
+func TestGroupOf(t *testing.T) {
+	t.Parallel()
+	for mimeType, want := range map[string]files.TypeGroup{"image/svg+xml": "image", "video/mp4": "video",
+		"audio/flac": "audio", "text/plain; charset=utf-8": "document", "application/pdf": "document",
+		"application/vnd.oasis.opendocument.text": "document", "application/zip": "archive", "application/octet-stream": "",
+		"application/pdfx": "", "": ""} {
+		if got := files.GroupOf(mimeType); got != want {
+			t.Errorf("%q: %q, want %q", mimeType, got, want)
+		}
+	}
+}

@@ -3,25 +3,32 @@ package files
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"larder/internal/db"
 )
 
 // typeConditions are the conditions for the MIME types of a group, of entries as e.
 var typeConditions = map[TypeGroup]string{
-	ImageTypes: "substr(e.mime_type, 1, 6) = 'image/'",
-	VideoTypes: "substr(e.mime_type, 1, 6) = 'video/'",
-	mediaTypes: "substr(e.mime_type, 1, 6) IN ('image/', 'video/')",
-	AudioTypes: "substr(e.mime_type, 1, 6) = 'audio/'",
-	DocumentTypes: "(substr(e.mime_type, 1, 5) = 'text/' OR " +
-		"substr(e.mime_type, 1, 46) = 'application/vnd.openxmlformats-officedocument.' OR " +
-		"substr(e.mime_type, 1, 35) = 'application/vnd.oasis.opendocument.' OR " +
-		"e.mime_type IN ('application/pdf', 'application/rtf', 'application/msword', 'application/epub+zip', " +
-		"'application/vnd.ms-excel', 'application/vnd.ms-powerpoint'))",
-	ArchiveTypes: "e.mime_type IN ('application/zip', 'application/gzip', 'application/x-gzip', " +
-		"'application/x-tar', 'application/x-7z-compressed', 'application/vnd.rar', 'application/x-rar-compressed', " +
-		"'application/x-bzip2', 'application/x-xz', 'application/zstd', 'application/java-archive')",
+	ImageTypes:    "substr(e.mime_type, 1, 6) = 'image/'",
+	VideoTypes:    "substr(e.mime_type, 1, 6) = 'video/'",
+	mediaTypes:    "substr(e.mime_type, 1, 6) IN ('image/', 'video/')",
+	AudioTypes:    "substr(e.mime_type, 1, 6) = 'audio/'",
+	DocumentTypes: "(" + isPrefixed(documentPrefixes) + " OR " + isOneOf(documentTypes) + ")",
+	ArchiveTypes:  isOneOf(archiveTypes),
 }
+
+// isPrefixed returns the condition that the MIME type begins with one of the prefixes.
+func isPrefixed(prefixes []string) string {
+	conditions := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		conditions[i] = fmt.Sprintf("substr(e.mime_type, 1, %d) = '%s'", len(prefix), prefix)
+	}
+	return strings.Join(conditions, " OR ")
+}
+
+// isOneOf returns the condition that the MIME type is one of these.
+func isOneOf(types []string) string { return "e.mime_type IN ('" + strings.Join(types, "', '") + "')" }
 
 // idsOf returns which of some entries the filter selects.
 func (f *SearchFilter) idsOf(q db.Querier, ids []string) (selected map[string]bool, err error) {

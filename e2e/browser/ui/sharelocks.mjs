@@ -39,7 +39,7 @@ async function asksTwo(page, config) {
 
   const guest = await stranger(page, config)
   await guest.goto(`/share/${file}`)
-  await guest.getByRole('heading', { level: 1, name: `${username} shared a file with you` }).waitFor()
+  await guest.getByRole('heading', { level: 1, name: `${username} shared a document with you` }).waitFor()
   await give(guest, 'of the share')
   await asksForAnother(guest)
   await look(guest, config, 'share-second-password')

@@ -4,6 +4,13 @@ export const share: typeof zh = {
   from: (name) => `From ${name}`,
   folderFrom: (name) => `${name} shared a folder with you`,
   fileFrom: (name) => `${name} shared a file with you`,
+  kindFrom: {
+    image: (name) => `${name} shared a picture with you`,
+    video: (name) => `${name} shared a video with you`,
+    audio: (name) => `${name} shared an audio file with you`,
+    document: (name) => `${name} shared a document with you`,
+    archive: (name) => `${name} shared an archive with you`,
+  },
   until: (time) => `Until ${time}`,
   password: "Password",
   passwordText: "Enter the password to open it.",

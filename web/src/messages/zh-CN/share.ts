@@ -2,6 +2,13 @@ export const share = {
   from: (name: string) => `来自 ${name}`,
   folderFrom: (name: string) => `${name} 向您分享了一个文件夹`,
   fileFrom: (name: string) => `${name} 向您分享了一个文件`,
+  kindFrom: {
+    image: (name: string) => `${name} 向您分享了一张图片`,
+    video: (name: string) => `${name} 向您分享了一个视频`,
+    audio: (name: string) => `${name} 向您分享了一个音频文件`,
+    document: (name: string) => `${name} 向您分享了一份文档`,
+    archive: (name: string) => `${name} 向您分享了一个压缩包`,
+  },
   until: (time: string) => `有效期至 ${time}`,
   password: "密码",
   passwordText: "输入密码即可打开。",
