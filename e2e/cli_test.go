@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -198,6 +200,20 @@ func TestTrashCommands(t *testing.T) {
 	list("mallow", "")
 	if _, _, code := s.run(t, "trash", "restore", "mallow", id); code != 1 {
 		t.Errorf("after emptying, a restore has exit code %d, want 1", code)
+	}
+	var log struct {
+		Logs []struct{ Username, Action, Path, RequestID string }
+	}
+	for search, want := range map[string]string{
+		"larder trash restore": "[{mallow restore /home/mallow/other/my trip larder trash restore} " +
+			"{mallow restore /home/mallow/my trip larder trash restore}]",
+		"larder trash empty": "[{mallow purge / larder trash empty}]",
+	} {
+		login(t, "admin", adminPassword, p.url).
+			do(t, "GET", "/api/admin/logs?search="+url.QueryEscape(search), nil).data(t, 200, &log)
+		if got := fmt.Sprint(log.Logs); got != want {
+			t.Errorf("the access log has %s, want %s", got, want)
+		}
 	}
 }
 

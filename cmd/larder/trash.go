@@ -11,6 +11,7 @@ import (
 
 	"larder/internal/access"
 	"larder/internal/app"
+	"larder/internal/audit"
 	"larder/internal/files"
 	"larder/internal/vpath"
 )
@@ -82,8 +83,9 @@ func trashRestore(ctx context.Context, args, environ []string, out, errs io.Writ
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Restored %q\n", back.Entry.Path())
-	return err
+	fmt.Fprintf(out, "Restored %q\n", back.Entry.Path())
+	return a.RecordCommand(ctx, "larder trash restore",
+		audit.Entry{UserID: actor.UserID, Action: audit.Restore, Path: back.Entry.Path().String()})
 }
 
 // trashEmpty is the command `larder trash empty`: it deletes the trash of an account for good; the
@@ -103,12 +105,12 @@ func trashEmpty(ctx context.Context, args, environ []string, out, errs io.Writer
 		return err
 	}
 	if rest != nil {
-		_, err = fmt.Fprintf(out, "Deleted the newest entries in the trash of %s; the server deletes the others.\n",
-			username)
-		return err
+		fmt.Fprintf(out, "Deleted the newest entries in the trash of %s; the server deletes the others.\n", username)
+	} else {
+		fmt.Fprintf(out, "The trash of %s is empty.\n", username)
 	}
-	_, err = fmt.Fprintf(out, "The trash of %s is empty.\n", username)
-	return err
+	return a.RecordCommand(ctx, "larder trash empty",
+		audit.Entry{UserID: actor.UserID, Action: audit.Purge, Path: vpath.Path{}.String()})
 }
 
 // actorNamed returns the account with a user name as an actor, whose rights then decide.

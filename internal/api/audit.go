@@ -56,6 +56,13 @@ func (c *call) pathsOf(ids []string) map[string]vpath.Path {
 	return paths
 }
 
+// auditPurgeOf notes that the caller, an administrator, has emptied the trash of another account.
+// The path has the user name of that account, which stays known after the account is deleted.
+func (c *call) auditPurgeOf(username string) {
+	c.auditNotes = append(c.auditNotes,
+		auditNote{action: audit.Purge, path: "/api/admin/users/" + username + "/trash"})
+}
+
 // auditOne notes the result for one of several entries of a request; status is the HTTP status that
 // the operation on this entry alone would have had.
 func (c *call) auditOne(action audit.Action, path vpath.Path, status int) {

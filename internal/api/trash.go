@@ -152,6 +152,7 @@ func (a *API) emptyTrashOf(c *call, in idInput) (emptyTrashReply, error) {
 	if err != nil {
 		return emptyTrashReply{}, err
 	}
+	c.auditPurgeOf(user.Username)
 	return viewEmptied(rest), nil
 }
 

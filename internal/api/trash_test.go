@@ -189,6 +189,10 @@ func TestTrashOfOthers(t *testing.T) {
 			}
 		}
 		wantJSON(t, "how often the log has it", logged, 1)
+		purges := fmt.Sprint(accessLogs(t, l, admin, "&action=purge"))
+		if want := "[admin purge /api/admin/users/alice/trash 0 200 1]"; purges != want {
+			t.Errorf("the log has the purges %s, want %s", purges, want)
+		}
 
 		wantJSON(t, "days", alice.Get("/api/users/me/settings").OK(200).Value("trashDays"), 30)
 		for days, status := range map[any]int{-1: 400, 366: 400, 1.5: 400, 365: 200, 0: 200} {

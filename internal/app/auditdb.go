@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 
 	"larder/internal/audit"
@@ -27,8 +28,26 @@ func (a *App) openAudit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the access log: %w", err)
 	}
-	a.Audit = audit.New(audit.Config{DB: a.auditDB, Now: a.deps.Now, Log: a.deps.Log, Retention: a.Config.LogRetention})
+	a.Audit = a.newAudit()
 	return nil
+}
+
+// newAudit returns the access log in the open database.
+func (a *App) newAudit() *audit.Log {
+	return audit.New(audit.Config{DB: a.auditDB, Now: a.deps.Now, Log: a.deps.Log, Retention: a.Config.LogRetention})
+}
+
+// RecordCommand writes an entry to the access log for a command that has acted with the rights of
+// an account, also beside a running server. The request id of the entry is the command, since the
+// account itself did nothing. A malformed log is an error, since a server may have it open.
+func (a *App) RecordCommand(ctx context.Context, command string, e audit.Entry) error {
+	if err := a.openAuditDB(ctx); err != nil {
+		return fmt.Errorf("open the access log: %w", err)
+	}
+	e.RequestID, e.Status = command, http.StatusOK
+	log := a.newAudit()
+	log.Record(e)
+	return log.Flush(ctx)
 }
 
 // auditCacheShares is the number of shares into which the memory for SQLite's page caches is
