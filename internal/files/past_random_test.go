@@ -32,6 +32,8 @@ type pastModel struct {
 	contents map[string]string     // by id, of files that exist or are in the trash
 	moments  []moment
 	made     int
+
+	asked, refused int // listings of earlier times, and those that the service refused
 }
 
 type modelEntry struct {
@@ -216,7 +218,9 @@ func (m *pastModel) check(then moment) {
 			}
 		}
 		listing, err := m.tree.ListPast(m.t.Context(), m.ann, pastOfID(id, then.at))
+		m.asked++
 		if then.at.Before(m.knownSince(id)) && fault.Is(err, fault.Invalid) {
+			m.refused++
 			continue
 		}
 		if m.isBelowDead(then, id) {
@@ -333,6 +337,9 @@ func TestPastOfRandomChanges(t *testing.T) {
 		}
 		for _, then := range m.moments {
 			m.check(then)
+		}
+		if m.refused > m.asked*6/10 { // 20 to 25 % were measured
+			t.Errorf("%d of %d listings were refused", m.refused, m.asked)
 		}
 		w.collect()
 		m.check(m.moments[len(m.moments)/2])
