@@ -394,7 +394,7 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 		}
 		err := w.do(&w.plan.Revert, path, func() error {
 			if w.dry {
-				err := f.allow(w.actor, childTarget(f.target, w.actor, &c.row), access.Update)
+				err := w.checkRevert(f, c)
 				if err == nil {
 					w.kept[c.owner] += c.sizeNow
 				}
@@ -408,6 +408,18 @@ func (w *rewinder) putBack(ctx context.Context, f *pastFolder) error {
 		}
 	}
 	return nil
+}
+
+// checkRevert decides for a plan whether the file c in f can get the content that it had, as
+// RestoreVersion decides it.
+func (w *rewinder) checkRevert(f *pastFolder, c *pastChild) error {
+	if err := f.allow(w.actor, childTarget(f.target, w.actor, &c.row), access.Update); err != nil {
+		return err
+	}
+	n := node{row: c.row}
+	n.mount, _ = f.mounts.Resolve(f.target.Path)
+	_, err := f.restorable(f.q, w.actor, &n, c.version)
+	return err
 }
 
 // moveBack moves the entry c to the place that it had in f. Another entry that has the name now

@@ -326,3 +326,28 @@ func TestRewindFitsTheTrash(t *testing.T) {
 		w.checkAccounting()
 	})
 }
+
+// The plan of a rewind names a file whose former content the user may not read: the job leaves it
+// as it is.
+func TestRewindPlansNoRefusedContent(t *testing.T) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.addRule(access.Rule{Pattern: "/home/ann/**", Effect: access.Allow, UserID: "bob",
+			Permissions: access.Set(access.Read) | access.Set(access.Write) | access.Set(access.Update) |
+				access.Set(access.Delete)}) // not to download
+		w.mustUpload(w.ann, "/home/ann/box/a", "old")
+		w.advance(time.Hour)
+		then := w.clock()
+		w.advance(time.Hour)
+		w.replace(w.ann, "/home/ann/box/a", "new")
+		plan := w.plan(w.bob, "/home/ann/box", then)
+		const why = "There is no such version of this file."
+		if want := []files.BlockedRewind{{Path: "/home/ann/box/a", Why: why}}; !slices.Equal(plan.Blocked, want) ||
+			plan.Revert.Count != 0 {
+			t.Errorf("the plan reverts %d and blocks %+v", plan.Revert.Count, plan.Blocked)
+		}
+		const want = `failed: 1 entries could not be brought back. The first is "/home/ann/box/a": ` + why
+		if got := w.rewind(w.bob, "/home/ann/box", then); got != want {
+			t.Errorf("the job is %q", got)
+		}
+	})
+}

@@ -297,6 +297,23 @@ func versionAt(q db.Querier, entry string, at int64) (until int64, err error) {
 	return until, nil
 }
 
+// placedSince returns the time (ms) of the last change of place at or before a time (ms) among
+// entries: from then on, none of them had another place until at.
+func placedSince(q db.Querier, entries []string, at int64) (since int64, err error) {
+	in, args := db.InList(2, entries)
+	err = q.QueryRow(`
+		SELECT COALESCE(MAX(since), 0)
+		FROM (
+			SELECT `+placeFrom+` AS since FROM entries WHERE id `+in+`
+			UNION ALL
+			SELECT since FROM former_places WHERE entry_id `+in+`) p
+		WHERE since <= $1`, append([]any{at}, args...)...).Scan(&since)
+	if err != nil {
+		return 0, fmt.Errorf("look for the last change of a place: %w", err)
+	}
+	return since, nil
+}
+
 // handOverVersions gives the versions of an account to another, and returns their bytes, which
 // count as kept for the former one. The caller moves these.
 func handOverVersions(tx *db.Tx, from, to string) (kept int64, err error) {

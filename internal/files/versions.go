@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"larder/internal/access"
@@ -232,13 +233,15 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 		return nil, err
 	}
 	list := []Version{}
+	shown, since := false, int64(math.MaxInt64) // since when the file had the place that shown is for
 	for i := range found {
 		if found[i].content == n.content {
 			continue
 		}
-		shown, err := v.wasReadable(q, a, &n, found[i].until-1, access.Read)
-		if err != nil {
-			return nil, err
+		if at := found[i].until - 1; at < since {
+			if shown, since, err = v.wasReadableSince(q, a, &n, at, access.Read); err != nil {
+				return nil, err
+			}
 		}
 		if shown {
 			list = append(list, found[i].view(v.trash))
@@ -253,20 +256,32 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 // administrators also content of a place that is not known any more. A version counts for the place
 // that the file had at the end of the version.
 func (rs *ruleset) wasReadable(q db.Querier, a access.Actor, n *node, at int64, p access.Permission) (bool, error) {
+	shown, _, err := rs.wasReadableSince(q, a, n, at, p)
+	return shown, err
+}
+
+// wasReadableSince is wasReadable, with the time (ms) from which the file had the same place until
+// at: for all times in between the decision is the same.
+func (rs *ruleset) wasReadableSince(q db.Querier, a access.Actor, n *node, at int64, p access.Permission) (
+	shown bool, since int64, err error,
+) {
 	if a.Key == nil && a.UserID != "" && a.UserID == n.owner {
-		return true, nil
+		return true, 0, nil
 	}
+	since = at
 	then, err := rs.findAt(q, n.id, at)
 	if err == nil {
-		err = rs.allow(a, then.existingTarget(a), p)
+		if since, err = placedSince(q, trailIDs(then.trail), at); err == nil {
+			err = rs.allow(a, then.existingTarget(a), p)
+		}
 	}
 	switch fault.KindOf(err) {
 	case fault.NotFound:
-		return a.Key == nil && a.Role == access.Admin, nil
+		return a.Key == nil && a.Role == access.Admin, since, nil
 	case fault.Forbidden, fault.Unauthorized, fault.PasswordRequired:
-		return false, nil
+		return false, since, nil
 	}
-	return err == nil, err
+	return err == nil, since, err
 }
 
 // view returns the version as the API shows it; the settings give the time of its end.
@@ -354,27 +369,11 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 		if err := t.checkUnlocked(tx, a, n.trail); err != nil {
 			return err
 		}
-		found, err := versionsOf(tx, id, &until)
+		old, err := v.restorable(tx, a, &n, until)
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
-			return noVersion()
-		}
-		needed := access.Download
-		if a.UserID == n.owner {
-			needed = access.Update // a key of the owner that may write need not be able to read
-		}
-		if shown, err := v.wasReadable(tx, a, &n, until-1, needed); err != nil {
-			return err
-		} else if !shown {
-			return noVersion()
-		}
-		if p := found[0].provider; p != n.mount.ProviderID && p != n.mount.EvacuatedID {
-			return fault.New(fault.Conflict,
-				"This version is in another storage provider. Download it, and upload it again.")
-		}
-		e, err = t.restoreVersion(tx, v, a, &n, &found[0])
+		e, err = t.restoreVersion(tx, v, a, &n, &old)
 		return err
 	})
 	if err != nil {
@@ -382,6 +381,33 @@ func (t *Tree) RestoreVersion(ctx context.Context, a access.Actor, id string, un
 	}
 	crash.Point("version.restored")
 	return e, nil
+}
+
+// restorable returns the version of the file n that ended at until (ms), if the actor may restore
+// it: one that wasReadable does not hide, in the provider of the file. The caller has decided about
+// the permission to update the file. Faults: NotFound, Conflict for another provider.
+func (rs *ruleset) restorable(q db.Querier, a access.Actor, n *node, until int64) (version, error) {
+	found, err := versionsOf(q, n.id, &until)
+	if err != nil {
+		return version{}, err
+	}
+	if len(found) == 0 {
+		return version{}, noVersion()
+	}
+	needed := access.Download
+	if a.UserID == n.owner {
+		needed = access.Update // a key of the owner that may write need not be able to read
+	}
+	if shown, err := rs.wasReadable(q, a, n, until-1, needed); err != nil {
+		return version{}, err
+	} else if !shown {
+		return version{}, noVersion()
+	}
+	if p := found[0].provider; p != n.mount.ProviderID && p != n.mount.EvacuatedID {
+		return version{}, fault.New(fault.Conflict,
+			"This version is in another storage provider. Download it, and upload it again.")
+	}
+	return found[0], nil
 }
 
 // restoreVersion gives the file n the content of the version old, which stays a version, and

@@ -79,11 +79,11 @@ var trashGuards = []mutation{
 		return Content{}, err
 	} else if !shown && f == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
 	{"version-back", "versions of a private place are not restored", files + "/versions.go",
-		`v.wasReadable(tx, a, &n, until-1, needed); err != nil {
-			return err
-		} else if !shown {`, `v.wasReadable(tx, a, &n, until-1, needed); err != nil {
-			return err
-		} else if !shown && v == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+		`rs.wasReadable(q, a, n, until-1, needed); err != nil {
+		return version{}, err
+	} else if !shown {`, `rs.wasReadable(q, a, n, until-1, needed); err != nil {
+		return version{}, err
+	} else if !shown && rs == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
 	{"version-then", "content of a private place is not readable by its time", files + "/versions.go",
 		`	if !shown {
 		return Content{}, 0, noVersion()`, `	if !shown && until == 0 {
