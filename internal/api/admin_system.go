@@ -89,11 +89,14 @@ type systemScrubReply struct {
 // SystemWarning is a problem that needs an administrator. Besides its code and its sentence it has
 // the names and figures of the sentence.
 type SystemWarning struct {
-	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,backup_old,backup_problems,fsck_problems,access_log_replaced,limits_not_shared,scrub_backup_missing"`
+	Code      string `json:"code" required:"true" enum:"store_unavailable,disk_full,disk_nearly_full,objects_damaged,jobs_failed,backup_old,backup_problems,fsck_problems,access_log_replaced,limits_not_shared,scrub_backup_missing"`
 	Message   string `json:"message" required:"true" description:"The sentence of the problem, as in warnings."`
 	Provider  string `json:"provider,omitempty" description:"Name of the provider whose store or disk has the problem."`
 	FreeSpace *int64 `json:"freeSpace,omitempty" description:"Bytes free on the disk."`
 	Objects   int64  `json:"objects,omitempty" description:"Number of damaged objects."`
+	JobType   string `json:"jobType,omitempty" description:"Type of the failed jobs, such as move; the sentence has the same word."`
+	Jobs      int64  `json:"jobs,omitempty" description:"Number of the failed jobs of this type in the last two days, counted up to 100000 with those of the other types."`
+	Since     int64  `json:"since,omitempty" description:"When the first of these jobs failed (ms)."`
 	Problems  int64  `json:"problems,omitempty" description:"Number of problems that the last run of the command reported."`
 	EndedAt   int64  `json:"endedAt,omitempty" description:"When the last backup ended (ms)."`
 	MinFree   *int64 `json:"minFree,omitempty" description:"Bytes of free space below which uploads are refused."`
@@ -124,7 +127,7 @@ func (a *API) system(c *call, _ struct{}) (systemReply, error) {
 	reply := systemReply{Version: a.Version, BaseURL: a.BaseURL, Replicas: []systemReplicaReply{},
 		Stores: []systemStoreReply{}, Warnings: []string{}, Details: []SystemWarning{}}
 	for _, part := range []func(context.Context, *systemReply) error{a.systemDatabase, a.systemReplicas, a.systemCounts,
-		a.systemStores, a.systemDamage, a.systemCommands} {
+		a.systemStores, a.systemDamage, a.systemFailures, a.systemCommands} {
 		if err := part(c.ctx(), &reply); err != nil {
 			return systemReply{}, err
 		}
@@ -191,6 +194,20 @@ func (a *API) systemDamage(ctx context.Context, reply *systemReply) (err error) 
 	return nil
 }
 
+// systemFailures fills in a warning for each type of jobs that the service could not complete.
+func (a *API) systemFailures(ctx context.Context, reply *systemReply) error {
+	failures, err := job.CountFailures(a.DB.Read(ctx), a.Now().UnixMilli(), maxCountedRows)
+	for _, f := range failures {
+		reply.Details = append(reply.Details, SystemWarning{Code: "jobs_failed", JobType: f.Type, Jobs: f.Jobs,
+			Since: f.Since,
+			Message: fmt.Sprintf("Jobs of the type %q that failed in the last two days: %d, the first at %s. For each "+
+				"of them a line of the log begins with `a job failed` and has its account and the cause. Remove "+
+				"the cause, then start the jobs again, or ask their users to do so.", f.Type, f.Jobs,
+				time.UnixMilli(f.Since).UTC().Format(time.RFC3339))})
+	}
+	return err
+}
+
 // systemCommands fills in the last runs of backup and fsck. It warns of an old backup, and of the
 // problems that the last run reported.
 func (a *API) systemCommands(ctx context.Context, reply *systemReply) error {
@@ -250,11 +267,12 @@ func (a *API) systemStores(ctx context.Context, reply *systemReply) error {
 }
 
 // SystemWarnings returns the problems that need an administrator: those of all stores, of damaged
-// objects, of backups and checks, and those of this process. ServeReadiness shows them to
-// operators. The error is that of the database.
+// objects, of failed jobs, of backups and checks, and those of this process. ServeReadiness shows
+// them to operators. The error is that of the database.
 func (a *API) SystemWarnings(ctx context.Context) ([]SystemWarning, error) {
 	var reply systemReply
-	err := errors.Join(a.systemStores(ctx, &reply), a.systemDamage(ctx, &reply), a.systemCommands(ctx, &reply))
+	err := errors.Join(a.systemStores(ctx, &reply), a.systemDamage(ctx, &reply),
+		a.systemFailures(ctx, &reply), a.systemCommands(ctx, &reply))
 	return append(reply.Details, a.Warnings()...), err
 }
 

@@ -278,3 +278,35 @@ func TestSystemWarnsOfLimitsThatAreNotShared(t *testing.T) {
 		t.Errorf("readiness without Redis answers %d", ready.Status)
 	}
 }
+
+// The page warns for two days of jobs that the service could not complete, and not of those that
+// failed because of their request. SystemWarnings counts the failed jobs of a type together.
+func TestSystemWarnsOfFailedJobs(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin := l.Admin(t)
+		now := l.Clock.Now().UnixMilli()
+		insert := func(id, jobType, status string, endedAt int64, attempts int) {
+			t.Helper()
+			err := l.Apps[0].DB.Write(t.Context(), func(tx *db.Tx) error {
+				_, err := tx.Exec(`
+					INSERT INTO jobs (id, type, owner_id, status, progress, created_at, completed_at, attempts)
+					VALUES ($1, $2, 'u', $3, 0, 1, $4, $5)`, id, jobType, status, endedAt, attempts)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		insert("refused", "move", "failed", now, 0)
+		insert("done", "move", "completed", now, 12)
+		insert("old", "move", "failed", now-48*3_600_000, 12)
+		wantJSON(t, "warnings without failed jobs", systemWarnings(admin), "[]")
+		insert("first", "move", "failed", now-1000, 12)
+		insert("second", "move", "failed", now, 12)
+		wantWarning(t, admin, `Jobs of the type "move" that failed in the last two days: 2, the first at `,
+			M{"code": "jobs_failed", "jobType": "move", "jobs": 2, "since": now - 1000})
+		l.Clock.Advance(48 * time.Hour)
+		wantJSON(t, "warnings two days later", systemWarnings(l.Admin(t)), "[]")
+	})
+}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http/httptest"
@@ -15,8 +16,8 @@ import (
 	"larder/internal/db"
 )
 
-// The metrics show the bytes of the trash, how far the scrub is, and that rate limits count in this
-// process only while Redis is down.
+// The metrics show the bytes of the trash, how far the scrub is, how many jobs have failed, and
+// that rate limits count in this process only while Redis is down.
 func TestMetricsOfTheState(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
@@ -54,6 +55,9 @@ func TestMetricsOfTheState(t *testing.T) {
 	exec("INSERT INTO jobs (id, type, owner_id, status, progress, created_at) VALUES " +
 		"('a', 'scrub', '', 'failed', 12, 1), ('b', 'scrub', '', 'running', 37, 2), " +
 		"('c', 'move', 'u', 'running', 50, 3)")
+	hourAgo := now.Add(-time.Hour).UnixMilli()
+	exec(fmt.Sprintf("INSERT INTO jobs (id, type, owner_id, status, progress, created_at, completed_at, attempts) "+
+		"VALUES ('d', 'copy', 'u', 'failed', 0, 1, %[1]d, 12), ('e', 'copy', 'v', 'failed', 0, 1, %[1]d, 12)", hourAgo))
 	ops := a.opsHandler()
 	tells := func(lines ...string) {
 		t.Helper()
@@ -68,7 +72,9 @@ func TestMetricsOfTheState(t *testing.T) {
 	tells("larder_damaged_objects 2", `larder_accounts{storage="free"} 1`, `larder_accounts{storage="near"} 2`,
 		`larder_accounts{storage="full"} 1`, `larder_accounts{storage="none"} 1`, `larder_accounts{storage="unlimited"} 1`)
 	tells("larder_redis_down 0", "larder_redis_outages_total 0", "larder_rate_limit_local_total 0",
-		"larder_passwords_waiting 0", "larder_kept_bytes 7", "larder_scrub_progress 0.37")
+		"larder_passwords_waiting 0", "larder_kept_bytes 7", "larder_scrub_progress 0.37",
+		`larder_failed_jobs{type="copy"} 2`,
+		`larder_failed_jobs{type="move"} 0`)
 	exec("UPDATE jobs SET status = 'completed', completed_at = 4 WHERE id = 'b'")
 	tells("larder_scrub_progress 0")
 	for range 3 {

@@ -37,6 +37,7 @@ var (
 	replicaCount   = describe("larder_replicas", "Replicas that reported in the last minute.")
 	buildInfo      = describe("larder_build_info", "1, with the version and the engine of the database.", "version", "engine")
 	jobCount       = describe("larder_jobs", "Jobs by status, ended ones of the last 30 days.", "status")
+	failedJobs     = describe("larder_failed_jobs", "Jobs that the service could not complete in the last two days, by type.", "type")
 	garbageObjects = describe("larder_garbage_objects", "Objects that wait to be deleted, counted up to 100000.")
 	garbageBytes   = describe("larder_garbage_bytes", "Bytes of the objects that wait to be deleted and were the content of files.")
 	damagedObjects = describe("larder_damaged_objects", "Objects that are marked as damaged; their files answer 500.")
@@ -58,8 +59,8 @@ type stateCollector struct{ app *App }
 
 // Describe implements prometheus.Collector.
 func (s *stateCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{databaseUp, replicaCount, buildInfo, jobCount, garbageObjects, garbageBytes,
-		damagedObjects, scrubProgress, storedBytes, storedFiles, accountCount, keptBytes, commandEnded,
+	for _, d := range []*prometheus.Desc{databaseUp, replicaCount, buildInfo, jobCount, failedJobs, garbageObjects,
+		garbageBytes, damagedObjects, scrubProgress, storedBytes, storedFiles, accountCount, keptBytes, commandEnded,
 		commandProblems, storeUp, storeFree} {
 		to <- d
 	}
@@ -76,7 +77,7 @@ func (s *stateCollector) Collect(to chan<- prometheus.Metric) {
 	send(buildInfo, 1, s.app.deps.Version, string(s.app.DB.Dialect()))
 	up := 1.0
 	for _, part := range []func(context.Context, func(*prometheus.Desc, float64, ...string)) error{
-		s.counts, s.commands, s.stores} {
+		s.counts, s.failures, s.commands, s.stores} {
 		if err := part(ctx, send); err != nil {
 			up = 0
 			s.app.deps.Log.Error("read the state for the metrics", "error", err)
@@ -137,6 +138,27 @@ func (s *stateCollector) counts(ctx context.Context, send func(*prometheus.Desc,
 		return err
 	}
 	send(keptBytes, float64(kept))
+	return nil
+}
+
+// failures sends the numbers of failed jobs, 0 for a type without any.
+func (s *stateCollector) failures(ctx context.Context, send func(*prometheus.Desc, float64, ...string)) error {
+	found, err := job.CountFailures(s.app.DB.Read(ctx), s.app.deps.Now().UnixMilli(), maxCounted)
+	if err != nil {
+		return err
+	}
+	failed := map[string]int64{} // by type, also of types that only a newer replica knows
+	for _, runner := range []*job.Runner{s.app.Jobs, s.app.MailJobs, s.app.ScrubJobs} {
+		for _, jobType := range runner.Types() {
+			failed[jobType] = 0
+		}
+	}
+	for _, f := range found {
+		failed[f.Type] = f.Jobs
+	}
+	for jobType, n := range failed {
+		send(failedJobs, float64(n), jobType)
+	}
 	return nil
 }
 

@@ -147,7 +147,7 @@ func (r *Runner) RunNext(ctx context.Context) (ran bool, err error) {
 // next one, maxRunning times at most.
 func (r *Runner) claim(ctx context.Context) (*Run, error) {
 	for range maxRunning {
-		due, err := anyDue(r.DB.Read(ctx), r.types(), r.nowMs())
+		due, err := anyDue(r.DB.Read(ctx), r.Types(), r.nowMs())
 		if err != nil || !due {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (r *Runner) claimOne(ctx context.Context) (*Run, error) {
 	err := r.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		now := r.Now()
 		run.leaseUntil = now.Add(leaseTime).UnixMilli()
-		found, err = claimNext(tx, run, r.types(), now.UnixMilli())
+		found, err = claimNext(tx, run, r.Types(), now.UnixMilli())
 		return err
 	})
 	if err != nil || !found {
@@ -175,8 +175,8 @@ func (r *Runner) claimOne(ctx context.Context) (*Run, error) {
 	return run, nil
 }
 
-// types returns the job types that have a handler.
-func (r *Runner) types() []string {
+// Types returns the job types that have a handler.
+func (r *Runner) Types() []string {
 	types := make([]string, 0, len(r.handlers))
 	for name := range r.handlers {
 		types = append(types, name)
@@ -265,7 +265,7 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	log, attempts := r.Log.With("job", run.ID, "type", run.Type), run.attemptCount()
+	log, attempts := r.Log.With("job", run.ID, "type", run.Type, "user", run.OwnerID), run.attemptCount()
 	var write func(tx *db.Tx) error
 	var refused *fault.Error
 	var wait waiting
@@ -277,9 +277,12 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 		write = func(tx *db.Tx) error { return r.complete(tx, run) }
 	case errors.As(err, &wait):
 		write = func(tx *db.Tx) error { return requeue(tx, run, wait.until, 0) }
+	case kind == fault.Unverified && errors.As(err, &refused):
+		log.Error("a job failed because of the bytes in a store", "error", err)
+		write = func(tx *db.Tx) error { return r.fail(tx, run, refused.Message, maxAttempts) }
 	case errors.As(err, &refused) && kind != fault.Internal && kind != fault.Unavailable && kind != fault.RateLimited:
 		log.Info("a job failed", "error", err)
-		write = func(tx *db.Tx) error { return r.fail(tx, run, refused.Message) }
+		write = func(tx *db.Tx) error { return r.fail(tx, run, refused.Message, 0) }
 	case stopped:
 		write = func(tx *db.Tx) error { return requeue(tx, run, r.nowMs(), max(attempts-1, 0)) }
 	case attempts >= maxAttempts:
@@ -288,7 +291,7 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 		if refused != nil && kind == fault.Unavailable {
 			message = refused.Message
 		}
-		write = func(tx *db.Tx) error { return r.fail(tx, run, message) }
+		write = func(tx *db.Tx) error { return r.fail(tx, run, message, maxAttempts) }
 	default:
 		pause := min(firstPause<<(attempts-1), maxPause)
 		due := r.Now().Add(pause).UnixMilli() // from now on, not from when the database accepts the write
@@ -300,15 +303,16 @@ func (r *Runner) writeOutcome(ctx context.Context, run *Run, err error) {
 	}
 }
 
-// fail ends a job as failed for good, with message as its sentence. The cleanup of OnFailure comes
-// first, since it may lock rows that others hold while they read the job.
-func (r *Runner) fail(tx *db.Tx, run *Run, message string) error {
+// fail ends a job as failed for good, with message as its sentence; attempts is maxAttempts if
+// CountFailures is to count it, else 0. The cleanup of OnFailure comes first, since it may lock
+// rows that others hold while they read the job.
+func (r *Runner) fail(tx *db.Tx, run *Run, message string, attempts int) error {
 	if undo := r.undoers[run.Type]; undo != nil {
 		if err := undo(tx, run); err != nil {
 			return fmt.Errorf("undo a job: %w", err)
 		}
 	}
-	if err := fail(tx, run, message, r.nowMs()); err != nil {
+	if err := fail(tx, run, message, attempts, r.nowMs()); err != nil {
 		return err
 	}
 	return r.end(tx, run, message)

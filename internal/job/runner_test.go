@@ -585,8 +585,8 @@ func TestJobIsRunByOneRunner(t *testing.T) {
 	})
 }
 
-// Jobs of an unknown type are left to newer replicas. Chores leave no row, done or given up; the
-// rows of other jobs stay for a month.
+// Jobs of an unknown type are left to newer replicas. Chores that are done or refused leave no
+// row; the rows of other jobs stay for a month.
 func TestRowsAreDeletedInTime(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		r := f.runner(func(_ context.Context, run *job.Run) error {

@@ -187,13 +187,27 @@ func complete(tx *db.Tx, run *Run, now int64) error {
 	return dropChore(tx, run)
 }
 
-// fail marks a job as failed at now (ms), with message as its sentence. Error: ErrLeaseLost.
-func fail(tx *db.Tx, run *Run, message string, now int64) error {
+// fail marks a job as failed at now (ms), with message as its sentence. attempts is maxAttempts if
+// CountFailures is to count the job, else 0. Error: ErrLeaseLost.
+func fail(tx *db.Tx, run *Run, message string, attempts int, now int64) error {
 	if err := updateHeld(tx, run, "fail a job",
-		"status = 'failed', holder = NULL, error_message = $3, completed_at = $4", message, now); err != nil {
+		"status = 'failed', holder = NULL, error_message = $3, attempts = $4, completed_at = $5", message, attempts,
+		now); err != nil {
 		return err
 	}
+	if attempts == maxAttempts && run.OwnerID == "" {
+		return updateFailedChore(tx, run)
+	}
 	return dropChore(tx, run)
+}
+
+// updateFailedChore removes the payload of a failed chore, which may be an address that a user
+// typed. The row stays for CountFailures.
+func updateFailedChore(tx *db.Tx, run *Run) error {
+	if _, err := tx.Exec("UPDATE jobs SET payload = '' WHERE id = $1", run.ID); err != nil {
+		return fmt.Errorf("update a failed chore: %w", err)
+	}
+	return nil
 }
 
 // dropChore deletes an ended job without an owner, which is a chore of the service. No client asks

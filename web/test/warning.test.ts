@@ -30,6 +30,12 @@ describe.each(["en-US", "zh-CN"] as const)("in %s", (language) => {
     if (/store|disk/.test(code)) expect(text).toContain("attic");
     if (/disk/.test(code)) expect(text).toMatch(/300 MB.*512 MB/);
     if (code === "objects_damaged") expect(warningText(warning(code, { objects: 1234 }))).toContain("1,234");
+    if (code === "jobs_failed") {
+      const failed = { jobType: "purge", jobs: 1234, since: Date.UTC(2026, 1, 3) };
+      const kind = language === "en-US" ? "deleting for good" : "彻底删除";
+      for (const part of ["1,234", kind, "2026"]) expect(warningText(warning(code, failed))).toContain(part);
+      expect(warningText(warning(code, { ...failed, jobType: "newer" }))).toContain("newer");
+    }
     if (code === "backup_old") expect(warningText(warning(code, { endedAt: Date.UTC(2026, 1, 3) }))).toContain("2026");
     if (/problems/.test(code)) expect(warningText(warning(code, { problems: 1234 }))).toContain("1,234");
     if (/log/.test(code)) expect(text).toContain("/data/audit.db.malformed-1");

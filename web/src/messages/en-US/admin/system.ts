@@ -15,6 +15,23 @@ export const system: typeof zh = {
     objectsDamaged: (n, text) =>
       `${n === 1 ? "1 stored object is damaged, so its files" : `${text} stored objects are damaged, so their files`} ` +
       `can't be read. Heal from a backup with larder scrub --now --from BACKUP, or replace the files.`,
+    jobsFailed: (count, kind, since) =>
+      `Failed jobs in the last two days: ${count} (${kind}), the first on ${since}. Lines of the server's log that ` +
+      `begin with “a job failed” have the account and the cause. Remove the cause, then start the jobs again, or ask ` +
+      `their users to do so.`,
+    jobTypes: {
+      move: "moving",
+      copy: "copying",
+      purge: "deleting for good",
+      rewind: "bringing back an earlier state",
+      evacuate: "moving a storage",
+      checksum: "computing checksums",
+      legacy: "handing over files of a deleted account",
+      scrub: "scrub",
+      "verify-mail": "e-mail to verify an address",
+      "resend-mail": "e-mail to verify an address",
+      "reset-mail": "e-mail to reset a password",
+    },
     backupOld: (time) =>
       `The last backup ended on ${time}. Look why the timer or cron job of larder backup doesn't run, or fails.`,
     backupProblems: (count) =>

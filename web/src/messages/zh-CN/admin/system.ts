@@ -11,6 +11,22 @@ export const system = {
       `存储“${name}”所在的磁盘即将用满：剩余 ${free}。低于 ${least}（LARDER_MIN_FREE）时，服务器会拒绝上传。`,
     objectsDamaged: (_n: number, text: string) =>
       `${text} 个存储对象已损坏，相关文件无法读取。请用 larder scrub --now --from BACKUP 从备份修复，或替换这些文件。`,
+    jobsFailed: (count: string, kind: string, since: string) =>
+      `最近两天有 ${count} 个后台任务失败（${kind}），最早的失败于 ${since}。` +
+      `服务器日志中以“a job failed”开头的行记录了账户和原因。排除原因后，请重新启动这些任务，或请相应用户重新启动。`,
+    jobTypes: {
+      move: "移动",
+      copy: "复制",
+      purge: "彻底删除",
+      rewind: "恢复到先前状态",
+      evacuate: "迁移存储",
+      checksum: "计算校验和",
+      legacy: "移交已删除账户的文件",
+      scrub: "巡检",
+      "verify-mail": "验证邮箱的邮件",
+      "resend-mail": "验证邮箱的邮件",
+      "reset-mail": "重置密码的邮件",
+    } as Record<string, string>,
     backupOld: (time: string) => `最近一次备份完成于 ${time}。请检查 larder backup 的定时任务为何没有运行或运行失败。`,
     backupProblems: (count: string) => `最近一次备份报告了 ${count} 个问题，见该命令的输出。解决后请重新备份。`,
     fsckProblems: (count: string) =>

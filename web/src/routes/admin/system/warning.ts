@@ -18,6 +18,12 @@ export function warningText(warning: Warning): string | undefined {
       return words.diskNearlyFull(provider, free, least);
     case "objects_damaged":
       return words.objectsDamaged(warning.objects ?? 0, number(warning.objects ?? 0));
+    case "jobs_failed":
+      return words.jobsFailed(
+        number(warning.jobs ?? 0),
+        words.jobTypes[warning.jobType ?? ""] ?? warning.jobType ?? "",
+        dateTime(warning.since ?? null),
+      );
     case "backup_old":
       return words.backupOld(dateTime(warning.endedAt ?? null));
     case "backup_problems":

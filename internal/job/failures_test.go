@@ -1,0 +1,97 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/fault"
+	"larder/internal/job"
+)
+
+// CountFailures counts jobs that failed in all attempts or because of the bytes in a store, for two
+// days. It counts no job that its request made fail. The row of such a chore stays without its
+// payload.
+func TestFailuresOfTheServiceAreCounted(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		outcome := map[string]error{
+			"refused":       fault.New(fault.Forbidden, "You may not."),
+			"refused chore": fault.New(fault.MailFailed, "No such mailbox."),
+			"wrong bytes":   fault.New(fault.Unverified, "The copy differs."),
+			"broken":        errors.New("broken"),
+			"broken chore":  errors.New("broken"),
+		}
+		handle := func(_ context.Context, run *job.Run) error { return outcome[run.ID] }
+		r := f.runner(handle)
+		r.Handle("mail", handle)
+		count := func() []job.Failures {
+			t.Helper()
+			found, err := job.CountFailures(f.db.Read(t.Context()), f.now.Load(), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		f.insert("done")
+		f.insert("refused")
+		f.insert("wrong bytes")
+		f.write(func(tx *db.Tx) error {
+			return errors.Join(job.Insert(tx, job.Spec{ID: "refused chore", Type: "mail", Payload: "ann@example.org"}),
+				job.Insert(tx, job.Spec{ID: "broken chore", Type: "mail", Payload: "bob@example.org"}))
+		})
+		first := f.now.Load()
+		for range 5 {
+			f.runNext(r, true)
+		}
+		if got := count(); !reflect.DeepEqual(got, []job.Failures{{"move", 1, first}}) {
+			t.Errorf("counted %v, want the job with the wrong bytes", got)
+		}
+		f.insert("broken")
+		for f.job("broken").Status != job.Failed {
+			f.advance(10 * time.Minute)
+			for ran := true; ran; {
+				var err error
+				if ran, err = r.RunNext(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		chores := f.queryInt("SELECT COUNT(*) FROM jobs WHERE owner_id = ''")
+		failed := f.queryInt("SELECT COUNT(*) FROM jobs WHERE owner_id = '' AND status = 'failed' AND payload = ''")
+		if chores != 1 || failed != 1 {
+			t.Error("of the two chores, the broken one should be left, without its payload")
+		}
+		broken := f.now.Load()
+		const earlier = 600_000 // the chore had its first attempt before the advance of the clock
+		want := []job.Failures{{"mail", 1, broken - earlier}, {"move", 2, first}}
+		if got := count(); !reflect.DeepEqual(got, want) {
+			t.Errorf("counted %v, want %v", got, want)
+		}
+		f.now.Store(first + (48 * time.Hour).Milliseconds())
+		want[1] = job.Failures{Type: "move", Jobs: 1, Since: broken}
+		if got := count(); !reflect.DeepEqual(got, want) {
+			t.Errorf("two days later: counted %v, want %v", got, want)
+		}
+		f.now.Store(broken + (48 * time.Hour).Milliseconds())
+		if got := count(); got != nil {
+			t.Errorf("two days after the last failure: counted %v", got)
+		}
+	})
+}
+
+// CountFailures counts the first failed jobs, up to the given number.
+func TestFailuresAreCountedUpToANumber(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		f.exec(`
+			INSERT INTO jobs (id, type, owner_id, status, progress, created_at, completed_at, attempts)
+			VALUES ('a', 'move', 'ann', 'failed', 0, 1, 7, 12), ('b', 'move', 'ann', 'failed', 0, 1, 5, 12),
+				('c', 'copy', 'ann', 'failed', 0, 1, 9, 12)`)
+		got, err := job.CountFailures(f.db.Read(t.Context()), 10, 2)
+		if err != nil || !reflect.DeepEqual(got, []job.Failures{{"move", 2, 5}}) {
+			t.Errorf("counted %v, %v", got, err)
+		}
+	})
+}
