@@ -184,6 +184,9 @@ func TestMetrics(t *testing.T) {
 		`larder_http_received_bytes_total{route="/api/upload"} 777`,
 		`larder_http_request_duration_seconds_count{route="/api/upload"} 1`,
 		`larder_command_problems{command="backup"} 0`, "larder_redis_down 0",
+		`larder_disk_operations_total{bucket="default",operation="put",outcome="completed"} 2`,
+		`larder_disk_operations_total{bucket="default",operation="put",outcome="failed"} 0`,
+		`larder_disk_operation_duration_seconds_count{bucket="default",operation="put"} 2`,
 	} {
 		if !strings.Contains(string(text), "\n"+line+"\n") {
 			t.Errorf("the metrics lack %q", line)

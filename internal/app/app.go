@@ -240,6 +240,7 @@ func (a *App) build() {
 		DB: d, ObjectDir: a.Config.ObjectDir, MinFree: a.Config.MinFree, Secrets: a.masterKey, IDs: a.ids, Now: now,
 		Egress: a.egressPolicy(a.Config.AllowPrivateEndpoints), Limits: a.deps.Limits,
 		MachineNow: a.machineNow, WrapTransport: a.metrics.wrapTransport(),
+		ObserveDisk: a.metrics.observeDisk(),
 	})
 	a.Jobs = job.NewRunner(job.Config{DB: d, IDs: a.ids, Now: now, Log: a.deps.Log})
 	a.Objects = object.New(object.Config{

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"larder/internal/api"
+	"larder/internal/blob/disk"
 	"larder/internal/blob/s3"
 	"larder/internal/files"
 	"larder/internal/kv/redis"
@@ -28,6 +29,8 @@ type metrics struct {
 	readTime      prometheus.Histogram
 	storeRequests *prometheus.CounterVec   // provider, name, method, status
 	storeTime     *prometheus.HistogramVec // provider, name, method
+	diskOps       *prometheus.CounterVec   // bucket, operation, outcome
+	diskTime      *prometheus.HistogramVec // bucket, operation
 }
 
 // durationBuckets are the upper bounds in seconds of the histograms of durations: from a read that
@@ -60,6 +63,11 @@ func newMetrics() *metrics {
 			"provider", "name", "method", "status"),
 		storeTime: times("larder_store_request_duration_seconds",
 			"Time from a request to a bucket to the head of its answer.", "provider", "name", "method"),
+		diskOps: counters("larder_disk_operations_total", "Operations of the built-in store by outcome.",
+			"bucket", "operation", "outcome"),
+		diskTime: times("larder_disk_operation_duration_seconds",
+			"Time of a completed operation of the built-in store, without that in which it read a body.",
+			"bucket", "operation"),
 	}
 }
 
@@ -70,7 +78,7 @@ func (m *metrics) register(registry *prometheus.Registry) {
 		return
 	}
 	registry.MustRegister(m.requests, m.requestTime, m.received, m.sent, m.inFlight, m.writeTime, m.readTime,
-		m.storeRequests, m.storeTime)
+		m.storeRequests, m.storeTime, m.diskOps, m.diskTime)
 }
 
 // requestObserver returns the function that counts an answered request, for api.Config.Observe; nil
@@ -109,6 +117,35 @@ func (m *metrics) wrapTransport() func(provider.Provider) s3.TransportWrapper {
 	}
 	return func(p provider.Provider) s3.TransportWrapper {
 		return func(next http.RoundTripper) http.RoundTripper { return &measuredTransport{next, m, p.ID, p.Name} }
+	}
+}
+
+// observeDisk returns the function that makes the Observer of a bucket of the built-in store, see
+// provider.Config; nil for a nil m. The Observer has looked its metrics up before the first
+// operation, since it runs at each read of a file from the disk.
+func (m *metrics) observeDisk() func(bucket string) disk.Observer {
+	if m == nil {
+		return nil
+	}
+	type operation struct {
+		completed, failed prometheus.Counter
+		time              prometheus.Observer
+	}
+	return func(bucket string) disk.Observer {
+		all := map[disk.Operation]operation{}
+		for _, op := range disk.Operations {
+			name := string(op)
+			all[op] = operation{m.diskOps.WithLabelValues(bucket, name, "completed"),
+				m.diskOps.WithLabelValues(bucket, name, "failed"), m.diskTime.WithLabelValues(bucket, name)}
+		}
+		return func(op disk.Operation, took time.Duration, failed bool) {
+			if failed {
+				all[op].failed.Inc()
+				return
+			}
+			all[op].completed.Inc()
+			all[op].time.Observe(took.Seconds())
+		}
 	}
 }
 

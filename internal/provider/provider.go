@@ -85,6 +85,9 @@ type Config struct {
 	// WrapTransport returns what wraps the transport to the bucket of a provider, for metrics; nil
 	// for none
 	WrapTransport func(p Provider) s3.TransportWrapper
+	// ObserveDisk returns the Observer of the operations in a bucket of the built-in store, for
+	// metrics; nil for none
+	ObserveDisk func(bucket string) disk.Observer
 }
 
 // Registry reads providers and opens their stores. All methods are safe for concurrent use. Close
@@ -242,7 +245,11 @@ func (r *Registry) open(p Provider) (blob.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := disk.Open(dir, p.Marker, disk.Options{MinFree: r.cfg.MinFree, Now: r.cfg.Now})
+	options := disk.Options{MinFree: r.cfg.MinFree, Now: r.cfg.Now}
+	if r.cfg.ObserveDisk != nil {
+		options.Observe = r.cfg.ObserveDisk(p.Bucket)
+	}
+	store, err := disk.Open(dir, p.Marker, options)
 	if err != nil {
 		return nil, fmt.Errorf("open the store of provider %s: %w", p.ID, err)
 	}

@@ -36,6 +36,7 @@ import (
 type Options struct {
 	MinFree int64            // bytes of free space below which Put refuses with blob.ErrNoSpace; 0 or less: no minimum
 	Now     func() time.Time // the clock, required
+	Observe Observer         // measures the operations; nil for none
 }
 
 // Store is a blob.Store in a directory. It is safe for concurrent use, also by several processes.
@@ -43,6 +44,8 @@ type Store struct {
 	dir, id string
 	marker  string // path of the marker
 	space   *freeSpace
+	now     func() time.Time
+	watch   Observer // nil for none
 
 	mu     sync.Mutex
 	volume *volume // the directory as last verified, nil when it was missing at that time
@@ -65,7 +68,8 @@ func Open(dir, id string, opts Options) (*Store, error) {
 		return nil, errors.New("open store: a directory and a clock are required")
 	}
 	space := &freeSpace{minFree: opts.MinFree, now: opts.Now, query: freeBytes}
-	return &Store{dir: dir, id: id, marker: filepath.Join(dir, markerName), space: space}, nil
+	return &Store{dir: dir, id: id, marker: filepath.Join(dir, markerName), space: space, now: opts.Now,
+		watch: opts.Observe}, nil
 }
 
 // Close closes the directory after the operations in progress have ended. Later operations return
@@ -112,7 +116,9 @@ func (o object) DropCache()     { dropCache(o.osFile) }
 // Open opens an object; the result is a blob.FileBacked. Errors:
 // blob.ErrNotFound, blob.ErrUnavailable.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Object, error) {
+	began := s.begin()
 	f, size, err := s.open(ctx, key)
+	s.observe(OpenOperation, began, err)
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +161,12 @@ func (s *Store) open(ctx context.Context, key blob.Key) (*os.File, int64, error)
 
 // Delete removes an object and the unfinished uploads in parts for its key. Deleting an absent
 // object succeeds. Error: blob.ErrUnavailable.
-func (s *Store) Delete(ctx context.Context, key blob.Key) error {
+func (s *Store) Delete(ctx context.Context, key blob.Key) (err error) {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete object: %w", err)
 	}
+	began := s.begin()
+	defer func() { s.observe(DeleteOperation, began, err) }()
 	v, dirPath, name, err := s.acquireFor(key)
 	if err != nil {
 		return err

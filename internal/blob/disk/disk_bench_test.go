@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/rand"
 	"io"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"larder/internal/blob"
 	"larder/internal/ident"
@@ -67,13 +69,22 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkOpen measures opening an object.
+// BenchmarkOpen measures opening an object, also with an Observer and the clock of the machine.
 func BenchmarkOpen(b *testing.B) {
+	b.Run("plain", func(b *testing.B) { benchmarkOpen(b, Options{Now: time.Now}) })
+	b.Run("observed", func(b *testing.B) {
+		var n atomic.Int64
+		observe := func(_ Operation, took time.Duration, _ bool) { n.Add(int64(took)) }
+		benchmarkOpen(b, Options{Now: time.Now, Observe: observe})
+	})
+}
+
+func benchmarkOpen(b *testing.B, opts Options) {
 	dir := b.TempDir()
 	if err := Create(dir, storeID); err != nil {
 		b.Fatal(err)
 	}
-	s, err := Open(dir, storeID, Options{Now: fixedClock})
+	s, err := Open(dir, storeID, opts)
 	if err != nil {
 		b.Fatal(err)
 	}

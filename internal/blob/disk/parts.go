@@ -158,7 +158,9 @@ func syncDirectory(dir *os.File) error {
 
 // PutPart implements blob.PartStore. The ETag is the SHA-256 of the part in hexadecimal. Bodies for
 // the same part wait for each other; the last one stored becomes the part.
-func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (blob.Part, error) {
+func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.Reader) (part blob.Part, err error) {
+	began := s.begin()
+	defer func() { s.observe(PartOperation, began, err) }()
 	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return blob.Part{}, err
@@ -190,13 +192,14 @@ func (s *Store) PutPart(ctx context.Context, u blob.Upload, number int, body io.
 	if err != nil {
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
 	}
+	began = s.begin() // the body takes as long as its sender
 	if err := p.data.Sync(); err != nil {
 		return blob.Part{}, storeError("sync part", err)
 	}
 	if err := ctx.Err(); err != nil { // the last moment to cancel: the next step stores the part
 		return blob.Part{}, fmt.Errorf("put part: %w", err)
 	}
-	part := blob.Part{Number: number, Size: length, ETag: hex.EncodeToString(sum)}
+	part = blob.Part{Number: number, Size: length, ETag: hex.EncodeToString(sum)}
 	if err := writeLine(p.journal, partLine(number, part.ETag), lineOffset(number)); err != nil {
 		return blob.Part{}, err
 	}
@@ -258,7 +261,9 @@ func (s *Store) Parts(ctx context.Context, u blob.Upload) ([]blob.Part, error) {
 
 // Finish implements blob.PartStore. It also returns blob.ErrExists, when another object has the
 // key.
-func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (blob.Info, error) {
+func (s *Store) Finish(ctx context.Context, u blob.Upload, parts []blob.Part) (_ blob.Info, err error) {
+	began := s.begin()
+	defer func() { s.observe(FinishOperation, began, err) }()
 	v, err := s.acquireForUpload(ctx, u)
 	if err != nil {
 		return blob.Info{}, err

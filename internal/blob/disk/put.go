@@ -16,7 +16,10 @@ const tempTries = 100
 
 // Put writes body to a temporary file and renames it to its key when it is durable. Errors: those
 // of blob.Store.
-func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (blob.Info, error) {
+func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob.PutOptions) (_ blob.Info,
+	err error) {
+	began := s.begin()
+	defer func() { s.observe(PutOperation, began, err) }()
 	counted, err := blob.NewBody(ctx, body, opts)
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
@@ -38,6 +41,7 @@ func (s *Store) Put(ctx context.Context, key blob.Key, body io.Reader, opts blob
 	if err != nil {
 		return blob.Info{}, fmt.Errorf("put object: %w", err)
 	}
+	began = s.begin() // the body takes as long as its sender
 	if err := t.file.Sync(); err != nil {
 		return blob.Info{}, storeError("sync object", err)
 	}
