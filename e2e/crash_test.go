@@ -22,6 +22,8 @@ const (
 	crashTrials  = 10
 	crashWorkers = 4
 	crashDrives  = 2 // additional workers that use WebDAV
+	// crashOpenUploads is the number of uploads that kills may leave open; an account can have 100
+	crashOpenUploads = 50
 )
 
 // crashSeed returns the seed, which is random unless LARDER_TEST_SEED sets it.
@@ -156,12 +158,27 @@ func (c *crasher) run(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+		c.abortUploads(t)
 	}
 	p.stop(t)
 	if acknowledged < int64(trials)*crashWorkers {
 		t.Errorf("%d operations were acknowledged in %d trials, too few for a test", acknowledged, trials)
 	}
 	t.Logf("%d trials, %d operations acknowledged", trials, acknowledged)
+}
+
+// abortUploads aborts the uploads that kills have left open, if there are more than
+// crashOpenUploads.
+func (c *crasher) abortUploads(t *testing.T) {
+	t.Helper()
+	var open struct{ Sessions []struct{ SessionID string } }
+	c.admin.do(t, "GET", "/api/files/upload-sessions?status=pending", nil).data(t, 200, &open)
+	if len(open.Sessions) <= crashOpenUploads {
+		return
+	}
+	for _, session := range open.Sessions {
+		c.admin.do(t, "DELETE", "/api/files/upload/multipart/"+session.SessionID, nil).want(t, 200)
+	}
 }
 
 // connect gives every worker clients of the processes of admin.
