@@ -313,7 +313,7 @@ func (sel *pastSelection) each(q db.Querier, o sortOrder, found func(r *pastRow)
 		FROM (
 			SELECT e.id, x.parent_id, x.name, x.name_fold, x.sort_key, e.kind, e.owner_id, e.password_hash, e.password_id,
 				e.custom_title, e.custom_color, e.cover_url, e.icon_emoji, e.manual_position, e.created_at, e.content_since,
-				CASE WHEN v.entry_id IS NULL THEN e.size ELSE (SELECT size FROM objects WHERE id = v.object_id) END AS size,
+				CASE WHEN v.entry_id IS NULL THEN e.size ELSE v.size END AS size,
 				CASE WHEN v.entry_id IS NULL THEN e.mime_type ELSE v.mime_type END AS mime_type,
 				CASE WHEN v.entry_id IS NULL THEN e.object_id ELSE v.object_id END AS object_id,
 				CASE WHEN v.entry_id IS NULL THEN ` + contentFrom + ` ELSE v.since END AS updated_at,

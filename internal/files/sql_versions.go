@@ -13,7 +13,7 @@ import (
 type version struct {
 	entry        string
 	since, until int64 // ms
-	size         int64 // bytes; of a deleted one those that were counted as kept
+	size         int64 // bytes
 	mimeType     string
 	owner        string
 	object       string
@@ -102,51 +102,14 @@ func deleteVersionsOf(tx *db.Tx, entries []string) (gone []version, err error) {
 }
 
 // deleteVersion deletes the version of a file that ended at until (ms), and returns it as the only
-// element; none when it does not exist. When an older version has the same object, its bytes are
-// counted from then on instead of those of the deleted one. The caller releases its object.
+// element; none when it does not exist. The caller releases its object.
 func deleteVersion(tx *db.Tx, entry string, until int64) (gone []version, err error) {
 	gone, err = scanDropped(tx.Query("DELETE FROM past WHERE entry_id = $1 AND until = $2"+droppedColumns, entry,
 		until))
 	if err != nil {
 		return nil, fmt.Errorf("delete a version of a file: %w", err)
 	}
-	for i := range gone {
-		passed, err := setSize(tx, entry, gone[i].object)
-		if err != nil {
-			return nil, err
-		}
-		gone[i].size -= passed
-	}
 	return gone, nil
-}
-
-// clearSize sets the size of those versions of a file to 0 that have an object, so that they do not
-// count as kept, and returns their number.
-func clearSize(tx *db.Tx, entry, object string) (int64, error) {
-	n, err := tx.Exec("UPDATE past SET size = 0 WHERE entry_id = $1 AND object_id = $2 AND size > 0", entry, object)
-	if err != nil {
-		return 0, fmt.Errorf("stop counting a version of a file: %w", err)
-	}
-	return n, nil
-}
-
-// setSize sets the size of the newest version of a file with an object to that of the object, when
-// it is 0 and the file does not have this object now. It returns the bytes that count from then on.
-func setSize(tx *db.Tx, entry, object string) (bytes int64, err error) {
-	err = tx.QueryRow(`
-		UPDATE past
-		SET size = (SELECT size FROM objects WHERE id = $2)
-		WHERE entry_id = $1 AND size = 0
-			AND until = (SELECT MAX(until) FROM past WHERE entry_id = $1 AND object_id = $2)
-			AND NOT EXISTS (SELECT 1 FROM entries WHERE id = $1 AND object_id = $2)
-		RETURNING size`, entry, object).Scan(&bytes)
-	if errors.Is(err, db.ErrNoRows) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("count a version of a file: %w", err)
-	}
-	return bytes, nil
 }
 
 // deleteVersionsBefore deletes versions that ended before a time (ms), the oldest first and at most
@@ -162,7 +125,7 @@ func deleteVersionsBefore(tx *db.Tx, time int64, limit int) (gone []version, err
 	return gone, nil
 }
 
-const versionColumns = `v.entry_id, v.since, v.until, o.size, v.mime_type, v.owner_id, v.object_id,
+const versionColumns = `v.entry_id, v.since, v.until, v.size, v.mime_type, v.owner_id, v.object_id,
 	COALESCE(v.by_user, ''), COALESCE(u.username, ''), o.provider_id, o.key, COALESCE(o.content_id, o.id), COALESCE(o.sha256, ''),
 	o.damaged_at IS NOT NULL`
 

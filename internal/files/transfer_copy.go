@@ -262,8 +262,5 @@ func (t *transfer) splitObject(tx *db.Tx, c sourceFile, to object.Record, owner 
 	if err := setObject(tx, c.id, id); err != nil {
 		return err
 	}
-	if err := countVersion(tx, c.id, c.object, owner); err != nil {
-		return err
-	}
 	return t.Objects.Release(tx, c.object, owner)
 }

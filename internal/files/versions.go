@@ -16,10 +16,9 @@ import (
 // When the content of a file is replaced, the former content stays as a version for as long as an
 // entry stays in the trash: a row of the table past takes over the reference to its object. Its
 // bytes are counted as kept of the owner (quota.Kept), and never refuse an upload: a version that
-// is larger than the bound is not kept, and the sweep removes the oldest ones above it. Of the
-// versions of a file with one object only the newest is counted, and none while the file has this
-// object: past.size is 0 for the others. Versions belong to the file: they go with it into the
-// trash and come back with it, and end with its deletion for good. docs/adr/0015-versions.md.
+// is larger than the bound is not kept, and the sweep removes the oldest ones above it. Versions
+// belong to the file: they go with it into the trash and come back with it, and end with its
+// deletion for good. docs/adr/0015-versions.md.
 
 // maxVersions is the maximal number of versions of a file.
 const maxVersions = 100
@@ -40,8 +39,8 @@ type Version struct {
 
 // changeContent gives the file before the content of after (size, type, object), and reports false
 // if the file has changed meanwhile. The former content becomes a version while the trash is on, or
-// its reference is released. A version with the new content no longer counts as kept. It sets the
-// time from which the file has its content, which never goes back, even when the clock does.
+// its reference is released. It sets the time from which the file has its content, which never goes
+// back, even when the clock does.
 func (t *Tree) changeContent(tx *db.Tx, v *ruleset, a access.Actor, before, after *row) (changed bool, err error) {
 	keep, same := v.trash.Days > 0, false
 	if keep {
@@ -57,41 +56,15 @@ func (t *Tree) changeContent(tx *db.Tx, v *ruleset, a access.Actor, before, afte
 	if changed, err = updateContent(tx, after, before); err != nil || !changed {
 		return false, err
 	}
-	if err := uncountVersions(tx, after); err != nil {
-		return false, err
-	}
 	if keep {
 		if keep, err = t.keepVersion(tx, a, before, after.contentSince); err != nil {
 			return false, err
 		}
 	}
-	if keep {
-		return true, nil
+	if !keep {
+		err = t.Objects.Release(tx, before.object, before.owner)
 	}
-	if err := countVersion(tx, before.id, before.object, before.owner); err != nil {
-		return false, err
-	}
-	return true, t.Objects.Release(tx, before.object, before.owner)
-}
-
-// uncountVersions subtracts the bytes of the version of the file r that has its present object, if
-// one is counted, from the kept bytes of the owner: they count as used.
-func uncountVersions(tx *db.Tx, r *row) error {
-	n, err := clearSize(tx, r.id, r.object)
-	if err != nil || n == 0 {
-		return err
-	}
-	return quota.AddKept(tx, r.owner, -n*r.size)
-}
-
-// countVersion counts the bytes of the newest version of a file with an object as kept of the
-// owner, when the file does not have this object any more and no version is counted for it.
-func countVersion(tx *db.Tx, file, object, owner string) error {
-	bytes, err := setSize(tx, file, object)
-	if err != nil || bytes == 0 {
-		return err
-	}
-	return quota.AddKept(tx, owner, bytes)
+	return true, err
 }
 
 // contentFrom is the time (ms) from which the file has its present content.
