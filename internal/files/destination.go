@@ -92,8 +92,8 @@ func (t *Tree) ResolveDestination(ctx context.Context, a access.Actor, dir vpath
 		return Destination{}, fault.New(fault.NotFound, "The target folder does not exist.")
 	}
 	// the most likely new name; Put decides about the final one
-	if c == RenameNew && there.id != "" {
-		if err := v.allow(a, n.newTarget(a, n.path.Child(numbered(name, 1))), access.Write); err != nil {
+	if c == RenameNew && (there.id != "" || v.occupied(&n, path)) {
+		if err := v.allow(a, n.newTarget(a, dir.Child(numbered(name, 1))), access.Write); err != nil {
 			return Destination{}, err
 		}
 	}

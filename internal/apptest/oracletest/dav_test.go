@@ -183,10 +183,21 @@ func (o *oracle) askDAVPut(by caller) {
 	}
 	want := orNoParent(o.w, dir, inDAV(o.w.uploadSession(*c, dir, name, "replace"),
 		map[string]string{done: success, notFound: "409", taken: "405"}))
-	if o.w.isFolder(at) && o.w.has(*c, "write", at) == allow { // a folder is visible to callers that may write to it
-		want = append(want, "405")
+	o.changeDAV("dav put", c, "PUT "+at, o.sendDAV(c, "PUT", at, "x"), o.orTaken(*c, at, want))
+}
+
+// orTaken also allows the answers about an existing folder at a path where a new entry is meant: it
+// is visible to callers that may write to it, whatever they may do in the folder above; one with a
+// password that was not given is not.
+func (o *oracle) orTaken(c caller, at string, a answer) answer {
+	switch {
+	case !o.w.isFolder(at):
+	case !o.w.opens(c, at):
+		return append(a, "403")
+	case o.w.has(c, "write", at) == allow:
+		return append(a, "405")
 	}
-	o.changeDAV("dav put", c, "PUT "+at, o.sendDAV(c, "PUT", at, "x"), want)
+	return a
 }
 
 // orNoParent also allows the answer for a missing mount where a key can write nowhere, which the
@@ -208,7 +219,8 @@ func (o *oracle) askDAVFolder(by caller) {
 	}
 	want := orNoParent(o.w, dir, inDAV(o.w.createFolder(*c, dir, name),
 		map[string]string{notFound: "409", taken: "405"}))
-	o.changeDAV("dav folder", c, "MKCOL "+child(dir, name), o.sendDAV(c, "MKCOL", child(dir, name), nil), want)
+	at := child(dir, name)
+	o.changeDAV("dav folder", c, "MKCOL "+at, o.sendDAV(c, "MKCOL", at, nil), o.orTaken(*c, at, want))
 }
 
 // davEntry picks an entry that has a path.
@@ -250,6 +262,10 @@ func (o *oracle) askDAVTransfer(by caller) {
 	}
 	if o.w.at(to) != nil && slices.Contains(words, "412") && o.w.has(*c, "write", to) != allow {
 		words = append(words, "403")
+	}
+	// the target is visible to this caller, which asks not to replace it
+	if o.w.at(to) != nil && o.w.has(*c, "write", to) == allow {
+		words = append(words, "412")
 	}
 	r := o.sendDAV(c, method, e.place(), nil, "Destination", "/webdav"+escape(to), "Overwrite", "F")
 	o.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.place()+" to "+to, r, words)

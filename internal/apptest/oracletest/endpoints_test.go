@@ -298,7 +298,7 @@ func (w *world) uploadSession(c caller, dir, name, onConflict string) answer {
 		}
 		return answer{done}
 	}
-	if old != nil && onConflict == "rename" {
+	if (old != nil || w.virtual(target)) && onConflict == "rename" {
 		target = child(dir, strings.TrimSuffix(name, path.Ext(name))+" (1)"+path.Ext(name))
 	}
 	refused, base := w.mayCreate(c, target), dir
