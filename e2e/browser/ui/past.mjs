@@ -138,6 +138,8 @@ async function bringsBack(page, config) {
   await slider.fill(String(gap.until - 1))
   await becomes('the time on the way forth', async () => Number(await slider.inputValue()), gap.until)
   await slider.fill(String(then))
+  await page.waitForURL((url) => url.searchParams.get('at') === String(then))
+  await becomes('tables that are loading', () => page.locator('[aria-busy="true"]').count(), 0)
   await row('moved.png').waitFor()
   for (const [file, state] of Object.entries({
     'cat.png': 'changed',
