@@ -18,9 +18,9 @@ type gap struct {
 }
 
 // addGaps records gaps, in an order that all transactions keep, so that they cannot deadlock. It
-// comes after changes of quotas. The part of a gap before the history is left out. A gap that is
-// not known to begin within the history, or that another replica may not know to begin there, ends
-// the history of the folder before its end.
+// comes after changes of quotas. A gap that ended before the history is left out. A gap that is not
+// known to begin within the history, or that another replica may not know to begin there, has no
+// beginning.
 func addGaps(tx *db.Tx, found []gap) error {
 	if len(found) == 0 {
 		return nil
