@@ -94,7 +94,7 @@ type SystemWarning struct {
 	Provider  string `json:"provider,omitempty" description:"Name of the provider whose store or disk has the problem."`
 	FreeSpace *int64 `json:"freeSpace,omitempty" description:"Bytes free on the disk."`
 	Objects   int64  `json:"objects,omitempty" description:"Number of damaged objects."`
-	JobType   string `json:"jobType,omitempty" description:"Type of the failed jobs, such as move; the sentence has the same word."`
+	JobType   string `json:"jobType,omitempty" description:"Type of the failed jobs, such as move. message names the same type."`
 	Jobs      int64  `json:"jobs,omitempty" description:"Number of the failed jobs of this type in the last two days, counted up to 100000 with those of the other types."`
 	Since     int64  `json:"since,omitempty" description:"When the first of these jobs failed (ms)."`
 	Problems  int64  `json:"problems,omitempty" description:"Number of problems that the last run of the command reported."`

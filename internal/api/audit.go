@@ -57,7 +57,8 @@ func (c *call) pathsOf(ids []string) map[string]vpath.Path {
 }
 
 // auditPurgeOf notes that the caller, an administrator, has emptied the trash of another account.
-// The path has the user name of that account, which stays known after the account is deleted.
+// The noted path contains the user name of that account. An id would name nobody after the deletion
+// of the account.
 func (c *call) auditPurgeOf(username string) {
 	c.auditNotes = append(c.auditNotes,
 		auditNote{action: audit.Purge, path: "/api/admin/users/" + username + "/trash"})

@@ -62,10 +62,10 @@ func (t *Tree) sweepPlaces(ctx context.Context, ended int64) error {
 	return nil
 }
 
-// historyOf returns what is known about the history of a folder, by its id, and refuses the time at
-// (ms) when it is in the future, or when the content of the folder at that time is not completely
-// known: before places were recorded, before the lifetime of the trash, or in a gap. Fault:
-// Invalid.
+// historyOf reads the history of the folder with this id. It returns the fault Invalid in two
+// cases: the time at (ms) is in the future, or Larder does not know the whole content of the folder
+// at that time. Larder does not know it before it recorded places, before the lifetime of the
+// trash, and in a gap.
 func (t *Tree) historyOf(q db.Querier, s TrashSettings, folder string, at int64) (folderHistory, error) {
 	h, err := historyOf(q, folder, at)
 	if err != nil {
