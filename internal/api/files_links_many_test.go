@@ -21,8 +21,8 @@ func TestManyPermanentLinks(t *testing.T) {
 		folder := mkdir(alice, "/home/alice", "folder")
 		foreign := bob.Upload("/home/bob", "what is bob's alone.txt", []byte("bob's"))
 		public := admin.Upload("/public", "p.txt", []byte("x")) // download without share
-		dir := mkdir(admin, "/public", "dir")
-		locked := admin.Upload("/public/dir", "behind a password.txt", []byte("locked"))
+		dir := mkdir(admin, "/public", "a folder with a lock")
+		locked := admin.Upload("/public/a folder with a lock", "behind a password.txt", []byte("locked"))
 		setAccessPassword(admin, dir, "open sesame")
 		before := alice.Post("/api/files/"+two+"/link", nil).OK(200)
 		many := func(c *apptest.Client, ids ...string) *apptest.Reply {
@@ -52,7 +52,7 @@ func TestManyPermanentLinks(t *testing.T) {
 				t.Errorf("%s has no message", item)
 			}
 		}
-		for _, secret := range []string{"bob's", "behind", "/home/bob", "dir"} {
+		for _, secret := range []string{"bob's", "behind", "/home/bob", "with a lock"} {
 			if strings.Contains(string(r.Body), secret) {
 				t.Errorf("the answer reveals %q: %s", secret, r.Body)
 			}
