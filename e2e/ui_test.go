@@ -15,7 +15,7 @@ import (
 )
 
 // uiPatience is the time limit of all scenarios together.
-const uiPatience = 45 * time.Minute
+const uiPatience = 70 * time.Minute
 
 // The web UI in a browser: the file manager.
 func TestUI(t *testing.T) {

@@ -64,7 +64,7 @@ export async function open(browser, { language = 'en-US', theme = 'light', size 
     )
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(patience)
   page.on('pageerror', (error) => faults.push(`script: ${error.stack || error}`))
   page.on('console', (message) => {
     // Refused requests are part of many scenarios, and the browser logs each of them. On plain http
@@ -155,7 +155,7 @@ export const drawn = (page) =>
   page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
 
 // patience is how long scenarios wait for the page, in milliseconds. It is not a limit of the page.
-const patience = 30_000
+const patience = 90_000
 
 // becomes fails a scenario unless a value of the page becomes the wanted one soon: a page may show
 // the outcome of an action a moment after the sentence about it.

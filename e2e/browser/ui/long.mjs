@@ -170,7 +170,7 @@ async function uploadsMany(page, config) {
       characterData: true,
     }),
   )
-  await page.getByRole('heading', { name: say.uploaded(500) }).waitFor({ timeout: 180_000 })
+  await page.getByRole('heading', { name: say.uploaded(500) }).waitFor({ timeout: 600_000 })
   const seconds = (Date.now() - begun) / 1000
   const { longest, redrawn, frames } = await page.evaluate(() => ({
     longest: window.longest,

@@ -111,7 +111,7 @@ export const examined = (page) =>
   until(
     'the proportions of all pictures',
     async () => (await timeline(page)).every(({ ratios }) => !ratios.includes(0)),
-    180_000,
+    600_000,
   )
 
 async function open(page, say) {

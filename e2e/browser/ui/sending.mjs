@@ -41,7 +41,7 @@ export async function choose(page, config, paths) {
 }
 
 export const finished = (page, config, count) =>
-  page.getByRole('heading', { name: labels[config.language].uploaded(count) }).waitFor({ timeout: 180_000 })
+  page.getByRole('heading', { name: labels[config.language].uploaded(count) }).waitFor({ timeout: 600_000 })
 
 // whole fails unless the stored files equal those on the disk.
 export async function whole(config, files, folder = `/home/${config.username}`) {

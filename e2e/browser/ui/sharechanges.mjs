@@ -28,7 +28,7 @@ const texts = {
 
 // The patience of the scenarios. On a busy machine, where requests take long, the page asks less
 // often; publicFolder checks the 5 s by the clock of the page.
-const soon = 20_000 // ms
+const soon = 60_000 // ms
 
 // mark marks the first picture, which stays while the folder is read again, and scrolls.
 const mark = (guest) =>
