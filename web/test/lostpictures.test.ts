@@ -1,14 +1,19 @@
 /** Which pictures that could not be loaded are loaded again, and when. */
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import type * as Api from "../src/lib/api";
 import type * as Lost from "../src/lib/lostPictures.svelte";
 
+let { actFor } = {} as typeof Api;
 let { found, isLost, lose, retryPictures } = {} as typeof Lost;
 let asked: string[] = [];
+/** The account that each request names, "" for none. */
+let named: string[] = [];
 /** Status and Retry-After header of answers, by address; without one, the server is away. */
 let answers: Record<string, [status: number, wait?: string]> = {};
 
 beforeAll(async () => {
   vi.stubGlobal("location", new URL("http://larder.test/app/files"));
+  ({ actFor } = await import("../src/lib/api"));
   ({ found, isLost, lose, retryPictures } = await import("../src/lib/lostPictures.svelte"));
 });
 
@@ -16,9 +21,11 @@ beforeEach(() => {
   vi.useFakeTimers();
   vi.spyOn(Math, "random").mockReturnValue(0);
   asked = [];
+  named = [];
   answers = {};
-  vi.stubGlobal("fetch", async (address: string, { method }: { method: string }) => {
+  vi.stubGlobal("fetch", async (address: string, { method, headers }: { method: string; headers: HeadersInit }) => {
     asked.push(`${method} ${address}`);
+    named.push(new Headers(headers).get("X-Larder-Account") ?? "");
     const [status, wait] = answers[address] ?? [];
     if (!status) throw new TypeError("no connection");
     return { status, headers: new Headers(wait ? { "Retry-After": wait } : {}) };
@@ -42,6 +49,16 @@ test("a picture that does not exist or is forbidden is asked for once", async ()
   expect(asked).toEqual(["HEAD a", "HEAD b", "HEAD c"]);
   retryPictures();
   expect(after(3_600_000, "a", "b", "c")).toEqual([true, true, true]);
+});
+
+test("the request names the account of the page, to this service alone", async () => {
+  const [own, elsewhere, gateway] = ["/api/files/1/thumbnail", "https://elsewhere.test/cover.png", "/api/gateway/t"];
+  answers = { [own]: [404], [elsewhere]: [404], [gateway]: [404] };
+  actFor("ann");
+  for (const address of [own, elsewhere, gateway]) await lose(address);
+  actFor("");
+  await lose(own);
+  expect(named).toEqual(["ann", "", "", ""]);
 });
 
 test.each([401, 429, 500, 502, 503, 0])("after the status %i it is loaded again", async (status) => {

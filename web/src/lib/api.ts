@@ -81,6 +81,16 @@ export function accountHeaders(): Record<string, string> {
 }
 
 /**
+ * As accountHeaders, for an address of bytes. There are none for another service, and for the
+ * gateway: that address contains a token, which may be valid once.
+ */
+export function accountHeadersFor(address: string): Record<string, string> {
+  if (!account) return {};
+  const { origin, pathname } = new URL(address, location.href);
+  return origin === location.origin && !pathname.startsWith("/api/gateway/") ? accountHeaders() : {};
+}
+
+/**
  * Stops all requests of this page for good, because it shows an account that is no longer signed
  * in. Requests then never settle: the page is about to be reloaded.
  */

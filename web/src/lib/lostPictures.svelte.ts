@@ -2,7 +2,7 @@
  * The addresses of pictures that could not be loaded: for good, or until a later try, when the
  * server was away, busy or at fault.
  */
-import { backoff, retryAfter } from "./api";
+import { accountHeadersFor, backoff, checkAccount, retryAfter } from "./api";
 
 /** The longest pause that a server may ask for, in ms. */
 const longest = 300_000;
@@ -53,7 +53,9 @@ export async function lose(address: string): Promise<void> {
   version++;
   if (timer && Date.now() < quiet) return;
   const signal = AbortSignal.timeout(patience);
-  const answer = await fetch(address, { method: "HEAD", redirect: "manual", signal }).catch(() => undefined);
+  const headers = accountHeadersFor(address);
+  const answer = await fetch(address, { method: "HEAD", headers, redirect: "manual", signal }).catch(() => undefined);
+  if (answer) await checkAccount(answer.headers);
   const status = answer?.status ?? 503;
   const refused = status >= 400 && status < 500 && status !== 401 && status !== 429;
   if (refused || (status < 400 && doubtful.delete(address))) {

@@ -1,5 +1,5 @@
 /** How the viewer shows files: the kind of each, and whether its bytes can be had. */
-import { accountHeaders, checkAccount, failure } from "./api";
+import { accountHeadersFor, checkAccount, failure } from "./api";
 import type { Entry } from "./entry";
 import type { Source } from "./source/source";
 
@@ -106,26 +106,19 @@ export function mayBeTransparent(entry: Pick<Entry, "mimeType">): boolean {
   return entry.mimeType !== "image/jpeg";
 }
 
-/** Reports whether an address is of the service, and needs an account. */
-function takesAccount(address: string): boolean {
-  const { origin, pathname } = new URL(address, location.href);
-  return origin === location.origin && !pathname.startsWith("/api/gateway/");
-}
-
 /**
  * Requests the bytes of a file for the account of the page. The header of the account is for the
  * service alone: a store to which the service redirects may refuse requests with it, so the page
- * then requests the address once more, without the header. The gateway needs no account: its
- * address contains a token, which may be valid once.
+ * then requests the address once more, without the header.
  */
 export async function requestBytes(
   address: string,
   headers: Record<string, string>,
   signal?: AbortSignal,
 ): Promise<Response> {
-  const named = accountHeaders();
+  const named = accountHeadersFor(address);
   const stop = signal && { signal };
-  if (Object.keys(named).length > 0 && takesAccount(address)) {
+  if (Object.keys(named).length > 0) {
     const answer = await fetch(address, { headers: { ...headers, ...named }, redirect: "manual", ...stop });
     await checkAccount(answer.headers);
     if (answer.type !== "opaqueredirect") return answer;
