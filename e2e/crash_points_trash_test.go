@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 )
@@ -73,30 +74,94 @@ func trashPurged(t *testing.T, w *crashFixture) crashAttempt {
 	}
 }
 
+// write uploads a file with new content into a folder, over the one with its name, and returns the
+// content.
+func (f *crashFixture) write(t *testing.T, folder, name string) string {
+	t.Helper()
+	content := f.content(small(f))
+	session := f.admin.announce(t, folder, name, int64(len(content)), object{"conflict": "replace"}).SessionID
+	r, err := f.complete(session, f.raw(t, session, content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, 200)
+	return content
+}
+
+// createFolder creates a folder with a file, and a folder with another file in it. It returns the
+// id of the folder, and the contents by path.
+func (f *crashFixture) createFolder(t *testing.T) (id string, files contents) {
+	t.Helper()
+	name := f.fresh()
+	id = f.admin.mkdir(t, "/uploads", name)
+	top := "/uploads/" + name
+	f.admin.mkdir(t, top, "below")
+	return id, contents{top + "/file": f.write(t, top, "file"), top + "/below/file": f.write(t, top+"/below", "file")}
+}
+
+// afterwards returns the allowed contents of the files when all of them are there, or none.
+func (c contents) afterwards(there bool) map[string][]string {
+	may := map[string][]string{}
+	for path, content := range c {
+		if !there {
+			content = ""
+		}
+		may[path] = []string{content}
+	}
+	return may
+}
+
+func folderTrashed(t *testing.T, w *crashFixture) crashAttempt {
+	id, files := w.createFolder(t)
+	maps.Copy(w.kept, files)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id+"?trash=true", nil) },
+		may: files.afterwards(false),
+		again: func(t *testing.T) {
+			w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).fails(t, 404, "NOT_FOUND")
+			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).want(t, 200)
+			maps.Copy(w.kept, files)
+		},
+	}
+}
+
+func folderRestored(t *testing.T, w *crashFixture) crashAttempt {
+	id, files := w.createFolder(t)
+	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("POST", "/api/trash/"+id+"/restore", object{}) },
+		may: files.afterwards(true),
+		again: func(t *testing.T) {
+			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).fails(t, 404, "NOT_FOUND")
+		},
+	}
+}
+
+func folderPurged(t *testing.T, w *crashFixture) crashAttempt {
+	id, files := w.createFolder(t)
+	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("DELETE", "/api/trash/"+id, nil) },
+		may: files.afterwards(false),
+		again: func(t *testing.T) {
+			w.admin.do(t, "DELETE", "/api/trash/"+id, nil).fails(t, 404, "NOT_FOUND")
+		},
+	}
+}
+
 // rewinding brings a folder back in which a file was replaced, one was deleted, and one is new.
 func rewinding(t *testing.T, w *crashFixture) crashAttempt {
 	folder := w.fresh()
 	id := w.admin.mkdir(t, "/uploads", folder)
 	in := "/uploads/" + folder
-	write := func(name string) string {
-		t.Helper()
-		content := w.content(small(w))
-		session := w.admin.announce(t, in, name, int64(len(content)), object{"conflict": "replace"}).SessionID
-		r, err := w.complete(session, w.raw(t, session, content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.want(t, 200)
-		return content
-	}
-	replaced, deleted := write("replaced"), write("deleted")
+	replaced, deleted := w.write(t, in, "replaced"), w.write(t, in, "deleted")
 	then := time.Now().UnixMilli()
 	until(t, "earlier times are known", func() bool {
 		then = time.Now().UnixMilli()
 		return w.admin.do(t, "GET", fmt.Sprintf("/api/files?path=%s&at=%d", in, then), nil).status == 200
 	})
-	write("replaced")
-	write("new")
+	w.write(t, in, "replaced")
+	w.write(t, in, "new")
 	for _, e := range w.admin.list(t, in) {
 		if e.Name == "deleted" {
 			w.admin.do(t, "DELETE", "/api/files/"+e.ID+"?trash=true", nil).want(t, 200)

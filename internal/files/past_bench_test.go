@@ -1,67 +1,12 @@
 package files_test
 
 import (
-	"flag"
-	"slices"
 	"testing"
-	"time"
 
 	"larder/internal/db"
 	"larder/internal/db/dbtest"
 	"larder/internal/files"
 )
-
-var trashMost = flag.Duration("trash.most", 0,
-	"BenchmarkTrashMillion fails when the median deletion or restore takes longer; 0 for no bound")
-
-// BenchmarkTrashMillion measures how long a folder of a million files takes to go to the trash and
-// to come back, with all files in one folder and in a thousand.
-func BenchmarkTrashMillion(b *testing.B) {
-	for _, engine := range dbtest.Engines {
-		b.Run(engine, func(b *testing.B) {
-			d := dbtest.Open(b, engine)
-			h := newMillionFixture(b, d)
-			vacuumPostgres(b, d)
-			h.exec("UPDATE quotas SET max_kept = -1, max_storage = -1, max_files = -1")
-			h.trash = files.TrashSettings{Days: 30}
-			h.exec("UPDATE versions SET value = value + 1 WHERE name = 'config'")
-			for _, folder := range []string{"flat", "deep"} {
-				b.Run(folder, func(b *testing.B) { benchmarkTrash(b, h, h.idAtPath("/public/"+folder)) })
-			}
-		})
-	}
-}
-
-// benchmarkTrash reports the mean, median and shortest times: the mean depends on what else runs.
-func benchmarkTrash(b *testing.B, h *fixture, id string) {
-	var deleting, restoring []time.Duration
-	for b.Loop() {
-		begin := time.Now()
-		if _, err := h.tree.DeleteTo(b.Context(), h.admin, id, files.ToTrash); err != nil {
-			b.Fatal(err)
-		}
-		deleting = append(deleting, time.Since(begin))
-		begin = time.Now()
-		if _, err := h.tree.Restore(b.Context(), h.admin, id, files.RestoreOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		restoring = append(restoring, time.Since(begin))
-	}
-	for unit, took := range map[string][]time.Duration{"delete": deleting, "restore": restoring} {
-		var sum time.Duration
-		for _, d := range took {
-			sum += d
-		}
-		b.ReportMetric(float64(sum.Milliseconds())/float64(len(took)), "ms/"+unit)
-		slices.Sort(took)
-		median := took[len(took)/2]
-		b.ReportMetric(float64(took[0].Microseconds())/1000, "least-ms/"+unit)
-		b.ReportMetric(float64(median.Microseconds())/1000, "median-ms/"+unit)
-		if *trashMost > 0 && median > *trashMost {
-			b.Errorf("the median %s takes %v, more than %v", unit, median, *trashMost)
-		}
-	}
-}
 
 // BenchmarkPast measures a page of a folder of 10,000 files as it was, with 60,000 former places
 // and 1,000 files that have left the folder.

@@ -1,0 +1,140 @@
+package files_test
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"larder/internal/db"
+	"larder/internal/db/dbtest"
+	"larder/internal/files"
+)
+
+var (
+	trashMost = flag.Duration("trash.most", 0,
+		"BenchmarkTrashMillion fails when the median deletion or restore takes longer; 0 for no bound")
+	trashPageMost = flag.Duration("trash.page", 0,
+		"BenchmarkTrashPage fails when the median first page takes longer; 0 for no bound")
+	trashRateLeast = flag.Float64("trash.rate", 0,
+		"BenchmarkTrashDeletions fails on SQLite when fewer files a second go to the trash; 0 for no bound")
+)
+
+// eachTrash runs a benchmark on each engine, with a million files in one folder and a million in a
+// thousand folders, a trash for all deletions, and no bound on what it keeps.
+func eachTrash(b *testing.B, run func(b *testing.B, h *fixture, d *db.DB)) {
+	for _, engine := range dbtest.Engines {
+		b.Run(engine, func(b *testing.B) {
+			d := dbtest.Open(b, engine)
+			h := newMillionFixture(b, d)
+			h.exec("UPDATE quotas SET max_kept = -1, max_storage = -1, max_files = -1")
+			h.setTrash(files.TrashSettings{Days: 30})
+			run(b, h, d)
+		})
+	}
+}
+
+// BenchmarkTrashMillion measures how long a folder of a million files takes to go to the trash and
+// to come back, with all files in one folder and in a thousand.
+func BenchmarkTrashMillion(b *testing.B) {
+	eachTrash(b, func(b *testing.B, h *fixture, d *db.DB) {
+		vacuumPostgres(b, d)
+		for _, folder := range []string{"flat", "deep"} {
+			b.Run(folder, func(b *testing.B) { benchmarkTrash(b, h, h.idAtPath("/public/"+folder)) })
+		}
+	})
+}
+
+// benchmarkTrash reports the mean, median and shortest times: the mean depends on what else runs.
+func benchmarkTrash(b *testing.B, h *fixture, id string) {
+	var deleting, restoring []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		if _, err := h.tree.DeleteTo(b.Context(), h.admin, id, files.ToTrash); err != nil {
+			b.Fatal(err)
+		}
+		deleting = append(deleting, time.Since(begin))
+		begin = time.Now()
+		if _, err := h.tree.Restore(b.Context(), h.admin, id, files.RestoreOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		restoring = append(restoring, time.Since(begin))
+	}
+	for unit, took := range map[string][]time.Duration{"delete": deleting, "restore": restoring} {
+		var sum time.Duration
+		for _, d := range took {
+			sum += d
+		}
+		b.ReportMetric(float64(sum.Milliseconds())/float64(len(took)), "ms/"+unit)
+		slices.Sort(took)
+		median := took[len(took)/2]
+		b.ReportMetric(float64(took[0].Microseconds())/1000, "least-ms/"+unit)
+		b.ReportMetric(float64(median.Microseconds())/1000, "median-ms/"+unit)
+		if *trashMost > 0 && median > *trashMost {
+			b.Errorf("the median %s takes %v, more than %v", unit, median, *trashMost)
+		}
+	}
+}
+
+// BenchmarkTrashPage measures the first page of a trash with a million entries. Half of them belong
+// to the account that lists them, and this account deleted all of them.
+func BenchmarkTrashPage(b *testing.B) {
+	eachTrash(b, func(b *testing.B, h *fixture, d *db.DB) {
+		h.write(func(tx *db.Tx) error {
+			_, err := tx.Exec(`
+				INSERT INTO trash (entry_id, owner_id, deleted_by, deleted_at, reason, name, name_fold, parent_id, parents,
+					mount_id, provider_id, path, files, folders, size)
+				SELECT id, owner_id, 'ann', $1 + updated_at, 'deleted', name, name_fold, parent_id, '[]', 'm', 'p',
+					'/public/flat/' || name, 1, 0, size
+				FROM entries WHERE id LIKE 'flat%'`, h.clock().UnixMilli())
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec("UPDATE entries SET parent_id = 'trash', name = id, name_fold = id WHERE id LIKE 'flat%'")
+			return err
+		})
+		vacuumPostgres(b, d)
+		var took []time.Duration
+		for b.Loop() {
+			begin := time.Now()
+			page, err := h.tree.ListTrash(b.Context(), h.ann, files.TrashFilter{Limit: 100})
+			took = append(took, time.Since(begin))
+			if err != nil || len(page.Items) != 100 || page.Next == "" {
+				b.Fatalf("%d items, next %q, %v", len(page.Items), page.Next, err)
+			}
+		}
+		slices.Sort(took)
+		median := took[len(took)/2]
+		b.ReportMetric(float64(median.Microseconds())/1000, "median-ms")
+		if *trashPageMost > 0 && median > *trashPageMost {
+			b.Errorf("the median page takes %v, more than %v", median, *trashPageMost)
+		}
+	})
+}
+
+// BenchmarkTrashDeletions measures how many files a second go to the trash, each by a request of
+// its own, while 64 requests are under way.
+func BenchmarkTrashDeletions(b *testing.B) {
+	eachTrash(b, func(b *testing.B, h *fixture, d *db.DB) {
+		vacuumPostgres(b, d)
+		var next atomic.Int64
+		b.SetParallelism(32) // for each of two processors
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				n := next.Add(1) - 1
+				id := fmt.Sprintf("deepd%d-%d", n/1000%1000+1, n%1000+1)
+				if _, err := h.tree.DeleteTo(b.Context(), h.admin, id, files.ToTrash); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+		rate := float64(b.N) / b.Elapsed().Seconds()
+		b.ReportMetric(rate, "deletions/s")
+		if *trashRateLeast > 0 && d.Dialect().SingleWriter() && b.N > 1000 && rate < *trashRateLeast {
+			b.Errorf("%.0f files a second go to the trash, less than %.0f", rate, *trashRateLeast)
+		}
+	})
+}
