@@ -62,11 +62,11 @@ func (t *Tree) sweepPlaces(ctx context.Context, ended int64) error {
 	return nil
 }
 
-// historyOf reads the history of the folder with this id. It returns the fault Invalid in two
+// knownHistory reads the history of the folder with this id. It returns the fault Invalid in two
 // cases: the time at (ms) is in the future, or Larder does not know the whole content of the folder
 // at that time. Larder does not know it before it recorded places, before the lifetime of the
 // trash, and in a gap.
-func (t *Tree) historyOf(q db.Querier, s TrashSettings, folder string, at int64) (folderHistory, error) {
+func (t *Tree) knownHistory(q db.Querier, s TrashSettings, folder string, at int64) (folderHistory, error) {
 	h, err := historyOf(q, folder, at)
 	if err != nil {
 		return folderHistory{}, err

@@ -90,7 +90,7 @@ func (c *pastCopy) find(id string, target vpath.Path, newName *vpath.Name) (err 
 	if err := c.authorizeNow(&here); err != nil {
 		return err
 	}
-	if _, err := c.historyOf(c.tx, c.rules.trash, "", c.at); err != nil {
+	if _, err := c.knownHistory(c.tx, c.rules.trash, "", c.at); err != nil {
 		return err
 	}
 	if err := c.findThen(&here.node.row); err != nil {

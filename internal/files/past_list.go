@@ -192,7 +192,7 @@ func (t *Tree) openPast(ctx context.Context, a access.Actor, q PastQuery) (*past
 	if err != nil {
 		return nil, err
 	}
-	if l.folderHistory, err = t.historyOf(l.q, v.trash, l.id, q.At); err != nil {
+	if l.folderHistory, err = t.knownHistory(l.q, v.trash, l.id, q.At); err != nil {
 		return nil, err
 	}
 	then, err := v.findAt(l.q, l.id, q.At)
