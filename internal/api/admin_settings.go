@@ -20,6 +20,7 @@ type settingsReply struct {
 	SiteDescription            string `json:"siteDescription" required:"true"`
 	SiteLogo                   string `json:"siteLogo" required:"true"`
 	SiteFavicon                string `json:"siteFavicon" required:"true"`
+	SiteAccent                 string `json:"siteAccent" required:"true" description:"An addition. Accent colour of the pages without an account, empty for the built-in one."`
 	AllowRegistration          bool   `json:"allowRegistration" required:"true"`
 	AllowGuestAccess           bool   `json:"allowGuestAccess" required:"true"`
 	RequireEmailVerification   bool   `json:"requireEmailVerification" required:"true"`
@@ -47,6 +48,7 @@ type settingsReply struct {
 func viewSettings(s site.Settings) settingsReply {
 	reply := settingsReply{
 		SiteTitle: s.SiteTitle, SiteDescription: s.SiteDescription, SiteLogo: s.SiteLogo, SiteFavicon: s.SiteFavicon,
+		SiteAccent:        s.SiteAccent,
 		AllowRegistration: s.AllowRegistration, AllowGuestAccess: s.AllowGuestAccess,
 		RequireEmailVerification: s.RequireEmailVerification, EnableCaptcha: s.EnableCaptcha,
 		CaptchaSiteKey:   s.CaptchaSiteKey,
@@ -75,6 +77,7 @@ type changeSettingsInput struct {
 	SiteDescription            *string `json:"siteDescription" maxLength:"500" description:"Shown to visitors. A single line, empty for none."`
 	SiteLogo                   *string `json:"siteLogo" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
 	SiteFavicon                *string `json:"siteFavicon" maxLength:"2000" description:"An http(s) address, a path of this site, or empty for none."`
+	SiteAccent                 *string `json:"siteAccent" pattern:"^(#[0-9A-Fa-f]{6})?$" description:"An addition. A colour such as #1A2B3C, or empty for the built-in one."`
 	AllowRegistration          *bool   `json:"allowRegistration"`
 	AllowGuestAccess           *bool   `json:"allowGuestAccess"`
 	RequireEmailVerification   *bool   `json:"requireEmailVerification"`
@@ -117,6 +120,7 @@ func (in changeSettingsInput) apply(s *site.Settings) error {
 	s.SiteDescription = valueOr(in.SiteDescription, s.SiteDescription)
 	s.SiteLogo = valueOr(in.SiteLogo, s.SiteLogo)
 	s.SiteFavicon = valueOr(in.SiteFavicon, s.SiteFavicon)
+	s.SiteAccent = valueOr(in.SiteAccent, s.SiteAccent)
 	s.AllowRegistration = valueOr(in.AllowRegistration, s.AllowRegistration)
 	s.AllowGuestAccess = valueOr(in.AllowGuestAccess, s.AllowGuestAccess)
 	s.RequireEmailVerification = valueOr(in.RequireEmailVerification, s.RequireEmailVerification)

@@ -22,7 +22,7 @@ import (
 // LARDER_ALLOW_REGISTRATION and the like (docs/operate.md).
 func defaultSettings() M {
 	return M{
-		"siteTitle": "Larder", "siteDescription": "", "siteLogo": "", "siteFavicon": "",
+		"siteTitle": "Larder", "siteDescription": "", "siteLogo": "", "siteFavicon": "", "siteAccent": "",
 		"allowRegistration": false, "allowGuestAccess": true,
 		"requireEmailVerification": false,
 		// as apptest configures it
@@ -47,7 +47,7 @@ func TestSettings(t *testing.T) {
 		see("defaults", admin.Get(settingsPath))
 		for _, change := range []M{
 			{"siteTitle": "Our Photos", "siteLogo": "https://example.org/logo.svg",
-				"siteFavicon": "/public/favicon.png"},
+				"siteFavicon": "/public/favicon.png", "siteAccent": "#0a7F5b"},
 			{"allowRegistration": true, "allowGuestAccess": false, "requireEmailVerification": true,
 				"captchaSiteKey": "site-key"},
 			{"rateLimitEnabled": false, "rateLimitRequestsPerMinute": 1},
@@ -63,7 +63,7 @@ func TestSettings(t *testing.T) {
 			{"smtpFromEmail": strings.Repeat("a", 250) + "@b.c", "smtpHost": strings.Repeat("a.", 126) + "a",
 				"siteLogo": "https://example.org/" + strings.Repeat("x", 1980)},
 			{"siteTitle": strings.Repeat("ü", 200), "siteDescription": strings.Repeat("ü", 500)},
-			{"siteTitle": "", "siteLogo": "", "siteFavicon": "", "smtpFromEmail": ""},
+			{"siteTitle": "", "siteLogo": "", "siteFavicon": "", "siteAccent": "", "smtpFromEmail": ""},
 			{"unknown": 1, "SITETITLE": "no"}, {"siteTitle": nil, "smtpPort": nil, "emailEnabled": nil}, {},
 		} {
 			reply := admin.Patch(settingsPath, change)
@@ -97,6 +97,8 @@ func TestBadSettings(t *testing.T) {
 				"https://example.org/a b", "https://example.org/" + strings.Repeat("x", 1981)},
 			"siteFavicon": {"javascript:alert(1)", "data:image/png;base64,AAAA", "//example.org/a.png",
 				"favicon.ico", false},
+			"siteAccent": {1, "red", "#0a7f5", "#0a7f5bb", "0a7f5b", "#0a7f5g", " #0a7f5b", "#0a7f5b\n",
+				`#"><script>`},
 			"captchaSiteKey":             {1, strings.Repeat("x", 501), "a\nb"},
 			"rateLimitRequestsPerMinute": {0, -1, 10001, "600", 1.5, true, 1e30},
 			"smtpPort":                   {0, -1, 65536, "587", 1.5},

@@ -165,7 +165,7 @@ func TestPublicPath(t *testing.T) {
 					!strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'nonce-") {
 					t.Errorf("%d %s %s", r.Status, r.Header.Get("Content-Type"), r.Body)
 				}
-				if !strings.Contains(string(r.Body), `<html lang="en" data-failure="`+code+`">`) {
+				if !strings.Contains(string(r.Body), `<html lang="en" data-failure="`+code+`" data-accent="">`) {
 					t.Errorf("no %s in %s", code, r.Body)
 				}
 				wantHeader(t, r, "X-Content-Type-Options", "nosniff")

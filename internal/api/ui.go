@@ -27,11 +27,12 @@ var (
 )
 
 // The build writes noncePlaceholder where the nonce of an answer belongs, failurePlaceholder where
-// the web UI reads why the page was sent, and headPlaceholder where the description of a share
-// belongs.
+// the web UI reads why the page was sent, accentPlaceholder where the web UI reads the accent of
+// the site, and headPlaceholder where the description of a share belongs.
 const (
 	noncePlaceholder   = "LARDER-NONCE"
 	failurePlaceholder = `data-failure=""`
+	accentPlaceholder  = `data-accent=""`
 	headPlaceholder    = "<!-- head -->"
 )
 
@@ -169,8 +170,13 @@ func (c *call) shell() error {
 // is the error code of a failed navigation, for the page to show; "" for none. head is HTML for the
 // head of the page.
 func (c *call) writeShell(page string, status int, code, head string) {
+	settings, err := c.settings()
+	if err != nil { // the page still opens, and shows that the service does not answer
+		c.a.Log.Warn("read the settings for a page of the web UI", "error", err)
+	}
 	nonce := rand.Text()
 	text := strings.ReplaceAll(page, noncePlaceholder, nonce)
+	text = strings.Replace(text, accentPlaceholder, `data-accent="`+settings.SiteAccent+`"`, 1)
 	if code != "" {
 		text = strings.Replace(text, failurePlaceholder, `data-failure="`+code+`"`, 1)
 	}
@@ -179,7 +185,7 @@ func (c *call) writeShell(page string, status int, code, head string) {
 	if status != http.StatusOK { // the answer depends on the caller and the request
 		cache = "private, no-store"
 	}
-	policy := c.shellPolicy(nonce)
+	policy := c.shellPolicy(nonce, settings)
 	if page == c.a.ui.index {
 		policy += installPolicy
 	}
@@ -190,12 +196,9 @@ func (c *call) writeShell(page string, status int, code, head string) {
 // answer's nonce and those that they load, and nothing that a user stored (abuse case C78). Bytes
 // may come from and go to stores by https, and by http to stores that an administrator has set up
 // so.
-func (c *call) shellPolicy(nonce string) string {
+func (c *call) shellPolicy(nonce string, settings site.Settings) string {
 	http, captcha := "", ""
-	settings, err := c.settings()
-	if err != nil { // the page still opens, and shows that the service does not answer
-		c.a.Log.Warn("read the settings for the page's policy", "error", err)
-	} else if origins := c.httpOrigins(settings); len(origins) > 0 {
+	if origins := c.httpOrigins(settings); len(origins) > 0 {
 		http = " " + strings.Join(origins, " ")
 	}
 	if settings.EnableCaptcha {

@@ -51,8 +51,8 @@ func TestShellPage(t *testing.T) {
 		} {
 			wantJSON(t, path+" "+name, policy[name], want)
 		}
-		wantBody(t, r, `<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="`+nonce+
-			`" src="/app/assets/index-0a1b.js"></script></html>`+apptest.PageEnd)
+		wantBody(t, r, `<!doctype html><html lang="en" data-failure="" data-accent=""><title>Larder</title>`+
+			`<script nonce="`+nonce+`" src="/app/assets/index-0a1b.js"></script></html>`+apptest.PageEnd)
 		nonces[nonce] = true
 	}
 	if len(nonces) != 6 {
@@ -68,6 +68,27 @@ func TestShellPage(t *testing.T) {
 				"Allow", "GET, HEAD")
 		}
 	}
+}
+
+// Pages of the application and of shares name the accent of the site, on every replica at once.
+func TestPagesNameTheAccentOfTheSite(t *testing.T) {
+	t.Parallel()
+	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
+		admin, visitor := l.Admin(t), l.Client(t)
+		share := shareEntry(admin, admin.Upload("/public", "cat.png", []byte(onePixel)))
+		for _, accent := range []string{"#0A7f5b", ""} {
+			admin.Patch(settingsPath, M{"siteAccent": accent}).OK(200)
+			for range l.Apps { // the client asks the replicas in turn
+				for path, status := range map[string]int{"/app/login": 200, "/share/" + share: 200, "/share/none": 404} {
+					r := visitor.Get(path)
+					mark := `data-accent="` + accent + `"`
+					if r.Status != status || !strings.Contains(string(r.Body), mark) {
+						t.Errorf("%s: status %d, want %d and %s: %s", path, r.Status, status, mark, r.Body)
+					}
+				}
+			}
+		}
+	})
 }
 
 // The files of the page never change under a name and are sent in the smallest encoding that the

@@ -13,9 +13,9 @@ var PageEnd = "<!--" + strings.Repeat(" end", 300) + " -->"
 // style sheet in one, a service worker and a manifest.
 var UI = fstest.MapFS{
 	"index.html": {Data: []byte(
-		`<!doctype html><html lang="en" data-failure=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>` + PageEnd)},
+		`<!doctype html><html lang="en" data-failure="" data-accent=""><title>Larder</title><script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></html>` + PageEnd)},
 	"share.html": {Data: []byte(
-		`<!doctype html><html lang="en" data-failure=""><head><!-- head --></head><body>` +
+		`<!doctype html><html lang="en" data-failure="" data-accent=""><head><!-- head --></head><body>` +
 			`<script nonce="LARDER-NONCE" src="/app/assets/index-0a1b.js"></script></body></html>`)},
 	"sw.js":                   {Data: []byte("self.addEventListener('fetch', () => {})")},
 	"manifest.webmanifest":    {Data: []byte(`{"id":"/app/","scope":"/app/","icons":[{"src":"/app/assets/icon.png"}]}`)},

@@ -25,6 +25,7 @@ type Settings struct {
 	SiteTitle                  string
 	SiteDescription            string // shown to visitors
 	SiteLogo, SiteFavicon      string // addresses of images, empty for the built-in ones
+	SiteAccent                 string // accent of the pages without an account as #RRGGBB, empty for the built-in one
 	AllowRegistration          bool
 	AllowGuestAccess           bool
 	RequireEmailVerification   bool
@@ -84,6 +85,7 @@ func (s *Settings) fields() []field {
 		{"siteDescription", &s.SiteDescription},
 		{"siteLogo", &s.SiteLogo},
 		{"siteFavicon", &s.SiteFavicon},
+		{"siteAccent", &s.SiteAccent},
 		{"allowRegistration", &s.AllowRegistration},
 		{"allowGuestAccess", &s.AllowGuestAccess},
 		{"requireEmailVerification", &s.RequireEmailVerification},

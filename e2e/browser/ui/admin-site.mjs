@@ -3,7 +3,7 @@ import { bothLanguages } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
 import { enterAs } from './admin.mjs'
 import { createFolder } from './files.mjs'
-import { api, done, look, stranger } from './stranger.mjs'
+import { api, arrived, done, idOf, look, pictures, share, stranger } from './stranger.mjs'
 
 export const words = {
   'en-US': {
@@ -11,6 +11,10 @@ export const words = {
     title: 'Title',
     logo: 'Address of the logo',
     badLogo: 'Enter an http(s) address, or a path of this site that begins with /.',
+    accent: 'Accent color',
+    custom: 'Custom color',
+    teal: 'Teal',
+    badColor: 'Enter # and six hexadecimal digits.',
     registration: 'Anyone can register',
     register: 'Create an account',
     requests: 'Requests per minute',
@@ -52,6 +56,10 @@ export const words = {
     site: '站点设置',
     title: '标题',
     logo: '标志的地址',
+    accent: '强调色',
+    custom: '自定义颜色',
+    teal: '青绿色',
+    badColor: '请输入 # 加六位十六进制数字。',
     badLogo: '请输入 http(s) 网址，或以 / 开头的本站路径。',
     registration: '开放注册',
     register: '注册账户',
@@ -247,6 +255,52 @@ async function mails(page, config, word, field) {
   )
 }
 
+// The accent of the site is that of the pages without an account: a share, a public folder and the
+// sign-in, in a fresh browser and in that of the administrator, whose own pages keep their accent.
+async function colours(page, config) {
+  const word = words[config.language]
+  const accent = (of) => of.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue('--accent'))
+  const save = () => page.getByRole('button', { name: word.save, exact: true }).click()
+  await enterAs(page, config, word.site)
+  const name = `Colours ${config.language} ${config.size}`
+  const folder = await createFolder(page, config, name, pictures.slice(0, 2), '/public')
+  const id = await share(page, folder, { password: 'open sesame' })
+  await page.goto('/app/admin/site')
+  const colors = page.getByRole('group', { name: word.accent, exact: true })
+  const hex = colors.getByLabel(word.custom, { exact: true })
+  await hex.fill('#0a7f5')
+  await save()
+  await colors.getByText(word.badColor).waitFor()
+  await becomes('whether the focus is on the field', () => hex.evaluate((it) => it === document.activeElement), true)
+  await hex.fill('')
+  await colors.getByRole('radio', { name: word.teal }).check()
+  const teal = '#12a594' // readable on dark backgrounds as it is
+  equal('the color', await hex.inputValue(), teal)
+  await look(page, config, 'admin-site-color')
+  await save()
+  await page.getByText(word.saved, { exact: true }).waitFor()
+  const own = await accent(page)
+
+  const guest = await stranger(page, config)
+  for (const path of [`/share/${id}`, '/app/login', `${encodeURI(folder)}/`]) {
+    await guest.goto(path)
+    await becomes(`the accent of ${path}`, () => accent(guest), teal)
+    equal(`faults of ${path} in the color`, await inspect(guest), [])
+    await config.shot(`site-color-${path.split('/')[1]}`, guest)
+  }
+  await arrived(guest, 2)
+  await done(guest)
+
+  await page.goto(`/share/${id}`)
+  await becomes('the accent of the share for an account', () => accent(page), teal)
+  await page.goto('/app/files')
+  await page.getByRole('navigation').first().waitFor()
+  await becomes('the accent of the account', () => accent(page), own)
+  equal('the color as it is stored', (await api(page, 'GET', '/api/admin/settings')).siteAccent, teal)
+  await api(page, 'DELETE', `/api/files/${await idOf(page, folder)}`)
+  await config.ask('siteSettings', { siteAccent: '' })
+}
+
 // isInSight reports whether nothing covers the middle of an element, in the page.
 const isInSight = (element) => {
   const { x, y, width, height } = element.getBoundingClientRect()
@@ -296,6 +350,11 @@ export const scenarios = [
     name: 'sets the trash of the site',
     forms: (full) => [...bothLanguages(full), { language: 'en-US', theme: 'light', size: 'phone' }],
     run: setsTrash,
+  },
+  {
+    name: 'pages without an account have the color of the site',
+    forms: (full) => bothLanguages(full).map((form) => ({ ...form, theme: 'dark' })),
+    run: colours,
   },
   {
     name: 'changes the site settings',

@@ -29,8 +29,16 @@ function kept(): Kept {
 
 class Look {
   theme = $state<Theme>("system");
+  /** The accent of the account. */
   accent = $state(defaultAccent);
+  /** The accent of the site, which a page without an account shows; "" for none. */
+  site = $state("");
   blur = $state(true);
+
+  /** The accent that the page shows. */
+  get shown(): string {
+    return this.site || this.accent;
+  }
 }
 
 export const look = new Look();
@@ -42,15 +50,15 @@ function show(): void {
   const scheme: Scheme = look.theme === "system" ? (dark.matches ? "dark" : "light") : look.theme;
   root.dataset.theme = scheme;
   root.dataset.blur = look.blur ? "on" : "off";
-  const variables = { light: accent(look.accent, "light"), dark: accent(look.accent, "dark") };
-  for (const [name, value] of Object.entries(variables[scheme])) root.style.setProperty(name, value);
+  const variables = (color: string) => ({ light: accent(color, "light"), dark: accent(color, "dark") });
+  for (const [name, value] of Object.entries(variables(look.shown)[scheme])) root.style.setProperty(name, value);
   // The browser colours the bars of the installed app's window by these tags.
   const canvas = getComputedStyle(root).getPropertyValue("--canvas");
   for (const bar of document.querySelectorAll('meta[name="theme-color"]')) bar.setAttribute("content", canvas);
   const keep: Kept = {
     theme: look.theme,
     accentColor: look.accent,
-    accent: variables,
+    accent: variables(look.accent),
     blur: look.blur,
     locale: locale(),
   };
@@ -72,6 +80,12 @@ export async function setLook(to: {
   if (to.accentColor && /^#[0-9a-f]{6}$/i.test(to.accentColor)) look.accent = to.accentColor;
   if (to.enableBlur !== undefined) look.blur = to.enableBlur;
   if (to.locale) await setLocale(to.locale === "zh-CN" ? "zh-CN" : "en-US");
+  show();
+}
+
+/** Shows the accent of the site, or with false that of the account. */
+export function showSiteAccent(yes: boolean): void {
+  look.site = yes ? (document.documentElement.dataset.accent ?? "") : "";
   show();
 }
 

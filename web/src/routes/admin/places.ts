@@ -29,7 +29,7 @@ export const places: readonly Place[] = [
   of("system", () => withTexts(import("./System.svelte"), "admin", "ui")),
   of(
     "site",
-    () => withTexts(import("./Site.svelte"), "admin", "ui"),
+    () => withTexts(import("./Site.svelte"), "admin", "panels", "ui"),
     () => Object.values(t.admin.site.labels),
   ),
 ];

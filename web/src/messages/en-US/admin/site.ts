@@ -12,6 +12,7 @@ export const site: typeof zh = {
     siteDescription: "Description",
     siteLogo: "Address of the logo",
     siteFavicon: "Address of the tab icon",
+    siteAccent: "Accent color",
     allowGuestAccess: "Visitors see public content without an account",
     allowRegistration: "Anyone can register",
     requireInviteCode: "Registration needs an invite",
@@ -36,6 +37,8 @@ export const site: typeof zh = {
     siteTitle: "Shown on every page, on shares and in emails.",
     siteDescription: "Visitors see it. One line.",
     siteLogo: "An http(s) address, or a path of this site such as /public/logo.png. Leave it empty for the usual icon.",
+    siteAccent:
+      "For shares, public folders and the sign-in. Each account has an accent color of its own. The pages make it darker or lighter until words are easy to read.",
     allowGuestAccess:
       "When this is off, people without an account can't open public folders or permanent links, and free mode is off too. Shares still work.",
     allowRegistration: "Everyone can create an account at the sign-in. Invite links work even when this is off.",
@@ -80,6 +83,7 @@ export const site: typeof zh = {
     siteDescription: "Use one line of at most 500 characters.",
     siteLogo: "Enter an http(s) address, or a path of this site that begins with /.",
     siteFavicon: "Enter an http(s) address, or a path of this site that begins with /.",
+    siteAccent: "Enter # and six hexadecimal digits.",
     trashDays: "Enter a whole number from 0 to 365.",
     rateLimitRequestsPerMinute: "Enter a whole number from 1 to 10,000.",
     enableCaptcha: "Set LARDER_CAPTCHA_VERIFY_URL and LARDER_CAPTCHA_SECRET on the server first.",
