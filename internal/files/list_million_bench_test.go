@@ -11,9 +11,9 @@ import (
 	"larder/internal/vpath"
 )
 
-// newMillionFixture makes a fixture with a million files of ann's and bob's in /public/flat and
-// another million in the thousand folders of /public/deep.
-func newMillionFixture(b *testing.B, d *db.DB) *fixture {
+// newLargeFixture makes a fixture with files of ann's and bob's: flat ones in /public/flat, and a
+// thousand in each of the folders of /public/deep.
+func newLargeFixture(b *testing.B, d *db.DB, flat, folders int) *fixture {
 	b.Helper()
 	h := newFixture(b, d)
 	f := h.mustUpload(h.admin, "/public/flat/first.jpg", "x")
@@ -24,14 +24,14 @@ func newMillionFixture(b *testing.B, d *db.DB) *fixture {
 	owner := "CASE WHEN n.i % 2 = 0 THEN 'ann' ELSE 'bob' END"
 	h.write(func(tx *db.Tx) error {
 		for _, insert := range []string{
-			columns + fmt.Sprintf(numbers, 1_000_000) +
+			columns + fmt.Sprintf(numbers, flat) +
 				"SELECT 'flat' || n.i, e.parent_id, 'Photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', " +
 				"'photo ' || (CAST(n.i AS BIGINT) * 7919 % 1000003) || '.jpg', 1, n.i * 31 % 1000, 'image/jpeg', " +
 				owner +
 				", e.object_id, CASE WHEN n.i % 3 = 0 THEN n.i END, 0, n.i * 17 % 100003, 'photo ' || " +
 				"length(CAST((CAST(n.i AS BIGINT) * 7919 % 1000003) AS TEXT)) || (CAST(n.i AS BIGINT) * 7919 % " +
 				"1000003) || '.jpg' FROM n CROSS JOIN entries e WHERE e.id = $1",
-			columns + fmt.Sprintf(numbers, 1_000) + "SELECT 'dir' || n.i, CAST('" + folder.ID +
+			columns + fmt.Sprintf(numbers, folders) + "SELECT 'dir' || n.i, CAST('" + folder.ID +
 				"' AS TEXT), 'd' || n.i, 'd' || n.i, 0, 0, '', 'admin', NULL, NULL, 0, n.i, 'd' || length(CAST(n.i " +
 				"AS TEXT)) || n.i FROM n CROSS JOIN entries e WHERE e.id = $1",
 			columns + fmt.Sprintf(numbers, 1_000) +
@@ -58,7 +58,7 @@ func BenchmarkMillion(b *testing.B) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
 			d := dbtest.Open(b, engine)
-			h := newMillionFixture(b, d)
+			h := newLargeFixture(b, d, 1_000_000, 1_000)
 			vacuumPostgres(b, d)
 			measure := func(name string, a access.Actor, q files.ListQuery, total int) {
 				if q.Limit == 0 {

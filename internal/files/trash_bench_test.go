@@ -18,17 +18,15 @@ var (
 		"BenchmarkTrashMillion fails when the median deletion or restore takes longer; 0 for no bound")
 	trashPageMost = flag.Duration("trash.page", 0,
 		"BenchmarkTrashPage fails when the median first page takes longer; 0 for no bound")
-	trashRateLeast = flag.Float64("trash.rate", 0,
-		"BenchmarkTrashDeletions fails on SQLite when fewer files a second go to the trash; 0 for no bound")
 )
 
-// eachTrash runs a benchmark on each engine, with a million files in one folder and a million in a
-// thousand folders, a trash for all deletions, and no bound on what it keeps.
-func eachTrash(b *testing.B, run func(b *testing.B, h *fixture, d *db.DB)) {
+// eachTrash runs a benchmark on each engine, with the files of newLargeFixture, a trash for all
+// deletions, and no bound on what it keeps.
+func eachTrash(b *testing.B, flat, folders int, run func(b *testing.B, h *fixture, d *db.DB)) {
 	for _, engine := range dbtest.Engines {
 		b.Run(engine, func(b *testing.B) {
 			d := dbtest.Open(b, engine)
-			h := newMillionFixture(b, d)
+			h := newLargeFixture(b, d, flat, folders)
 			h.exec("UPDATE quotas SET max_kept = -1, max_storage = -1, max_files = -1")
 			h.setTrash(files.TrashSettings{Days: 30})
 			run(b, h, d)
@@ -39,7 +37,7 @@ func eachTrash(b *testing.B, run func(b *testing.B, h *fixture, d *db.DB)) {
 // BenchmarkTrashMillion measures how long a folder of a million files takes to go to the trash and
 // to come back, with all files in one folder and in a thousand.
 func BenchmarkTrashMillion(b *testing.B) {
-	eachTrash(b, func(b *testing.B, h *fixture, d *db.DB) {
+	eachTrash(b, 1_000_000, 1_000, func(b *testing.B, h *fixture, d *db.DB) {
 		vacuumPostgres(b, d)
 		for _, folder := range []string{"flat", "deep"} {
 			b.Run(folder, func(b *testing.B) { benchmarkTrash(b, h, h.idAtPath("/public/"+folder)) })
@@ -81,7 +79,7 @@ func benchmarkTrash(b *testing.B, h *fixture, id string) {
 // BenchmarkTrashPage measures the first page of a trash with a million entries. Half of them belong
 // to the account that lists them, and this account deleted all of them.
 func BenchmarkTrashPage(b *testing.B) {
-	eachTrash(b, func(b *testing.B, h *fixture, d *db.DB) {
+	eachTrash(b, 1_000_000, 1, func(b *testing.B, h *fixture, d *db.DB) {
 		h.write(func(tx *db.Tx) error {
 			_, err := tx.Exec(`
 				INSERT INTO trash (entry_id, owner_id, deleted_by, deleted_at, reason, name, name_fold, parent_id, parents,
@@ -115,26 +113,27 @@ func BenchmarkTrashPage(b *testing.B) {
 }
 
 // BenchmarkTrashDeletions measures how many files a second go to the trash, each by a request of
-// its own, while 64 requests are under way.
+// its own, while 64 requests are under way; and for comparison how many are deleted for good.
 func BenchmarkTrashDeletions(b *testing.B) {
-	eachTrash(b, func(b *testing.B, h *fixture, d *db.DB) {
+	const folders = 200
+	eachTrash(b, 1, folders, func(b *testing.B, h *fixture, d *db.DB) {
 		vacuumPostgres(b, d)
 		var next atomic.Int64
-		b.SetParallelism(32) // for each of two processors
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				n := next.Add(1) - 1
-				id := fmt.Sprintf("deepd%d-%d", n/1000%1000+1, n%1000+1)
-				if _, err := h.tree.DeleteTo(b.Context(), h.admin, id, files.ToTrash); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-		rate := float64(b.N) / b.Elapsed().Seconds()
-		b.ReportMetric(rate, "deletions/s")
-		if *trashRateLeast > 0 && d.Dialect().SingleWriter() && b.N > 1000 && rate < *trashRateLeast {
-			b.Errorf("%.0f files a second go to the trash, less than %.0f", rate, *trashRateLeast)
+		for name, to := range map[string]files.Disposal{"to the trash": files.ToTrash, "for good": files.ForGood} {
+			b.Run(name, func(b *testing.B) {
+				b.SetParallelism(32) // for each of two processors
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						n := next.Add(1) - 1
+						id := fmt.Sprintf("deepd%d-%d", n%folders+1, n/folders+1)
+						if _, err := h.tree.DeleteTo(b.Context(), h.admin, id, to); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deletions/s")
+			})
 		}
 	})
 }
