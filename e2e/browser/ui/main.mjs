@@ -36,6 +36,7 @@ import * as arrivals from './arrivals.mjs'
 import * as commands from './commands.mjs'
 import * as conflicts from './conflicts.mjs'
 import * as copying from './copying.mjs'
+import * as errorcodes from './errorcodes.mjs'
 import * as errorpages from './errorpages.mjs'
 import * as favourites from './favourites.mjs'
 import * as files from './files.mjs'
@@ -93,6 +94,7 @@ const suites = {
   files: [
     journey, // first, since it expects an account without files
     signin,
+    errorcodes,
     errorpages,
     files,
     commands,
