@@ -13,8 +13,8 @@ import (
 )
 
 // CountFailures counts jobs that failed in all attempts or because of the bytes in a store, for two
-// days. It counts no job that its request made fail. The row of such a chore stays without its
-// payload.
+// days. It counts no job that its request made fail. The row of a counted chore stays for a month,
+// without its payload.
 func TestFailuresOfTheServiceAreCounted(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		outcome := map[string]error{
@@ -78,6 +78,13 @@ func TestFailuresOfTheServiceAreCounted(t *testing.T) {
 		f.now.Store(broken + (48 * time.Hour).Milliseconds())
 		if got := count(); got != nil {
 			t.Errorf("two days after the last failure: counted %v", got)
+		}
+		f.now.Store(broken + (30*24*time.Hour + 2*time.Hour).Milliseconds())
+		if err := r.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.queryInt("SELECT COUNT(*) FROM jobs"); n != 0 {
+			t.Errorf("%d rows after a month, also that of the chore, want none", n)
 		}
 	})
 }
