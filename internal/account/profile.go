@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
+	"larder/internal/color"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/secret"
@@ -21,8 +21,6 @@ const (
 	maxDisplayName = 100
 	maxAvatar      = 1000
 )
-
-var accentPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
 // TextChange is a change of a text. Value is the new text; nil or "" removes the text. The zero
 // value leaves the text as it is.
@@ -58,7 +56,7 @@ func (p *Profile) check() (err error) {
 	if p.Theme != nil && *p.Theme != "light" && *p.Theme != "dark" && *p.Theme != "system" {
 		return fault.New(fault.Invalid, "A theme is light, dark or system.")
 	}
-	if p.AccentColor != nil && !accentPattern.MatchString(*p.AccentColor) {
+	if p.AccentColor != nil && !color.Valid(*p.AccentColor) {
 		return fault.New(fault.Invalid, "accentColor is a colour such as #1A2B3C.")
 	}
 	if p.DefaultPath != nil {

@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"larder/internal/access"
+	"larder/internal/color"
 	"larder/internal/db"
 	"larder/internal/fault"
 	"larder/internal/vpath"
@@ -172,8 +172,6 @@ func (c *Change) changes(n *node) bool {
 		c.Password != nil
 }
 
-var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
-
 // check validates and normalizes the change; an empty title, cover or emoji becomes none. Fault:
 // Invalid.
 func (c *Change) check() (err error) {
@@ -194,7 +192,7 @@ func (c *Change) check() (err error) {
 			return err
 		}
 	}
-	if c.Color.Value != nil && !colorPattern.MatchString(*c.Color.Value) {
+	if c.Color.Value != nil && !color.Valid(*c.Color.Value) {
 		return fault.New(fault.Invalid, "customColor is a colour such as #1A2B3C.")
 	}
 	if p := c.Position.Value; p != nil && (*p < -maxPosition || *p > maxPosition) {

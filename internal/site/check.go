@@ -3,11 +3,11 @@ package site
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"larder/internal/color"
 	"larder/internal/fault"
 	"larder/internal/mail"
 	"larder/internal/vpath"
@@ -24,9 +24,6 @@ const (
 	maxUserRunes        = 320
 	maxPasswordRunes    = 1000
 )
-
-// accentPattern matches an accent colour, in six hexadecimal digits.
-var accentPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
 // Check refuses values that are too long, out of range, or contain control characters. Fault:
 // Invalid, with the name of the setting.
@@ -62,7 +59,7 @@ func (s Settings) Check() error {
 		return fault.InvalidField("siteLogo", "siteLogo is an http(s) address, a path of this site, or empty.")
 	case !isPictureURL(s.SiteFavicon):
 		return fault.InvalidField("siteFavicon", "siteFavicon is an http(s) address, a path of this site, or empty.")
-	case s.SiteAccent != "" && !accentPattern.MatchString(s.SiteAccent):
+	case s.SiteAccent != "" && !color.Valid(s.SiteAccent):
 		return fault.InvalidField("siteAccent", "siteAccent is a colour such as #1A2B3C, or empty.")
 	case s.RateLimitRequestsPerMinute < 1 || s.RateLimitRequestsPerMinute > maxPerMinute:
 		return fault.InvalidField("rateLimitRequestsPerMinute", "The rate limit is 1 to 10000 requests a minute.")

@@ -12,7 +12,7 @@ const module = "larder"
 // in the same row. A package below another (internal/blob/disk) belongs to that one's place.
 // docs/architecture.md draws the same picture.
 var layers = [][]string{
-	{"internal/fault", "internal/vpath", "internal/ident", "internal/crash", "internal/concurrency",
+	{"internal/fault", "internal/vpath", "internal/ident", "internal/color", "internal/crash", "internal/concurrency",
 		"internal/lastuse", "internal/zipstream", "internal/osfile"},
 	{"internal/secret", "internal/config", "internal/egress", "internal/db", "internal/kv", "internal/blob",
 		"internal/thumb", "internal/mail", "internal/captcha"},

@@ -24,11 +24,7 @@ function misfits(page, most) {
     const top = [...document.querySelectorAll('dialog:modal, :popover-open')].at(-1) ?? document
     const name = (element) =>
       `${element.tagName.toLowerCase()} "${(element.getAttribute('aria-label') ?? element.title) || element.textContent.trim().slice(0, 40) || element.id}"`
-    // A sticky element covers what scrolls below it.
-    const sticky = (element) =>
-      element && (getComputedStyle(element).position === 'sticky' ? element : sticky(element.parentElement))
-    const layer = (element) =>
-      sticky(element) ?? element.closest('dialog, [popover], nav, [role=toolbar], header, section') ?? document
+    const layer = (element) => element.closest('dialog, [popover], nav, [role=toolbar], header, section') ?? document
     // scroller is the nearest scrolling ancestor, if any.
     const scroller = (element) =>
       !element || element === document.body
