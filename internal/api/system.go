@@ -34,7 +34,6 @@ type featuresReply struct {
 	EmailEnabled    bool   `json:"emailEnabled" required:"true"`
 	FreeMode        bool   `json:"freeMode" required:"true"`
 	SiteDescription string `json:"siteDescription" required:"true"`
-	SiteAccent      string `json:"siteAccent" required:"true" description:"Accent colour of the pages without an account as #RRGGBB, empty for the built-in one."`
 }
 
 // publicFeatures handles GET /api/public/features: which features are on, for the pages before the
@@ -42,7 +41,7 @@ type featuresReply struct {
 func (a *API) publicFeatures(c *call, _ struct{}) (featuresReply, error) {
 	s, err := c.settings()
 	return featuresReply{s.EnableCaptcha, a.CaptchaProvider, s.CaptchaSiteKey, s.RequireInviteCode, s.EmailEnabled,
-		s.EnableFreeMode && s.AllowGuestAccess, s.SiteDescription, s.SiteAccent}, err
+		s.EnableFreeMode && s.AllowGuestAccess, s.SiteDescription}, err
 }
 
 // healthReply is a bare object, without the envelope.

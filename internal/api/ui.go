@@ -171,7 +171,10 @@ func (c *call) shell() error {
 // head of the page.
 func (c *call) writeShell(page string, status int, code, head string) {
 	settings, err := c.settings()
-	if err != nil { // the page still opens, and shows that the service does not answer
+	var origins []string
+	if err == nil {
+		origins = c.httpOrigins(settings)
+	} else { // the page still opens, and shows that the service does not answer
 		c.a.Log.Warn("read the settings for a page of the web UI", "error", err)
 	}
 	nonce := rand.Text()
@@ -185,7 +188,7 @@ func (c *call) writeShell(page string, status int, code, head string) {
 	if status != http.StatusOK { // the answer depends on the caller and the request
 		cache = "private, no-store"
 	}
-	policy := c.shellPolicy(nonce, settings)
+	policy := c.shellPolicy(nonce, settings, origins)
 	if page == c.a.ui.index {
 		policy += installPolicy
 	}
@@ -194,12 +197,11 @@ func (c *call) writeShell(page string, status int, code, head string) {
 
 // shellPolicy returns the content security policy of the page. It allows the scripts with this
 // answer's nonce and those that they load, and nothing that a user stored (abuse case C78). Bytes
-// may come from and go to stores by https, and by http to stores that an administrator has set up
-// so.
-func (c *call) shellPolicy(nonce string, settings site.Settings) string {
+// may come from and go to stores by https, and by http to httpOrigins, see there.
+func (c *call) shellPolicy(nonce string, settings site.Settings, httpOrigins []string) string {
 	http, captcha := "", ""
-	if origins := c.httpOrigins(settings); len(origins) > 0 {
-		http = " " + strings.Join(origins, " ")
+	if len(httpOrigins) > 0 {
+		http = " " + strings.Join(httpOrigins, " ")
 	}
 	if settings.EnableCaptcha {
 		captcha = captchaOrigins[c.a.CaptchaProvider]
