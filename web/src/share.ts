@@ -1,7 +1,7 @@
 /** The page of a share, which is built apart from the application and loads nothing of it. */
 import { mount } from "svelte";
 import { t, withTexts } from "./lib/i18n.svelte";
-import { showSiteAccent, startLook } from "./lib/look.svelte";
+import { startLook } from "./lib/look.svelte";
 import { start } from "./lib/router.svelte";
 import { toast } from "./lib/toasts.svelte";
 
@@ -9,7 +9,6 @@ start();
 window.addEventListener("vite:preloadError", () => {
   if (navigator.onLine) toast("error", t.common.stale, { label: t.common.reload, run: () => location.reload() });
 });
-await startLook();
-showSiteAccent(true);
+await startLook(true);
 const { default: Share } = await withTexts(import("./routes/Share.svelte"), "share");
 mount(Share, { target: document.getElementById("app")! });

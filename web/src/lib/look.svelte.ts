@@ -50,15 +50,16 @@ function show(): void {
   const scheme: Scheme = look.theme === "system" ? (dark.matches ? "dark" : "light") : look.theme;
   root.dataset.theme = scheme;
   root.dataset.blur = look.blur ? "on" : "off";
-  const variables = (color: string) => ({ light: accent(color, "light"), dark: accent(color, "dark") });
-  for (const [name, value] of Object.entries(variables(look.shown)[scheme])) root.style.setProperty(name, value);
+  const own = { light: accent(look.accent, "light"), dark: accent(look.accent, "dark") };
+  const shown = look.site ? accent(look.site, scheme) : own[scheme];
+  for (const [name, value] of Object.entries(shown)) root.style.setProperty(name, value);
   // The browser colours the bars of the installed app's window by these tags.
   const canvas = getComputedStyle(root).getPropertyValue("--canvas");
   for (const bar of document.querySelectorAll('meta[name="theme-color"]')) bar.setAttribute("content", canvas);
   const keep: Kept = {
     theme: look.theme,
     accentColor: look.accent,
-    accent: variables(look.accent),
+    accent: own,
     blur: look.blur,
     locale: locale(),
   };
@@ -69,8 +70,12 @@ function show(): void {
   }
 }
 
-/** Changes the look, and stores it for the next start. */
+/**
+ * Changes the look, and stores it for the next start. `ofSite` chooses between the accent of the
+ * site, which is not stored, and that of the account.
+ */
 export async function setLook(to: {
+  ofSite?: boolean;
   theme?: string;
   accentColor?: string;
   enableBlur?: boolean;
@@ -78,23 +83,22 @@ export async function setLook(to: {
 }): Promise<void> {
   if (to.theme === "light" || to.theme === "dark" || to.theme === "system") look.theme = to.theme;
   if (to.accentColor && /^#[0-9a-f]{6}$/i.test(to.accentColor)) look.accent = to.accentColor;
+  if (to.ofSite !== undefined) look.site = to.ofSite ? siteAccent() : "";
   if (to.enableBlur !== undefined) look.blur = to.enableBlur;
   if (to.locale) await setLocale(to.locale === "zh-CN" ? "zh-CN" : "en-US");
   show();
 }
 
-/** Shows the accent of the site, or with false that of the account. */
-export function showSiteAccent(yes: boolean): void {
-  look.site = yes ? (document.documentElement.dataset.accent ?? "") : "";
-  show();
-}
+/** The accent of the site, which the server writes into the page; "" for none. */
+const siteAccent = (): string => document.documentElement.dataset.accent ?? "";
 
-/** Applies the stored look. */
-export async function startLook(): Promise<void> {
+/** Applies the stored look, with `ofSite` in the accent of the site. */
+export async function startLook(ofSite = false): Promise<void> {
   const last = kept();
   look.theme = last.theme ?? "system";
   look.accent = last.accentColor ?? defaultAccent;
   look.blur = last.blur ?? true;
+  look.site = ofSite ? siteAccent() : "";
   dark.addEventListener("change", show);
   await setLocale(initialLocale());
   show();

@@ -14,7 +14,7 @@ import {
   type Schemas,
 } from "./api";
 import { locale } from "./i18n.svelte";
-import { setLook, showSiteAccent } from "./look.svelte";
+import { setLook } from "./look.svelte";
 import { announce, onAnnouncement } from "./tabs";
 import { setUnstoredLook, unstoredLook, type LookChoices } from "./unstored";
 
@@ -136,8 +136,7 @@ async function arrive(me: Schemas["ApiMySettingsReply"] | undefined): Promise<vo
   const shown = me && changed(me, unstoredLook(me.profile.id));
   session.me = shown;
   actFor(shown?.profile.id ?? "");
-  showSiteAccent(!shown);
-  if (shown) await setLook({ ...shown.appearance, locale: shown.profile.locale });
+  await setLook(shown ? { ...shown.appearance, locale: shown.profile.locale, ofSite: false } : { ofSite: true });
 }
 
 /** Returns the account with changed settings. */
