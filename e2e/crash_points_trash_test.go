@@ -9,32 +9,105 @@ import (
 
 // The crash scenarios of the trash, versions and earlier times.
 
-func trashCommitted(t *testing.T, w *crashFixture) crashAttempt {
-	content := w.content(small(w))
-	path, id := w.put(t, w.fresh(), content)
-	return crashAttempt{
-		run: func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id+"?trash=true", nil) },
-		may: map[string][]string{path: {""}},
-		again: func(t *testing.T) {
-			w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).fails(t, 404, "NOT_FOUND")
-			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).want(t, 200)
-			w.kept[path] = content
-		},
+// makeEntry creates what goes to the trash: oneFile or folderOfFiles.
+type makeEntry func(t *testing.T, w *crashFixture) (id string, files contents)
+
+func trashCommitted(entry makeEntry) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
+		id, files := entry(t, w)
+		return crashAttempt{
+			run: func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id+"?trash=true", nil) },
+			may: files.afterwards(false),
+			again: func(t *testing.T) {
+				w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).fails(t, 404, "NOT_FOUND")
+				w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).want(t, 200)
+				maps.Copy(w.kept, files)
+			},
+		}
 	}
 }
 
-func trashRestored(t *testing.T, w *crashFixture) crashAttempt {
-	content := w.content(small(w))
-	path, id := w.put(t, w.fresh(), content)
-	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
-	delete(w.kept, path)
-	return crashAttempt{
-		run: func() (reply, error) { return w.admin.send("POST", "/api/trash/"+id+"/restore", object{}) },
-		may: map[string][]string{path: {content}},
-		again: func(t *testing.T) {
-			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).fails(t, 404, "NOT_FOUND")
-		},
+func trashRestored(entry makeEntry) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
+		id, files := w.trashed(t, entry)
+		return crashAttempt{
+			run: func() (reply, error) { return w.admin.send("POST", "/api/trash/"+id+"/restore", object{}) },
+			may: files.afterwards(true),
+			again: func(t *testing.T) {
+				w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).fails(t, 404, "NOT_FOUND")
+			},
+		}
 	}
+}
+
+func trashPurged(entry makeEntry) func(*testing.T, *crashFixture) crashAttempt {
+	return func(t *testing.T, w *crashFixture) crashAttempt {
+		id, files := w.trashed(t, entry)
+		return crashAttempt{
+			run: func() (reply, error) { return w.admin.send("DELETE", "/api/trash/"+id, nil) },
+			may: files.afterwards(false),
+			again: func(t *testing.T) {
+				w.admin.do(t, "DELETE", "/api/trash/"+id, nil).fails(t, 404, "NOT_FOUND")
+			},
+		}
+	}
+}
+
+// trashed creates an entry and deletes it into the trash.
+func (f *crashFixture) trashed(t *testing.T, entry makeEntry) (id string, files contents) {
+	t.Helper()
+	id, files = entry(t, f)
+	f.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
+	for path := range files {
+		delete(f.kept, path)
+	}
+	return id, files
+}
+
+// write uploads a file with new content into a folder, over the one with its name, and returns the
+// content.
+func (f *crashFixture) write(t *testing.T, folder, name string) string {
+	t.Helper()
+	content := f.content(small(f))
+	session := f.admin.announce(t, folder, name, int64(len(content)), object{"conflict": "replace"}).SessionID
+	r, err := f.complete(session, f.raw(t, session, content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, 200)
+	return content
+}
+
+// oneFile creates a file, and returns its id, and its content by its path.
+func oneFile(t *testing.T, w *crashFixture) (id string, files contents) {
+	t.Helper()
+	path, id := w.put(t, w.fresh(), w.content(small(w)))
+	return id, contents{path: w.kept[path]}
+}
+
+// folderOfFiles creates a folder with a file, and a folder with another file in it. It returns the
+// id of the folder, and the contents by path.
+func folderOfFiles(t *testing.T, w *crashFixture) (id string, files contents) {
+	t.Helper()
+	name := w.fresh()
+	id = w.admin.mkdir(t, "/uploads", name)
+	top := "/uploads/" + name
+	w.admin.mkdir(t, top, "below")
+	files = contents{top + "/file": w.write(t, top, "file"), top + "/below/file": w.write(t, top+"/below", "file")}
+	maps.Copy(w.kept, files)
+	return id, files
+}
+
+// afterwards returns the allowed contents of the files when all of them are there, or none.
+func (c contents) afterwards(there bool) map[string][]string {
+	may := map[string][]string{}
+	for path, content := range c {
+		if !there {
+			content = ""
+		}
+		may[path] = []string{content}
+	}
+	return may
 }
 
 func versionRestored(t *testing.T, w *crashFixture) crashAttempt {
@@ -57,94 +130,6 @@ func versionRestored(t *testing.T, w *crashFixture) crashAttempt {
 		again: func(t *testing.T) {
 			w.admin.do(t, "POST", restore, nil).want(t, 200)
 			w.kept[path] = old
-		},
-	}
-}
-
-func trashPurged(t *testing.T, w *crashFixture) crashAttempt {
-	path, id := w.put(t, w.fresh(), w.content(small(w)))
-	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
-	delete(w.kept, path)
-	return crashAttempt{
-		run: func() (reply, error) { return w.admin.send("DELETE", "/api/trash/"+id, nil) },
-		may: map[string][]string{path: {""}},
-		again: func(t *testing.T) {
-			w.admin.do(t, "DELETE", "/api/trash/"+id, nil).fails(t, 404, "NOT_FOUND")
-		},
-	}
-}
-
-// write uploads a file with new content into a folder, over the one with its name, and returns the
-// content.
-func (f *crashFixture) write(t *testing.T, folder, name string) string {
-	t.Helper()
-	content := f.content(small(f))
-	session := f.admin.announce(t, folder, name, int64(len(content)), object{"conflict": "replace"}).SessionID
-	r, err := f.complete(session, f.raw(t, session, content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.want(t, 200)
-	return content
-}
-
-// createFolder creates a folder with a file, and a folder with another file in it. It returns the
-// id of the folder, and the contents by path.
-func (f *crashFixture) createFolder(t *testing.T) (id string, files contents) {
-	t.Helper()
-	name := f.fresh()
-	id = f.admin.mkdir(t, "/uploads", name)
-	top := "/uploads/" + name
-	f.admin.mkdir(t, top, "below")
-	return id, contents{top + "/file": f.write(t, top, "file"), top + "/below/file": f.write(t, top+"/below", "file")}
-}
-
-// afterwards returns the allowed contents of the files when all of them are there, or none.
-func (c contents) afterwards(there bool) map[string][]string {
-	may := map[string][]string{}
-	for path, content := range c {
-		if !there {
-			content = ""
-		}
-		may[path] = []string{content}
-	}
-	return may
-}
-
-func folderTrashed(t *testing.T, w *crashFixture) crashAttempt {
-	id, files := w.createFolder(t)
-	maps.Copy(w.kept, files)
-	return crashAttempt{
-		run: func() (reply, error) { return w.admin.send("DELETE", "/api/files/"+id+"?trash=true", nil) },
-		may: files.afterwards(false),
-		again: func(t *testing.T) {
-			w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).fails(t, 404, "NOT_FOUND")
-			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).want(t, 200)
-			maps.Copy(w.kept, files)
-		},
-	}
-}
-
-func folderRestored(t *testing.T, w *crashFixture) crashAttempt {
-	id, files := w.createFolder(t)
-	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
-	return crashAttempt{
-		run: func() (reply, error) { return w.admin.send("POST", "/api/trash/"+id+"/restore", object{}) },
-		may: files.afterwards(true),
-		again: func(t *testing.T) {
-			w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).fails(t, 404, "NOT_FOUND")
-		},
-	}
-}
-
-func folderPurged(t *testing.T, w *crashFixture) crashAttempt {
-	id, files := w.createFolder(t)
-	w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).want(t, 200)
-	return crashAttempt{
-		run: func() (reply, error) { return w.admin.send("DELETE", "/api/trash/"+id, nil) },
-		may: files.afterwards(false),
-		again: func(t *testing.T) {
-			w.admin.do(t, "DELETE", "/api/trash/"+id, nil).fails(t, 404, "NOT_FOUND")
 		},
 	}
 }
