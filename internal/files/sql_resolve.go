@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"larder/internal/db"
 	"larder/internal/vpath"
@@ -79,19 +80,25 @@ var wholePathQueries = func() (texts [maxJoins + 1]string) {
 }()
 
 // partialPathQueries are the queries that find the deepest existing entry on a path, by number of
-// names.
-var partialPathQueries = func() (texts [vpath.MaxDepth + 2]string) {
+// names. Each text is made when it is first needed: all of them would take a third of the start of
+// the process, and a child process that reads a picture needs none.
+var partialPathQueries = func() (texts [vpath.MaxDepth + 2]func() string) {
 	for depth := range texts {
-		walk := partialPathByJoins(depth)
-		if depth > maxJoins {
-			walk = partialPathByRecursion(depth)
-		}
-		texts[depth] = walk + "\nSELECT w.trail" + entrySelect + `w
-JOIN entries e ON e.id = w.id
-LEFT JOIN objects o ON o.id = e.object_id`
+		texts[depth] = sync.OnceValue(func() string { return partialPathQuery(depth) })
 	}
 	return texts
 }()
+
+// partialPathQuery returns the query of partialPathQueries for a path of depth names.
+func partialPathQuery(depth int) string {
+	walk := partialPathByJoins(depth)
+	if depth > maxJoins {
+		walk = partialPathByRecursion(depth)
+	}
+	return walk + "\nSELECT w.trail" + entrySelect + `w
+JOIN entries e ON e.id = w.id
+LEFT JOIN objects o ON o.id = e.object_id`
+}
 
 // partialPathByJoins returns the SQL text of a query w for a path of depth names: the id of the
 // deepest existing entry on it, and its trail. $1 is the entry where the path begins, $2 and on are
@@ -146,7 +153,7 @@ func descend(q db.Querier, id string, names []vpath.Name) (n node, configVersion
 		err = q.QueryRow(wholePathQueries[len(names)], args...).Scan(dest...)
 	}
 	if errors.Is(err, db.ErrNoRows) {
-		err = q.QueryRow(partialPathQueries[len(names)], args...).Scan(dest...)
+		err = q.QueryRow(partialPathQueries[len(names)](), args...).Scan(dest...)
 	}
 	if errors.Is(err, db.ErrNoRows) {
 		configVersion, err = db.ConfigVersion(q)
