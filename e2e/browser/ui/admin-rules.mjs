@@ -354,10 +354,21 @@ async function tellsWhy(page, config) {
       async () => (await page.getByLabel(say.path, { exact: true }).inputValue()) === `${folder}/open.txt`,
     )
 
+    // the link of a message appears also when its code loads after the message
+    let load
+    const loads = new Promise((resolve) => (load = resolve))
+    await page.route(/\/explanation-[^/]*\.js$/, async (route) => {
+      await loads
+      await route.continue()
+    })
     await page.goto(`/app/files${folder}`)
     await page.getByRole('link', { name: /^kept\.txt/ }).click()
     await page.keyboard.press('Delete')
-    await page.getByRole('region', { name: labels[config.language].notices }).getByRole('button', { name: say.why }).click()
+    const notices = page.getByRole('region', { name: labels[config.language].notices })
+    await notices.getByText(labels[config.language].lacksDelete).waitFor()
+    equal('links to the explanation before their code', await notices.getByRole('button', { name: say.why }).count(), 0)
+    load()
+    await notices.getByRole('button', { name: say.why }).click()
     await page.getByText(say.mayNotDelete(username, `${folder}/kept.txt`), { exact: true }).waitFor()
     await page.getByText(say.decides).waitFor()
   } finally {

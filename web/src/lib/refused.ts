@@ -4,24 +4,25 @@ import { explain } from "./entry";
 import { explanationOf } from "./explained.svelte";
 import { t } from "./i18n.svelte";
 import { go } from "./router.svelte";
-import { toast, type Toast } from "./toasts.svelte";
+import { show, toast, type Toast } from "./toasts.svelte";
 
 export type Needed = keyof typeof t.common.lacks;
 
-/** The message that a permission at a path is missing. */
+/** The message that a permission at a path is missing. Its action may appear later: see Toast. */
 export function refusal(needed: Needed, path: string): Omit<Toast, "id"> {
-  const why = explanationOf(path, needed, true);
   return {
     kind: "error",
     text: t.common.lacks[needed],
-    action: why ? { label: why.why, once: true, run: () => void go(why.address) } : undefined,
+    get action() {
+      const why = explanationOf(path, needed, true);
+      return why && { label: why.why, once: true, run: () => void go(why.address) };
+    },
   };
 }
 
 /** Says that a permission at a path is missing. */
 export function toastRefusal(needed: Needed, path: string): void {
-  const { kind, text, action } = refusal(needed, path);
-  toast(kind, text, action);
+  show(refusal(needed, path));
 }
 
 /** Says why something failed that needs a permission at a path. */

@@ -14,7 +14,7 @@ export interface Toast {
   id: number;
   kind: "ok" | "error";
   text: string;
-  /** An action that the user can take. */
+  /** An action that the user can take. As a getter of reactive state, it may appear later. */
   action?: Action | undefined;
 }
 
@@ -28,8 +28,22 @@ const most = 3;
 let last = 0;
 
 export function toast(kind: Toast["kind"], text: string, action?: Toast["action"]): void {
+  show({ kind, text, action });
+}
+
+/** Shows a message as a toast. */
+export function show(message: Omit<Toast, "id">): void {
+  const { kind, text } = message;
+  const added: Toast = {
+    id: ++last,
+    kind,
+    text,
+    get action() {
+      return message.action;
+    },
+  };
   const others = toasts.all.filter((old) => old.text !== text || old.action?.once);
-  toasts.all = [...others, { id: ++last, kind, text, action }].slice(-most);
+  toasts.all = [...others, added].slice(-most);
 }
 
 export function dismiss(id: number): void {
