@@ -117,7 +117,7 @@ async function walksGallery(page, config) {
   const id = await share(page, folder, { title: 'Trip to the lakes' })
   const sized = async () =>
     (await api(page, 'GET', `/api/files?path=${encodeURIComponent(folder)}`)).items.filter(({ width }) => width > 0)
-  await until('the sizes of the pictures', async () => (await sized()).length === pictures.length, 180_000)
+  await until('the sizes of the pictures', async () => (await sized()).length === pictures.length, 600_000)
   const guest = await stranger(page, config)
   await watch(guest)
   // all names, and the size of the share, have arrived before the first picture

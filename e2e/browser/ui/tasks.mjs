@@ -4,6 +4,7 @@ import { clipboard } from './copying.mjs'
 import { createFolder, enter } from './files.mjs'
 import { once } from './forms.mjs'
 import { becomes, equal, give, until } from './harness.mjs'
+import { examined } from './photos.mjs'
 import { labels } from './labels.mjs'
 import { png } from './pictures.mjs'
 
@@ -118,15 +119,7 @@ async function finds(page, config) {
     })),
   ].map((one) => ({ ...one, width: 480, height: 320 }))
   await stand(page, config, 'Camera', await config.ask('photographs', album))
-  await until(
-    'the times of all photos',
-    () =>
-      page.evaluate(async () => {
-        const { data } = await (await fetch('/api/files/timeline')).json()
-        return data.months.some(({ month, count }) => month === '2026-07' && count === 12)
-      }),
-    120_000,
-  )
+  await examined(page)
   await count(page, config, "find a photo of last summer's", 4, async (hand) => {
     await hand.click(page.getByRole('navigation', { name: say.nav, exact: true }).getByRole('link', { name: 'Photos' }))
     const slider = page.getByRole('slider', { name: 'Date' })
