@@ -12,8 +12,8 @@ type activeFile struct {
 	body        string
 	kind        activeKind // how the service must serve it
 	media       string     // the expected type; "" when the service determines it from the bytes
-	// the manners in which a bare file server lets it run, at least; "" when this browser never
-	// runs it
+	// the destinations as which a bare file server lets it run, at least; "" when this browser
+	// never runs it
 	runs  string
 	class string
 	id    string
@@ -29,7 +29,7 @@ const (
 	plain                    // inline, may load nothing: PDF and text
 )
 
-// The manners that display documents, and those that run scripts.
+// The destinations that display documents, and those that run scripts.
 const (
 	framed    = "top iframe object embed"
 	scripted  = "script module import worker moduleworker shared service"

@@ -124,11 +124,11 @@ type (
 		URL   string `json:"url"`
 	}
 	visit struct {
-		Host   string            `json:"host"`
-		Sealed bool              `json:"sealed"` // with a policy of its own
-		Manner string            `json:"manner"`
-		URLs   map[string]string `json:"urls"`
-		Expect []string          `json:"expect"`
+		Host        string            `json:"host"`
+		Sealed      bool              `json:"sealed"` // with a policy of its own
+		Destination string            `json:"destination"`
+		URLs        map[string]string `json:"urls"`
+		Expect      []string          `json:"expect"`
 
 		way string // how the URLs are served
 		own bool   // the host has the origin of the files

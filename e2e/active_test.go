@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// sameKinds are the manners in which a browser loads a file. Those in one line are equivalent.
+// sameKinds are the destinations as which a browser loads a file: more than those of the Fetch
+// standard, because `top` is a navigation. Those in one line are equivalent.
 var sameKinds = [][]string{
 	{"top", "iframe", "object", "embed"},
 	{"img", "video"},
@@ -22,7 +23,7 @@ var sameKinds = [][]string{
 	{"service"},
 }
 
-// all selects every manner; other numbers select one of each line, in turn.
+// all selects every destination; other numbers select one of each line, in turn.
 const all = -1
 
 // requestWays are the ways in which the service serves files.
@@ -55,15 +56,15 @@ func TestActiveContent(t *testing.T) {
 	larder.check(t, results[1])
 }
 
-// bareVisits loads every file from the bare server in every manner.
+// bareVisits loads every file from the bare server as every destination.
 func bareVisits(bare *proxiedSite, files []activeFile) profile {
 	p := profile{Cookies: []browserCookie{{"auth_token", "anybody", bare.url}}}
-	for _, manner := range slices.Concat(sameKinds...) {
-		v := visit{Host: bare.url + "/__host", Manner: manner, URLs: map[string]string{}, Expect: []string{},
+	for _, destination := range slices.Concat(sameKinds...) {
+		v := visit{Host: bare.url + "/__host", Destination: destination, URLs: map[string]string{}, Expect: []string{},
 			way: "bare", own: true}
 		for _, file := range files {
 			v.URLs[file.id] = bare.url + "/" + url.PathEscape(file.name)
-			if slices.Contains(strings.Fields(file.runs), manner) && !silent[file.name] && manner != "style" {
+			if slices.Contains(strings.Fields(file.runs), destination) && !silent[file.name] && destination != "style" {
 				v.Expect = append(v.Expect, file.id)
 			}
 		}
@@ -85,7 +86,7 @@ func checkBare(t *testing.T, bare *proxiedSite, files []activeFile, result profi
 		for _, file := range files {
 			accounts[file.id] = accounts[file.id] ||
 				slices.Contains(got.Reports, "canary-account "+file.id+" "+bare.url)
-			if !slices.Contains(strings.Fields(file.runs), v.Manner) {
+			if !slices.Contains(strings.Fields(file.runs), v.Destination) {
 				continue
 			}
 			did := slices.ContainsFunc(got.Reports,
@@ -93,17 +94,17 @@ func checkBare(t *testing.T, bare *proxiedSite, files []activeFile, result profi
 			if silent[file.name] {
 				did = len(heard[file.id]) > 0
 			}
-			if v.Manner == "style" {
+			if v.Destination == "style" {
 				did = slices.Contains(got.Loaded, file.id)
 			}
 			if !did {
-				t.Errorf("the control: %s does not run by %s", file.name, v.Manner)
+				t.Errorf("the control: %s does not run as %s", file.name, v.Destination)
 			}
 			ran++
 			classes[file.class] = true
 		}
 		if len(got.Open) > 0 {
-			t.Errorf("the control, %s: no end of %v", v.Manner, got.Open)
+			t.Errorf("the control, %s: no end of %v", v.Destination, got.Open)
 		}
 	}
 	readers := 0
@@ -312,8 +313,8 @@ func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 }
 
 // visits loads every file in every way from a page of the site without its policy, from the site's
-// own page, and from a page of another site: from the public path in every manner, otherwise in one
-// of each line. The ways of upload take turns.
+// own page, and from a page of another site: from the public path as every destination, otherwise
+// as one of each line. The ways of upload take turns.
 func (l *larderSite) visits(t *testing.T) profile {
 	t.Helper()
 	l.done = l.planned(t)
@@ -335,9 +336,9 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 	t.Helper()
 	add := func(host, way string, turn int) {
 		for _, group := range sameKinds {
-			for at, manner := range group {
-				v := visit{Host: host, Sealed: host == l.front.url+"/", Manner: manner, URLs: map[string]string{},
-					Expect: []string{}, way: way, own: strings.HasPrefix(host, l.front.url)}
+			for at, destination := range group {
+				v := visit{Host: host, Sealed: host == l.front.url+"/", Destination: destination,
+					URLs: map[string]string{}, Expect: []string{}, way: way, own: strings.HasPrefix(host, l.front.url)}
 				for i, file := range l.files {
 					if turn < 0 || (i+turn)%len(group) == at {
 						v.URLs[file.id] = l.address(t, i, waysIn[(i+len(visits))%len(waysIn)], way)
@@ -358,7 +359,7 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 	}
 	add(l.front.url+"/", "path", 0)
 	return slices.DeleteFunc(visits, func(v visit) bool { // the starting page makes no difference to a navigation
-		return v.Manner == "top" && v.Host != l.front.url+"/__host"
+		return v.Destination == "top" && v.Host != l.front.url+"/__host"
 	})
 }
 
@@ -372,7 +373,7 @@ func (l *larderSite) check(t *testing.T, result profiled) {
 	shown, total, slowest, where := 0, 0, 0, ""
 	for i, v := range l.done {
 		got := result.Visits[i]
-		what := fmt.Sprintf("%s by %s from %s", v.Manner, v.way, v.Host)
+		what := fmt.Sprintf("as %s by %s from %s", v.Destination, v.way, v.Host)
 		for _, report := range got.Reports {
 			words := strings.SplitN(report, " ", 3)
 			// a script that another site includes runs with that site's origin
@@ -380,7 +381,7 @@ func (l *larderSite) check(t *testing.T, result profiled) {
 				t.Errorf("%s: %s (%s)", what, report, name[words[min(1, len(words)-1)]])
 			}
 		}
-		if v.own && slices.Contains(strings.Fields(scripted+" style"), v.Manner) && len(got.Loaded) > 0 {
+		if v.own && slices.Contains(strings.Fields(scripted+" style"), v.Destination) && len(got.Loaded) > 0 {
 			t.Errorf("%s: the browser takes %v", what, got.Loaded)
 		}
 		if len(got.Open) > 0 {

@@ -4,10 +4,10 @@
 //     node active.mjs < visits.json
 //
 // Reads {"profiles": [{"cookies": [{"name", "value", "url"}], "visits": [{"host", "sealed",
-// "manner", "urls": {file: url}, "expect": [file]}]}]}. Each profile has its own cookies and cache.
-// A visit opens the page host and loads all urls from it in one manner (`top` navigates to them
-// instead). It ends when the browser has reported the end of each load, the files in expect have
-// run, and the page /__host/last has run the slow actions of pages. A sealed host blocks
+// "destination", "urls": {file: url}, "expect": [file]}]}]}. Each profile has its own cookies and
+// cache. A visit opens the page host and loads all urls from it as one destination (`top` navigates
+// to them instead). It ends when the browser has reported the end of each load, the files in expect
+// have run, and the page /__host/last has run the slow actions of pages. A sealed host blocks
 // everything. Prints [{"workers": number, "visits": [{"reports": [line], "loaded": [file], "open":
 // [file]}]}] in the same order: the reports of the files, the files that loaded as the requested
 // kind, and the files whose load did not end. workers is the number of service workers that remain,
@@ -53,7 +53,7 @@ const told = (file) => (line) => line.split(' ')[0] === 'canary' && line.split('
 
 // take runs in the page. It creates an element or a worker for each file and logs `ended FILE load`
 // or `ended FILE error`.
-function take({ manner, urls }) {
+function take({ destination, urls }) {
   const say = (line) => console.log(line)
   // without a reference, a worker could be collected before it reports
   const kept = (window.kept = [])
@@ -79,12 +79,12 @@ function take({ manner, urls }) {
   }
   for (const [file, url] of Object.entries(urls)) {
     try {
-      switch (manner) {
+      switch (destination) {
         case 'iframe':
         case 'embed':
         case 'img':
         case 'video':
-          element(manner, 'src', file)
+          element(destination, 'src', file)
           break
         case 'object':
           element('object', 'data', file)
@@ -106,7 +106,7 @@ function take({ manner, urls }) {
           break
         case 'worker':
         case 'moduleworker': {
-          const worker = new Worker(url, { type: manner === 'worker' ? 'classic' : 'module' })
+          const worker = new Worker(url, { type: destination === 'worker' ? 'classic' : 'module' })
           hear(worker, file)
           worker.onerror = () => end(file, 'error')
           break
@@ -165,7 +165,7 @@ function first(request) {
   return request.url()
 }
 
-async function visit(page, { host, sealed, manner, urls, expect }) {
+async function visit(page, { host, sealed, destination, urls, expect }) {
   const log = new Log()
   const asked = new Set() // addresses
   const files = new Map(Object.entries(urls).map(([file, url]) => [new URL(url).href, file]))
@@ -177,15 +177,15 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
     request: (request) => asked.add(request.url()),
     download: (download) => ended(download.url(), 'download'),
     requestfailed: (request) => {
-      if (frames.includes(manner)) ended(first(request), 'failed')
+      if (frames.includes(destination)) ended(first(request), 'failed')
     },
     requestfinished: (request) => {
-      if (manner === 'object' || manner === 'embed') ended(first(request), 'finished')
+      if (destination === 'object' || destination === 'embed') ended(first(request), 'finished')
     },
   }
   for (const [name, fn] of Object.entries(hears)) page.on(name, fn)
   await page.goto(host, { waitUntil: 'load' })
-  if (manner === 'top') {
+  if (destination === 'top') {
     for (const [file, url] of Object.entries(urls)) {
       let how = 'load'
       await page.goto(url, { waitUntil: 'load', timeout: patience }).catch((error) => {
@@ -200,13 +200,13 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
           .catch(() => {})
     }
   } else {
-    await within(patience, page.evaluate(take, { manner, urls }))
+    await within(patience, page.evaluate(take, { destination, urls }))
     const slow =
-      frames.includes(manner) && !sealed
+      frames.includes(destination) && !sealed
         ? () => within(patience, page.evaluate(last, new URL('/__host/last', files.keys().next().value).href))
         : () => {}
     await slow()
-    if (manner === 'shared') {
+    if (destination === 'shared') {
       // from another site it cannot start
       await within(
         patience,
@@ -215,7 +215,7 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
       for (const file of Object.keys(urls)) if (!expect.includes(file)) log.add(`ended ${file} silent`)
     }
     // by the file name, no type that embed shows
-    if (manner === 'embed') files.forEach((file, url) => asked.has(url) || ended(url, 'unasked'))
+    if (destination === 'embed') files.forEach((file, url) => asked.has(url) || ended(url, 'unasked'))
     await within(
       patience,
       Promise.all(Object.keys(urls).map((file) => log.has((line) => line.startsWith(`ended ${file} `)))),
@@ -223,7 +223,7 @@ async function visit(page, { host, sealed, manner, urls, expect }) {
     await slow()
     await within(patience, Promise.all(expect.map((file) => log.has(told(file)))))
   }
-  if (manner === 'service')
+  if (destination === 'service')
     await page.evaluate(async () => {
       for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister()
     })
@@ -283,7 +283,7 @@ try {
           done[next[0]] = await finished(context, next[1], await visit(page, next[1]))
           done[next[0]].ms = Date.now() - began
           // shows the progress if the run is interrupted
-          console.error(next[1].host, next[1].manner, done[next[0]].ms, 'ms')
+          console.error(next[1].host, next[1].destination, done[next[0]].ms, 'ms')
         }
         await page.close()
       }),

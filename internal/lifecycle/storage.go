@@ -35,17 +35,17 @@ func (s *Service) StorageProviders(ctx context.Context) ([]StorageProvider, erro
 		return nil, err
 	}
 	list := make([]StorageProvider, len(all))
-	for i, standing := range all {
-		list[i] = withMounts(standing, mounts)
+	for i, status := range all {
+		list[i] = withMounts(status, mounts)
 	}
 	return list, nil
 }
 
 // withMounts returns the provider of a status with the number of its mounts.
-func withMounts(standing provider.StoreStatus, mounts *mount.Table) StorageProvider {
-	shown := StorageProvider{Provider: standing.Provider, Available: standing.Err == nil}
+func withMounts(status provider.StoreStatus, mounts *mount.Table) StorageProvider {
+	shown := StorageProvider{Provider: status.Provider, Available: status.Err == nil}
 	for _, m := range mounts.All() {
-		if m.RecordedProviderID() == standing.Provider.ID {
+		if m.RecordedProviderID() == status.Provider.ID {
 			shown.Mounts++
 		}
 	}

@@ -54,8 +54,8 @@ func statusByID(t *testing.T, r *provider.Registry) map[string]error {
 		t.Fatal(err)
 	}
 	by := map[string]error{}
-	for _, standing := range list {
-		by[standing.Provider.ID] = standing.Err
+	for _, status := range list {
+		by[status.Provider.ID] = status.Err
 	}
 	return by
 }

@@ -138,10 +138,10 @@ func TestMadeOnce(t *testing.T) {
 		t.Errorf("%v %s %s %v", config, format, about.Type, err)
 	}
 	var group sync.WaitGroup
-	crowd := newFixture(t, childScript)
+	many := newFixture(t, childScript)
 	for range 100 {
 		group.Go(func() {
-			got, err := crowd.Get(context.Background(), "somebody", source("content-2", photo), 320)
+			got, err := many.Get(context.Background(), "somebody", source("content-2", photo), 320)
 			if err != nil {
 				t.Error(err)
 				return
@@ -150,7 +150,7 @@ func TestMadeOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	crowd.wantStarted(t, 1)
+	many.wantStarted(t, 1)
 
 	again, same := k.get(t, from, 160)
 	if again != first || same.ETag != about.ETag || !strings.HasPrefix(about.ETag, `"`) {
