@@ -3,6 +3,7 @@ import { createFolder } from './files.mjs'
 import { bothLanguages, once, windows } from './forms.mjs'
 import { becomes, equal, isPhone, until } from './harness.mjs'
 import { labels, signIn, signInAt } from './labels.mjs'
+import { fromMenu } from './panels.mjs'
 import { done, look, notes, share, stranger } from './stranger.mjs'
 
 const words = {
@@ -115,6 +116,7 @@ async function announces(page, config) {
   )
   await dialog.getByLabel(word.title).fill('Maintenance')
   await dialog.getByLabel(word.content).fill('Larder is read-only on Sunday.')
+  await dialog.getByText('Larder is read-only on Sunday.').waitFor() // the preview
   await dialog.getByLabel(word.level).selectOption({ label: word.warning })
   await dialog.getByRole('radio', { name: word.exact }).check()
   await dialog.getByLabel(word.exactLabel).fill('2020-01-01T10:00')
@@ -174,6 +176,16 @@ async function refused(page, config) {
   await page.goto('/app/admin/announcements')
   await page.getByRole('heading', { name: forbidden }).waitFor()
   await look(page, config, 'admin-refused')
+  await page.goto('/app/shares')
+  await page.getByRole('heading', { level: 1, name: labels[config.language].shares }).waitFor()
+  const own = await createFolder(page, { ...config, username }, 'Own', [notes])
+  await page.goto(`/app/files${own}`)
+  const say = labels[config.language]
+  await fromMenu(page, say, /^notes\.txt/, say.share)
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await fromMenu(page, say, /^notes\.txt/, say.details)
+  await page.getByRole('complementary', { name: say.details }).waitFor()
   equal('loaded', await administering(page, scripts), [])
 
   const boss = await stranger(page, config)

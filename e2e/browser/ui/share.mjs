@@ -108,6 +108,24 @@ async function opensPicture(page, config) {
   await done(guest)
 }
 
+// staysInView scrolls a low page to its end, where the elements must still be in view.
+async function staysInView(page, elements) {
+  const { width, height } = page.viewportSize()
+  await page.setViewportSize({ width, height: 320 })
+  await page.evaluate(() => scrollTo({ top: 1e6, behavior: 'instant' }))
+  equal('whether the page was scrolled', (await page.evaluate(() => scrollY)) > 0, true)
+  for (const element of elements) {
+    const inView = ({ top, bottom }) => top >= 0 && bottom <= 320
+    const rect = await element.evaluate((one) => {
+      const { top, bottom } = one.getBoundingClientRect()
+      return { top, bottom }
+    })
+    equal(`whether ${element} is in view`, inView(rect), true)
+  }
+  await page.evaluate(() => scrollTo({ top: 0, behavior: 'instant' }))
+  await page.setViewportSize({ width, height })
+}
+
 async function walksGallery(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
@@ -146,6 +164,7 @@ async function walksGallery(page, config) {
   equal('whether the gallery keeps still', [jumps <= 0.02, jumps], [true, jumps])
   await guest.getByRole('button', { name: new RegExp(`^${say.downloadAll}.*\\(`) }).waitFor()
   await look(guest, config, 'share-gallery')
+  await staysInView(guest, [guest.getByRole('heading', { level: 1 }), guest.getByText(say.from(config.username))])
 
   await guest.getByRole('link', { name: 'lake 1.png' }).click()
   const viewer = guest.locator('dialog[open]')
@@ -172,6 +191,10 @@ async function walksGallery(page, config) {
   await guest.getByRole('heading', { level: 2, name: 'Second day' }).waitFor()
   await arrived(guest, 2)
   await look(guest, config, 'share-below')
+  const tab = await guest.context().newPage()
+  await tab.goto(new URL(await guest.getByRole('link', { name: 'lake 2.png' }).getAttribute('href'), guest.url()).href)
+  await tab.locator('dialog[open]').getByRole('heading', { name: 'lake 2.png' }).waitFor()
+  await tab.close()
   await guest.getByRole('navigation', { name: say.location }).getByRole('link').click()
   await guest.getByRole('link', { name: 'Nothing' }).click()
   await guest.getByRole('heading', { name: say.empty }).waitFor()
@@ -191,7 +214,7 @@ async function walksGallery(page, config) {
   equal('the whole folder', zip.name, `Trip ${config.size}.zip`)
   equal('what a zip begins with', zip.bytes.subarray(0, 2).toString(), 'PK')
   equal('requests of the share', guest.asked.filter((one) => one === `GET /api/shares/${id}`).length, 1)
-  await becomes('what the share counts', () => counts(page, id), { viewCount: 1, downloadCount: 2 })
+  await becomes('what the share counts', () => counts(page, id), { viewCount: 2, downloadCount: 2 })
   await done(guest)
 }
 

@@ -47,15 +47,12 @@ export async function extend(share: Share, days: number): Promise<Share> {
   return (await take(client.PATCH("/api/shares/{id}", { params: { path: { id: share.id } }, body }))).share;
 }
 
-const params = ({ id }: ListedShare) => ({ params: { path: { id } } });
-
 /** Revokes a share of the user. Throws Failure. */
-export const revoke = (share: ListedShare) => revoked(client.DELETE("/api/shares/{id}", params(share)));
-/** Revokes a share of any user, as an administrator. Throws Failure. */
-export const revokeAny = (share: ListedShare) => revoked(client.DELETE("/api/admin/shares/{id}", params(share)));
+export const revoke = ({ id }: ListedShare) =>
+  awaitRevocation(client.DELETE("/api/shares/{id}", { params: { path: { id } } }));
 
-/** Awaits a revocation. A share that does not exist any more counts as revoked. */
-async function revoked(request: Parameters<typeof take>[0]): Promise<void> {
+/** Awaits a revocation. A share that does not exist any more counts as revoked. Throws Failure. */
+export async function awaitRevocation(request: Parameters<typeof take>[0]): Promise<void> {
   try {
     await take(request);
   } catch (cause) {

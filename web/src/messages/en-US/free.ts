@@ -1,6 +1,6 @@
 import type { free as zh } from "../zh-CN/free";
 
-const files = (n: number) => (n === 1 ? "1 file" : `${n} files`);
+const files = (n: string) => (n === "1" ? "1 file" : `${n} files`);
 
 export const free: typeof zh = {
   title: "Use your own bucket",
@@ -25,7 +25,7 @@ export const free: typeof zh = {
     "The time of the session is over, and the server has deleted your keys. Enter the secret access key to go on.",
   left: "The session has ended, and the server has deleted your keys.",
   pending: (n) =>
-    `${files(n)} ${n === 1 ? "is" : "are"} not uploaded yet. Uploads continue when you connect to the same bucket.`,
+    `${files(n)} ${n === "1" ? "is" : "are"} not uploaded yet. Uploads continue when you connect to the same bucket.`,
   wrong: {
     endpoint: "Enter https:// or http:// with a host that has a public address, at a port that object storages use.",
     hours: "Choose 1 to 8 hours.",
@@ -45,7 +45,7 @@ export const free: typeof zh = {
   soon: "The session ends within 5 minutes. Uploads that are unfinished then stop, and can continue after you connect again.",
   end: "End session",
   endTitle: "End the session?",
-  endText: (n) => `${files(n)} ${n === 1 ? "is" : "are"} not uploaded yet. Ending the session cancels the upload.`,
+  endText: (n) => `${files(n)} ${n === "1" ? "is" : "are"} not uploaded yet. Ending the session cancels the upload.`,
 
   upload: "Upload",
   folders: "Folders",
@@ -53,7 +53,7 @@ export const free: typeof zh = {
   more: "Show more",
   partial: (n) => `${n} items are shown, and there are more.`,
   hidden: (n) =>
-    n === 1
+    n === "1"
       ? "1 object is not listed, because its name has characters that can't be used here."
       : `${n} objects are not listed, because their names have characters that can't be used here.`,
   empty: "This bucket is empty",

@@ -12,6 +12,7 @@ export const announcements: typeof zh = {
     warning: "Readers can dismiss it. It is shown above information.",
     danger: "It is always shown first. Readers can't dismiss it.",
   },
+  preview: "Preview",
   expires: "Ends",
   current: (when) => `Now: ${when}`,
   never: "Never",

@@ -38,7 +38,7 @@ export const mounts: typeof zh = {
     `“${name}” (${path}) would cover this mount, because it ${why}. Raise the priority, or choose another path.`,
   wouldCover: (names) => `Would completely cover: ${names}. Their content stays, but can't be reached.`,
   hides: (n) =>
-    n === 1
+    n === "1"
       ? "There is 1 item at this path now. The mount hides it; it reappears when the mount is deleted."
       : `There are ${n} items at this path now. The mount hides them; they reappear when the mount is deleted.`,
   wrong: {
@@ -54,7 +54,7 @@ export const mounts: typeof zh = {
     "The password of a folder would no longer cover the content of a mount below it. Remove that password first, or set one on the mount's own folder.",
   deleteText: "Its empty folders and the rules for it alone are deleted too. The storage stays.",
   contains: (n) =>
-    n === 1
+    n === "1"
       ? "This mount has 1 item. It can't be deleted while it has files."
       : `This mount has ${n} items. It can't be deleted while it has files.`,
   deleteRefused:

@@ -75,17 +75,17 @@ export const system: typeof zh = {
   jobCounts: (running, waiting) => `${running} running, ${waiting} waiting`,
   jobEnds: (completed, failed) => `In 30 days: ${completed} completed, ${failed} failed`,
   garbage: "Waiting to be removed",
-  objects: (n, size) => (n === 1 ? `1 object, ${size}` : `${n} objects, ${size}`),
+  objects: (n, size) => (n === "1" ? `1 object, ${size}` : `${n} objects, ${size}`),
   thumbnails: "Cache of thumbnails",
-  thumbnailText: (n, size) => (n === 1 ? `1 thumbnail, ${size}` : `${n} thumbnails, ${size}`),
+  thumbnailText: (n, size) => (n === "1" ? `1 thumbnail, ${size}` : `${n} thumbnails, ${size}`),
   thumbnailsOff: "Thumbnails are switched off",
   backup: "Last backup",
   fsck: "Last check",
   neverRun: "None so far",
   problems: (n) =>
-    n === 0
+    n === "0"
       ? "No problems"
-      : n === 1
+      : n === "1"
         ? "1 problem, see the output of the command"
         : `${n} problems, see the output of the command`,
   backupHelp: "The command larder backup makes one.",

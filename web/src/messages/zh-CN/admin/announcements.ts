@@ -10,6 +10,7 @@ export const announcements = {
     warning: "读者可以将其关闭，显示在信息之上。",
     danger: "始终显示在最上方，读者无法关闭。",
   },
+  preview: "预览",
   expires: "到期时间",
   current: (when: string) => `当前：${when}`,
   never: "永不过期",

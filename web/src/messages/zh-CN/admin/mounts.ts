@@ -34,7 +34,7 @@ export const mounts = {
   wouldBeCovered: (name: string, path: string, why: string) =>
     `此挂载点将被“${name}”（${path}）遮盖，无法访问：后者${why}。请提高优先级，或选择其他路径。`,
   wouldCover: (names: string) => `将完全遮盖：${names}。其中的内容会保留，但无法访问。`,
-  hides: (n: number) => `此路径下现有 ${n} 个项目。挂载后它们会被遮盖，删除挂载点后重新出现。`,
+  hides: (n: string) => `此路径下现有 ${n} 个项目。挂载后它们会被遮盖，删除挂载点后重新出现。`,
   wrong: {
     mountPath:
       "请输入以 / 开头的路径，最多 64 级，不含“..”和控制字符。第一段不能是系统保留的名称，如 api、app、share、webdav。",
@@ -46,6 +46,6 @@ export const mounts = {
   },
   guarded: "某个文件夹的访问密码将不再覆盖其下挂载点的内容。请先移除该密码，或在挂载点自己的文件夹上设置密码。",
   deleteText: "其中的空文件夹以及只针对此挂载点的规则会一并删除。存储会保留。",
-  contains: (n: number) => `此挂载点中有 ${n} 个项目。只要还有文件，就不能删除。`,
+  contains: (n: string) => `此挂载点中有 ${n} 个项目。只要还有文件，就不能删除。`,
   deleteRefused: "此挂载点中还有文件，请先移动或删除它们。如果其上方的文件夹有访问密码，请先移除密码。",
 };
