@@ -371,6 +371,20 @@ async function tellsWhy(page, config) {
     await notices.getByRole('button', { name: say.why }).click()
     await page.getByText(say.mayNotDelete(username, `${folder}/kept.txt`), { exact: true }).waitFor()
     await page.getByText(say.decides).waitFor()
+
+    // a form whose request is refused, and the log
+    await page.goto(`/app/files${folder}`)
+    await page.getByRole('button', { name: labels[config.language].newFolder }).click()
+    await page.getByLabel(labels[config.language].folderName).fill('New')
+    const frozen = { pathPattern: `${folder}/New`, effect: 'deny', userId: id, permissions: ['write'] }
+    rules.push((await api(page, 'POST', '/api/admin/rules', frozen)).rule.id)
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: say.why }).click()
+    await page.getByText(say.decides).waitFor()
+    await page.goto('/app/admin/logs?failed=true')
+    const line = page.getByRole('row').filter({ hasText: `${folder}/closed.txt` })
+    await line.first().getByRole('link', { name: say.why }).click()
+    await page.getByText(say.mayNotDownload(username, `${folder}/closed.txt`), { exact: true }).waitFor()
   } finally {
     for (const rule of rules) await api(page, 'DELETE', `/api/admin/rules/${rule}`)
   }

@@ -7,6 +7,7 @@ export const logs: typeof zh = {
   search: "Find by path or request id",
   found: (n) => (n === "1" ? "1 entry" : `${n} entries`),
   none: "No such entries",
+  why: "Why?",
   visitor: "Visitor",
   deleted: "Deleted account",
   only: (name) => `Show only ${name}`,

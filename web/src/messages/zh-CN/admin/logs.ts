@@ -5,6 +5,7 @@ export const logs = {
   search: "按路径或请求编号查找",
   found: (n: string) => `${n} 条记录`,
   none: "没有符合条件的记录",
+  why: "为什么？",
   visitor: "访客",
   deleted: "已删除的账户",
   only: (name: string) => `只看 ${name} 的记录`,
