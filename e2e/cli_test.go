@@ -383,7 +383,7 @@ func TestFsckCommand(t *testing.T) {
 		}
 		out, stderr, code := s.run(t, "fsck", "--deep")
 		if code != 1 || !strings.HasPrefix(out, "hash ") || !strings.Contains(out, "/uploads/a.txt") ||
-			!strings.Contains(out, "1 finding.") || stderr != "" {
+			!strings.Contains(out, "1 problem found.") || stderr != "" {
 			t.Errorf("running %v: a check that reads ends with %d: %s%s", running, code, out, stderr)
 		}
 		if running {

@@ -162,7 +162,7 @@ func TestRotateKey(t *testing.T) {
 			s.crash(t, next, "rotate.committed")
 			s.wantRefused(t, "rotate-key", "serve") // with the old key
 			s.wantRefused(t, "rotate-key", "backup", filepath.Join(t.TempDir(), "backup"))
-			s.rotate(t, next, "the rotation is complete")
+			s.rotate(t, next, "this run completed the rotation")
 
 			p = s.start(t)
 			s.wantRotated(t, p)
@@ -179,7 +179,7 @@ func TestRotateKey(t *testing.T) {
 				s.crash(t, second, "rotate.placed")
 				wantOneKeyFile(t, s.dir)
 			} else {
-				s.rotate(t, second, "Values sealed anew: 4.")
+				s.rotate(t, second, "Re-encrypted values: 4.")
 			}
 			p = s.start(t)
 			s.wantRotated(t, p)

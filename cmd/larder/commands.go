@@ -102,7 +102,8 @@ func openForWords(ctx context.Context, args, environ []string, own *flag.FlagSet
 		return nil, nil, err
 	}
 	if len(words) != number {
-		return nil, nil, fmt.Errorf("larder: got %d names instead of %d, %q: %w", len(words), number, words, errUsage)
+		return nil, nil, fmt.Errorf("larder: got %d arguments instead of %d, %q: %w", len(words), number, words,
+			errUsage)
 	}
 	if _, err := os.Stat(cfg.DatabaseFile()); !cfg.Postgres() && err != nil {
 		return nil, nil, fmt.Errorf("there is no database in %s: start `larder serve` with it once", cfg.DataDir)
@@ -132,7 +133,7 @@ func accountNamed(ctx context.Context, a *app.App, username string) (account.Use
 func adminCreate(ctx context.Context, args, environ []string, out, errs io.Writer) (err error) {
 	own := flag.NewFlagSet("admin create", flag.ContinueOnError)
 	role := own.String("role", "admin", "admin, user or guest")
-	email := own.String("email", "", "e-mail address (default NAME@localhost)")
+	email := own.String("email", "", "email address (default NAME@localhost)")
 	a, name, err := openForName(ctx, args, environ, own, out, errs)
 	if err != nil {
 		return err

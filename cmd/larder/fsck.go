@@ -69,16 +69,16 @@ func summarise(out io.Writer, sum fsck.Summary, deep bool) error {
 		fmt.Fprintf(out, "Did not search for orphans in %d stores, which cannot be listed.\n", sum.Unlisted)
 	}
 	if sum.Repaired > 0 {
-		fmt.Fprintf(out, "Repaired %d.\n", sum.Repaired)
+		fmt.Fprintf(out, "Repairs made: %d.\n", sum.Repaired)
 	}
 	if sum.Findings == 0 {
 		_, err := fmt.Fprintln(out, "No problems found.")
 		return err
 	}
 	if sum.Findings == 1 {
-		fmt.Fprintln(out, "1 finding.")
+		fmt.Fprintln(out, "1 problem found.")
 	} else {
-		fmt.Fprintf(out, "%d findings.\n", sum.Findings)
+		fmt.Fprintf(out, "%d problems found.\n", sum.Findings)
 	}
 	return errFindings
 }

@@ -30,7 +30,7 @@ func health(ctx context.Context, args, environ []string, out io.Writer) error {
 		return err
 	}
 	if len(words) > 0 {
-		return fmt.Errorf("larder: health takes no names, not %q: %w", words, errUsage)
+		return fmt.Errorf("larder: health takes no arguments, not %q: %w", words, errUsage)
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

@@ -133,7 +133,7 @@ func leftOut(byKind map[dirimport.Kind]int64) (n int64) {
 // may be nil. It returns the error of the command: errInterrupted, errFindings, or err.
 func summariseImport(ctx context.Context, out io.Writer, sum dirimport.Summary, took time.Duration, err error) error {
 	if err != nil && ctx.Err() != nil {
-		fmt.Fprintln(out, "Interrupted. The same command continues.")
+		fmt.Fprintln(out, "Interrupted. Run the same command again to continue.")
 	}
 	fmt.Fprintf(out, "Imported %d files with %d bytes in %v, and made %d folders. %d files replaced others; %d files "+
 		"were there already.\n", sum.Files, sum.Bytes, took.Round(100*time.Millisecond), sum.Folders, sum.Replaced,

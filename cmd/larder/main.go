@@ -47,7 +47,7 @@ const usage = `Larder: image hosting and file storage.
                                                   restore a backup into an empty installation
   larder migrate-database --to postgres://…|sqlite [--from postgres://…|sqlite]
                                                   copy the database to the other engine, while no server runs
-  larder rotate-key                               replace the secret key and seal all stored credentials anew, while no server runs
+  larder rotate-key                               replace the secret key and re-encrypt all stored credentials, while no server runs
   larder openapi                                  print the description of the interface (OpenAPI 3.1)
   larder version [--json]                         print the version, and what the program was built with
 

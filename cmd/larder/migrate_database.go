@@ -39,7 +39,7 @@ func migrateDatabase(ctx context.Context, args, environ []string, out, errs io.W
 		if err := app.ReopenDatabase(ctx, cfg, deps(cfg, out, errs)); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "The database can be used again. Everything that changed in its copy is not in it.")
+		fmt.Fprintln(out, "The database can be used again. It does not contain changes made in the copy.")
 		return nil
 	}
 	done, err := app.MigrateDatabase(ctx, cfg, deps(cfg, out, errs), *to)
@@ -61,7 +61,7 @@ func migrateDatabase(ctx context.Context, args, environ []string, out, errs io.W
 		fmt.Fprintln(out, "The copy is complete. Start `larder serve` with its address in LARDER_DATABASE_URL.")
 	}
 	if done.Key != "" {
-		fmt.Fprintf(out, "Every server on it needs the secret key of this one; keep it secret:\n"+
+		fmt.Fprintf(out, "Every server that uses the new database needs this key. Keep the key secret:\n"+
 			"LARDER_SECRET_KEY=%s\n", done.Key)
 	}
 	return nil

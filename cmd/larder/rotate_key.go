@@ -42,20 +42,20 @@ func rotateKey(ctx context.Context, args, environ []string, out, errs io.Writer)
 		return err
 	}
 	if done.Finished {
-		fmt.Fprintln(out, "The secret key was replaced before; the rotation is complete.")
+		fmt.Fprintln(out, "An earlier run replaced the key; this run completed the rotation.")
 	} else {
-		fmt.Fprintf(out, "The secret key is replaced. Values sealed anew: %d.\n", done.Sealed)
+		fmt.Fprintf(out, "The secret key is replaced. Re-encrypted values: %d.\n", done.Sealed)
 	}
 	if done.Unreadable > 0 {
-		fmt.Fprintf(out, "Values that the old key did not open: %d. Enter the credentials of stores and of the mail "+
-			"server again that the administration shows as unreadable.\n", done.Unreadable)
+		fmt.Fprintf(out, "Values that could not be decrypted with the old key: %d. Enter the credentials of stores "+
+			"and of the mail server again that the administration shows as unreadable.\n", done.Unreadable)
 	}
 	if done.InFile {
 		fmt.Fprintf(out, "The new key is in %s.\n", cfg.KeyFile())
 	} else {
 		fmt.Fprintf(out, "Give every server the new key as LARDER_SECRET_KEY, and remove %s.\n", app.NewKeyVariable)
 	}
-	_, err = fmt.Fprintln(out, "All users sign in again. Backups go into a new directory from now on; those made "+
+	_, err = fmt.Fprintln(out, "All users must sign in again. Backups go into a new directory from now on; those made "+
 		"before belong to the old key.")
 	return err
 }

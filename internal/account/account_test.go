@@ -182,7 +182,7 @@ func TestNamesAndAddressesAreUniqueWithoutCase(t *testing.T) {
 				{"Admin", "other@example.org", "username"},
 				{"aDMIN", "other@example.org", "username"},
 				{"admin", "admin@example.org", "username"},
-				{"other", "ADMIN@example.ORG", "e-mail"},
+				{"other", "ADMIN@example.ORG", "email"},
 			} {
 				_, err := w.Insert(tx, account.NewUser{Username: c.name, Email: c.email, Role: access.User}, cheapHash)
 				wantKind(t, c.name+" "+c.email, err, fault.AlreadyExists)

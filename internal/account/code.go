@@ -49,7 +49,7 @@ func (s *Service) SendCode(ctx context.Context, userID, email string) error {
 		return err
 	}
 	if !on {
-		return fault.New(fault.MailFailed, "E-mail is not set up here.")
+		return fault.New(fault.MailFailed, "Email is not set up here.")
 	}
 	code := s.ids.Digits(codeDigits)
 	c := emailCode{id: s.ids.UUID(), userID: userID, email: email, emailFold: vpath.Fold(email)}
@@ -221,5 +221,5 @@ func rateLimited(message string, at int64, within time.Duration, now time.Time) 
 
 // addressTaken returns the fault of an address that belongs to another account.
 func addressTaken() error {
-	return fault.New(fault.Invalid, "This e-mail address belongs to another account.")
+	return fault.New(fault.Invalid, "This email address belongs to another account.")
 }

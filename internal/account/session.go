@@ -64,7 +64,7 @@ func (s *Service) Login(ctx context.Context, source Source, name string, passwor
 		return User{}, fault.New(fault.UserDisabled, "This account is not active.")
 	case requireVerified && !u.EmailVerified && u.Role != access.Admin:
 		return User{}, fault.New(fault.EmailNotVerified,
-			"Verify your e-mail address first: follow the link that was mailed to it.")
+			"Verify your email address first: follow the link that was mailed to it.")
 	}
 	return u, nil
 }

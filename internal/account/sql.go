@@ -36,7 +36,7 @@ func insertUser(tx *db.Tx, u User, passwordHash string) error {
 	case err == nil:
 		return fault.InField(fault.New(fault.AlreadyExists, "This username is taken."), "username")
 	case fault.Is(err, fault.NotFound):
-		return fault.InField(fault.New(fault.AlreadyExists, "This e-mail address belongs to another account."), "email")
+		return fault.InField(fault.New(fault.AlreadyExists, "This email address belongs to another account."), "email")
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func scanUser(row interface{ Scan(dest ...any) error }) (u User, passwordHash st
 	return u, passwordHash, nil
 }
 
-// findUser reads a user by user name or e-mail address, and the password hash. It does not query
+// findUser reads a user by user name or email address, and the password hash. It does not query
 // for a text that can be neither. Fault: NotFound.
 func findUser(q db.Querier, name string) (User, string, error) {
 	switch {

@@ -181,8 +181,8 @@ func TestEvacuation(t *testing.T) {
 	}, withTrash)
 }
 
-// What is refused: providers that are part of an evacuation take no mounts, other evacuations and
-// deletions, and wrong requests change nothing.
+// Providers that are part of an evacuation refuse mounts, other evacuations and deletions. Wrong
+// requests change nothing.
 func TestEvacuationRefuses(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -97,7 +97,7 @@ type changeSettingsInput struct {
 	EnableFreeMode             *bool   `json:"enableFreeMode"`
 	TrashDays                  *int64  `json:"trashDays" minimum:"0" maximum:"365" description:"An addition. 0 switches the trash off and empties it."`
 	TrashAll                   *bool   `json:"trashAll" description:"An addition."`
-	Setup                      *string `json:"setup" enum:"steps,checklist,done" description:"An addition. Progress of the first run: done shows nothing any more."`
+	Setup                      *string `json:"setup" enum:"steps,checklist,done" description:"An addition. Progress of the first run: done hides the setup steps."`
 }
 
 // changeSettings handles PATCH /api/admin/settings: it changes the given site settings and answers

@@ -312,7 +312,7 @@ func TestTestEmail(t *testing.T) {
 				return nil
 			}
 		})
-		// and e-mail is off
+		// and email is off
 		admin.Patch(settingsPath, M{"smtpPort": box.Port, "smtpFromEmail": "larder@example.org"}).OK(200)
 		for _, bad := range []any{nil, "", 1, "nobody", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>",
 			"Ann <ann@example.org>", "a@b,c@d", strings.Repeat("a", 251) + "@b.c"} {

@@ -227,13 +227,13 @@ func (a *API) systemCommands(ctx context.Context, reply *systemReply) error {
 			reply.Details = append(reply.Details, SystemWarning{Code: command.name + "_problems",
 				Problems: result.Problems,
 				Message: fmt.Sprintf("Problems that the last run of `larder %s` reported: %d. Its output names them. "+
-					"Run it again when they are mended.", command.name, result.Problems)})
+					"Run it again after you have fixed them.", command.name, result.Problems)})
 		}
 	}
 	if last := reply.LastBackup; last != nil && a.Now().Sub(time.UnixMilli(last.EndedAt)) > maxBackupAge {
 		reply.Details = append(reply.Details, SystemWarning{Code: "backup_old", EndedAt: last.EndedAt,
-			Message: fmt.Sprintf("The last backup ended at %s. Look why the timer or cron job of `larder backup` "+
-				"does not run, or fails.", time.UnixMilli(last.EndedAt).UTC().Format(time.RFC3339))})
+			Message: fmt.Sprintf("The last backup ended at %s. Find out why the timer or cron job of "+
+				"`larder backup` fails or does not run.", time.UnixMilli(last.EndedAt).UTC().Format(time.RFC3339))})
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ type listUsersInput struct {
 	Limit  *int64  `query:"limit" json:"-" minimum:"1" maximum:"100" default:"20"`
 	Role   *string `query:"role" json:"-" enum:"admin,user,guest"`
 	Status *string `query:"status" json:"-" enum:"active,disabled,banned"`
-	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the username, e-mail address or display name, case-insensitive."`
+	Search *string `query:"search" json:"-" maxLength:"255" description:"Part of the username, email address or display name, case-insensitive."`
 }
 
 type listUsersReply struct {

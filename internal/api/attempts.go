@@ -67,9 +67,9 @@ func (c *call) countAttempt(ctx context.Context, target string, cost int) (kv.Re
 	return c.a.Attempts.Take(ctx, target, attemptBurst, attemptRefill, cost)
 }
 
-// checkLogin verifies the name (or e-mail address) and the password of a sign-in, limits wrong
+// checkLogin verifies the name (or email address) and the password of a sign-in, limits wrong
 // passwords for the account, and notes failures in the access log. requireVerified refuses an
-// account whose e-mail address is not verified. Faults: RateLimited, and those of
+// account whose email address is not verified. Faults: RateLimited, and those of
 // account.Service.Login.
 func (c *call) checkLogin(name string, password secret.Text, requireVerified bool) (user account.User, err error) {
 	target, err := c.a.Accounts.LoginTarget(c.ctx(), name, c.deviceCookieValue())

@@ -64,7 +64,7 @@ type meReply struct {
 }
 
 type loginInput struct {
-	Username     *string `json:"username" required:"true" maxLength:"320" description:"User name or e-mail address."`
+	Username     *string `json:"username" required:"true" maxLength:"320" description:"User name or email address."`
 	Password     *string `json:"password" required:"true" minLength:"1" maxLength:"128"`
 	CaptchaToken *string `json:"captchaToken" maxLength:"4096" description:"Needed while the bot check is on."`
 }

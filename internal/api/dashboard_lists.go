@@ -50,7 +50,7 @@ type storedReply struct {
 
 type storageDayReply struct {
 	At      int64         `json:"at" required:"true" description:"ms; beginning of the day (UTC)."`
-	Storage []storedReply `json:"storage" required:"true" description:"The providers of that day, as the service found them first on it."`
+	Storage []storedReply `json:"storage" required:"true" description:"The providers, as of the first measurement of that day."`
 }
 
 type storageHistoryReply struct {

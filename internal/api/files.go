@@ -84,7 +84,7 @@ type gapReply struct {
 // listedReply is an entry in a listing.
 type listedReply struct {
 	entryReply
-	State string `json:"state,omitempty" enum:"same,changed,lost,moved,trashed" description:"With at: the entry now, compared with that time. lost: where it was, and the content of that time is not kept any more."`
+	State string `json:"state,omitempty" enum:"same,changed,lost,moved,trashed" description:"With at: the entry now, compared with that time. lost: at the same path, but the content of that time is no longer stored."`
 }
 
 // listFiles handles GET /api/files: it lists or searches a folder, present or at an earlier time.

@@ -138,7 +138,7 @@ type sendCodeReply struct {
 	ExpiresIn int64 `json:"expiresIn" required:"true" description:"Seconds."`
 }
 
-// sendCode handles POST /api/users/me/email/send-otp: it mails a code to a new e-mail address,
+// sendCode handles POST /api/users/me/email/send-otp: it mails a code to a new email address,
 // which confirmCode takes. Faults: those of account.Service.SendCode.
 func (a *API) sendCode(c *call, in sendCodeInput) (sendCodeReply, error) {
 	err := a.Accounts.SendCode(c.ctx(), c.user.ID, *in.Email)
@@ -154,7 +154,7 @@ type confirmCodeReply struct {
 	Success bool `json:"success" required:"true"`
 }
 
-// confirmCode handles POST /api/users/me/email/verify-otp: with the mailed code the new e-mail
+// confirmCode handles POST /api/users/me/email/verify-otp: with the mailed code the new email
 // address becomes the account's.
 func (a *API) confirmCode(c *call, in confirmCodeInput) (confirmCodeReply, error) {
 	return confirmCodeReply{true}, a.Accounts.ConfirmCode(c.ctx(), c.user.ID, *in.Email, *in.Code)

@@ -8,7 +8,7 @@ type messageReply struct {
 }
 
 type forgotPasswordInput struct {
-	Email *string `json:"email" required:"true" description:"E-mail address of the account."`
+	Email *string `json:"email" required:"true" description:"Email address of the account."`
 }
 
 // forgotPassword handles POST /api/auth/forgot-password: it queues the mail with a link to set a

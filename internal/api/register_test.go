@@ -177,7 +177,7 @@ func TestRegisteredLocale(t *testing.T) {
 	}
 }
 
-// With e-mail off or not configured, a registration that needs verification is refused.
+// With email off or not configured, a registration that needs verification is refused.
 func TestRegisterNeedsMailsForVerification(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -24,10 +24,10 @@ type blockedRewindReply struct {
 
 // rewindPlanReply is what a rewind would change.
 type rewindPlanReply struct {
-	ComeBack     rewindStepReply      `json:"comeBack" required:"true" description:"Restored from the trash."`
-	MoveBack     rewindStepReply      `json:"moveBack" required:"true" description:"Moved or renamed."`
-	Revert       rewindStepReply      `json:"revert" required:"true" description:"Get the content that they had."`
-	ToTrash      rewindStepReply      `json:"toTrash" required:"true" description:"Came later."`
+	ComeBack     rewindStepReply      `json:"comeBack" required:"true" description:"Entries that are restored from the trash."`
+	MoveBack     rewindStepReply      `json:"moveBack" required:"true" description:"Entries that are moved or renamed back."`
+	Revert       rewindStepReply      `json:"revert" required:"true" description:"Files that get their former content."`
+	ToTrash      rewindStepReply      `json:"toTrash" required:"true" description:"Entries that were added after that time; they go to the trash."`
 	Blocked      []blockedRewindReply `json:"blocked" required:"true" description:"Entries that stay as they are: the first 100."`
 	BlockedCount int                  `json:"blockedCount" required:"true"`
 }

@@ -25,10 +25,10 @@ func (a *API) routeTable() []route {
 
 		get("/api/auth/verify-email", streamRoute("text/html", a.verifyEmail)).withInput(verifyInput{}).
 			withAuth(noAuth).withLimit(authLimit).
-			withSummary("Verify an e-mail address with the mailed token; the answer is a page").
+			withSummary("Verify an email address with the mailed token; the answer is a page").
 			withFaults(fault.Invalid),
 		get("/api/auth/verify", streamRoute("text/html", a.verifyEmail)).withInput(verifyInput{}).withAuth(noAuth).
-			withLimit(authLimit).withSummary("Verify an e-mail address, as verify-email does").
+			withLimit(authLimit).withSummary("Verify an email address, as verify-email does").
 			withFaults(fault.Invalid),
 		post("/api/auth/resend-verification", jsonRoute(200, a.resendVerification)).withAuth(noAuth).
 			withLimit(authLimit).withSummary("Mail another verification link; the answer is always the same").
@@ -244,9 +244,9 @@ func (a *API) routeTable() []route {
 		put("/api/users/me/password", jsonRoute(200, a.changeMyPassword)).withAuth(sessionAuth).
 			withSummary("Change the caller's password; this ends all sessions").withFaults(fault.InvalidPassword),
 		post("/api/users/me/email/send-otp", jsonRoute(200, a.sendCode)).withAuth(sessionAuth).
-			withSummary("Mail a code to a new e-mail address").withFaults(fault.MailFailed),
+			withSummary("Mail a code to a new email address").withFaults(fault.MailFailed),
 		post("/api/users/me/email/verify-otp", jsonRoute(200, a.confirmCode)).withAuth(sessionAuth).
-			withSummary("Confirm the new e-mail address with the mailed code"),
+			withSummary("Confirm the new email address with the mailed code"),
 		put("/api/users/me/avatar", streamRoute("application/json", a.putAvatar)).withReply(envelope[avatarReply]{}).
 			withAuth(sessionAuth).withLimit(transferLimit).withRawBody().
 			withSummary("Upload the picture of the caller's account, at most 5 MiB; it is made smaller").

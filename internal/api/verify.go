@@ -17,12 +17,12 @@ type verificationText struct{ Lang, Heading, Text, Login string }
 
 var (
 	verifiedTexts = map[string]verificationText{
-		"en-US": {"en", "Your e-mail address is verified", "Thank you. You can sign in now.", "Sign in"},
+		"en-US": {"en", "Your email address is verified", "Thank you. You can sign in now.", "Sign in"},
 		"zh-CN": {"zh-CN", "邮箱地址已验证", "谢谢，您现在可以登录了。", "前往登录"},
 	}
 	unverifiedTexts = map[string]verificationText{
 		"en-US": {"en", "This link does not work",
-			"It is incomplete or older than 24 hours, or the e-mail address of the account has changed. You can " +
+			"It is incomplete or older than 24 hours, or the email address of the account has changed. You can " +
 				"request a new link when you sign in.", "Sign in"},
 		"zh-CN": {"zh-CN", "此链接无效", "链接不完整、已超过 24 小时，或账户的邮箱地址已更改。您可以在登录时重新获取验证邮件。", "前往登录"},
 	}
@@ -46,7 +46,7 @@ var verifyPage = template.Must(template.New("verify").Parse(`<!doctype html>
 </html>
 `))
 
-// verifyEmail handles GET /api/auth/verify-email: it verifies an e-mail address by the mailed link
+// verifyEmail handles GET /api/auth/verify-email: it verifies an email address by the mailed link
 // and answers a page. It does not sign in. HEAD returns the status that GET would return, and
 // verifies nothing: programs that inspect links in mails send HEAD (abuse case C44).
 func (a *API) verifyEmail(c *call) error {

@@ -80,7 +80,7 @@ func TestVerificationLink(t *testing.T) {
 					t.Errorf("%d: %s is %q, want %q", i, header, got, want)
 				}
 			}
-			for _, text := range []string{"Your e-mail address is verified", "邮箱地址已验证", `href="/app/login"`,
+			for _, text := range []string{"Your email address is verified", "邮箱地址已验证", `href="/app/login"`,
 				"<title>"} {
 				if !strings.Contains(string(page.Body), text) {
 					t.Errorf("the page lacks %q: %s", text, page.Body)

@@ -10,7 +10,7 @@ import (
 
 // versionReply is a version of a file.
 type versionReply struct {
-	Until     int64        `json:"until" required:"true" description:"ms; the end of its time, and its id among the versions of the file."`
+	Until     int64        `json:"until" required:"true" description:"ms; when the version was replaced. Identifies the version within the file."`
 	Since     int64        `json:"since" required:"true" description:"ms"`
 	Size      int64        `json:"size" required:"true" description:"Bytes."`
 	MimeType  string       `json:"mimeType" required:"true"`
@@ -30,7 +30,7 @@ func viewVersion(v files.Version) versionReply {
 }
 
 type listVersionsReply struct {
-	Versions []versionReply `json:"versions" required:"true" description:"Newest first, at most 100; without the present content, and without versions from a place that the caller may not read."`
+	Versions []versionReply `json:"versions" required:"true" description:"Newest first, at most 100; without the present content, and without versions from a path that the caller may not read."`
 }
 
 // listVersions handles GET /api/files/{id}/versions: the former contents of a file that are kept,

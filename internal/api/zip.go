@@ -189,7 +189,7 @@ func (c *call) serveZip(q files.ArchiveQuery, source string, beforeBody func() e
 	}
 	if err := z.send(); err != nil {
 		if c.ctx().Err() == nil && !z.clientGone {
-			c.a.Log.Error("a zip was broken off", "method", c.r.Method, "path", loggedPath(c.r), "request_id", c.requestID,
+			c.a.Log.Error("a zip was interrupted", "method", c.r.Method, "path", loggedPath(c.r), "request_id", c.requestID,
 				"error", err)
 		}
 		panic(http.ErrAbortHandler) // the client must not take the partial zip for a complete one

@@ -331,7 +331,7 @@ func TestZipOfADamagedStore(t *testing.T) {
 			}
 		}
 		l.Client(t).Get(address).Fails(401, "INVALID_TOKEN") // its body had begun
-		if log := l.Log.String(); !strings.Contains(log, "a zip was broken off") ||
+		if log := l.Log.String(); !strings.Contains(log, "a zip was interrupted") ||
 			strings.Contains(log, strings.TrimPrefix(address, apptest.BaseURL+"/api/gateway/download/")) {
 			t.Error("the log has no record of it, or reveals the token")
 		}
@@ -429,7 +429,7 @@ func TestZipLimitPerAccount(t *testing.T) {
 		if r := l.Client(t).Get(thirdFolder); r.Status != 200 || r.Err != nil {
 			t.Errorf("%d %v", r.Status, r.Err)
 		}
-		if strings.Contains(l.Log.String(), "a zip was broken off") {
+		if strings.Contains(l.Log.String(), "a zip was interrupted") {
 			t.Error("a disconnected client was logged as a server error")
 		}
 	})

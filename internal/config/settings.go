@@ -78,12 +78,12 @@ var settings = []setting{
 	},
 	{
 		flag: "object-cache", def: "32MiB",
-		meaning: "memory for files of up to 64 KiB that are asked for again; 0 for none",
+		meaning: "memory for recently requested files of up to 64 KiB; 0 for none",
 		rule:    size(0, func(c *Config) *int64 { return &c.ObjectCache }),
 	},
 	{
 		flag: "entry-cache", def: "8MiB",
-		meaning: "memory for places and rights of files that are asked for again; SQLite only; 0 for none",
+		meaning: "memory for the paths and permissions of recently requested files; SQLite only; 0 for none",
 		rule:    size(0, func(c *Config) *int64 { return &c.EntryCache }),
 	},
 	{

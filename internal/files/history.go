@@ -88,7 +88,7 @@ func (t *Tree) knownHistory(q db.Querier, s TrashSettings, folder string, at int
 
 // notKnown is the fault Invalid for a time at which something in the folder is not known any more.
 func notKnown() error {
-	return fault.InvalidField("at", "It is not known how the folder was at that time.")
+	return fault.InvalidField("at", "Larder does not know what was in the folder at that time.")
 }
 
 // noHistory is the fault NotFound for an entry that had no place at the time that is asked for.

@@ -125,7 +125,8 @@ func TestRewind(t *testing.T) {
 	})
 }
 
-// Every change of a rewind is decided on: what the actor may not change stays, and is told.
+// Each change of a rewind needs its permission: entries that the actor may not change stay as they
+// are, and the plan names them as blocked.
 func TestRewindIsDecided(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")

@@ -330,7 +330,7 @@ func (r *restoreOperation) makeMissing() error {
 			return err
 		}
 		if there.id != "" && !there.folder {
-			return fault.New(fault.Conflict, "A file has the name of a folder that this was in.")
+			return fault.New(fault.Conflict, "A file now has the name of a folder that contained this entry.")
 		}
 		if err := r.makeFolder(r.tx, &r.dest, r.item.owner); err != nil {
 			return err

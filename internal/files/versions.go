@@ -224,16 +224,16 @@ func (t *Tree) Versions(ctx context.Context, a access.Actor, id string) ([]Versi
 }
 
 // wasReadable decides whether the actor may know content that a file had at a time (ms): by today's
-// rules for a permission at the place that the file had then. So content from a private folder does
+// rules for a permission at the path that the file had then. So content from a private folder does
 // not become known when the file moves to a shared one. The owner may know all of it, and
-// administrators also content of a place that is not known any more. A version counts for the place
-// that the file had at the end of the version.
+// administrators also content whose former path is unknown. A version counts for the path that the
+// file had at the end of the version.
 func (rs *ruleset) wasReadable(q db.Querier, a access.Actor, n *node, at int64, p access.Permission) (bool, error) {
 	shown, _, err := rs.wasReadableSince(q, a, n, at, p)
 	return shown, err
 }
 
-// wasReadableSince is wasReadable, with the time (ms) from which the file had the same place until
+// wasReadableSince is wasReadable, with the time (ms) from which the file had the same path until
 // at: for all times in between the decision is the same.
 func (rs *ruleset) wasReadableSince(q db.Querier, a access.Actor, n *node, at int64, p access.Permission) (
 	shown bool, since int64, err error,

@@ -74,7 +74,7 @@ func (s *Service) Code(ctx context.Context, to Recipient, digits string) error {
 }
 
 // Test mails a message that shows an administrator that mail works. to.Name is the name of the
-// administrator. It also sends while e-mail is switched off, so that the settings can be tried
+// administrator. It also sends while email is switched off, so that the settings can be tried
 // first. Faults: Invalid when SMTP is not set up; MailFailed, whose message contains the server's
 // reply.
 func (s *Service) Test(ctx context.Context, to Recipient) error {
@@ -95,7 +95,7 @@ func (s *Service) Test(ctx context.Context, to Recipient) error {
 
 // JobError converts the error of a letter for the job runner. A failure that another try may mend
 // becomes an ordinary error, so that the job is tried again. A permanent failure stays a fault,
-// which ends the job; so does e-mail that is switched off.
+// which ends the job; so does email that is switched off.
 func JobError(err error) error {
 	var why *mail.Error
 	if fault.Is(err, fault.MailFailed) && errors.As(err, &why) && why.Temporary {
@@ -112,13 +112,13 @@ func (s *Service) send(ctx context.Context, to Recipient, k kind, f letterData) 
 		return err
 	}
 	if !settings.SendsMail() {
-		return fault.New(fault.MailFailed, "E-mail is not set up here.")
+		return fault.New(fault.MailFailed, "Email is not set up here.")
 	}
 	err = s.deliver(ctx, settings, to, k, f)
 	var why *mail.Error
 	if errors.As(err, &why) {
 		return fault.New(fault.MailFailed,
-			"The e-mail could not be sent. Please try again later, or tell an administrator.").WithCause(why)
+			"The email could not be sent. Please try again later, or tell an administrator.").WithCause(why)
 	}
 	return err
 }

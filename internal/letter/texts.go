@@ -36,7 +36,7 @@ const (
 var letters = map[string]map[kind]letterText{
 	defaultLocale: {
 		verificationLetter: {
-			subject: "{{.Site}}: please verify your e-mail address",
+			subject: "{{.Site}}: please verify your email address",
 			before: []string{
 				"Hello {{.Name}},",
 				"somebody, most likely you, uses this address for the account {{.Name}} at {{.Site}}. Please verify " +
@@ -80,7 +80,7 @@ var letters = map[string]map[kind]letterText{
 			subject: "{{.Site}}: a test message",
 			before: []string{
 				"Hello,",
-				"the administrator {{.Name}} of {{.Site}} sent this message to test the e-mail settings. They work.",
+				"the administrator {{.Name}} of {{.Site}} sent this message to test the email settings. They work.",
 			},
 			after:   []string{"You do not need to do anything; you can ignore this message."},
 			goodbye: goodbyeEnglish,

@@ -124,7 +124,7 @@ func (s *Service) insertUser(ctx context.Context, tx *db.Tx, n NewUser, password
 	return s.cfg.Accounts.ByID(tx, made.ID)
 }
 
-// ResetPassword gives the account with that username or e-mail address a new password, a random one
+// ResetPassword gives the account with that username or email address a new password, a random one
 // when password is empty, and ends its sessions. It returns the password. It is for the operator's
 // command. Faults: NotFound, Invalid.
 func (s *Service) ResetPassword(ctx context.Context, username string, password secret.Text) (secret.Text, error) {

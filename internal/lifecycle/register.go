@@ -43,7 +43,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (account.User, e
 	verify := r.Settings.RequireEmailVerification
 	if verify && !r.Settings.SendsMail() {
 		return account.User{}, fault.New(fault.MailFailed,
-			"Registration requires e-mail verification, but this site cannot send e-mail at the moment. Please try "+
+			"Registration requires email verification, but this site cannot send email at the moment. Please try "+
 				"again later.")
 	}
 	if err := r.BotCheck(ctx); err != nil {

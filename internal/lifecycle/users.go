@@ -107,8 +107,8 @@ type UserUpdate struct {
 }
 
 // UpdateUser changes the account id for the administrator adminID. Another role ends its sessions,
-// and so does every status except active; what belongs to the account, such as its keys and
-// permanent links, does not work while it is not active. Faults: Invalid (also: no active
+// and so does every status except active. The keys, permanent links and other belongings of the
+// account do not work while it is not active. Faults: Invalid (also: no active
 // administrator would be left), NotFound, Forbidden when the caller is no administrator any more.
 func (s *Service) UpdateUser(ctx context.Context, adminID, id string, c UserUpdate) (ListedUser, error) {
 	var changed ListedUser

@@ -27,7 +27,7 @@ func IsHost(s string) bool { return hostPattern.MatchString(s) }
 // characters, so that nothing but an address can get into the header of a mail (abuse case C73).
 // Fault: Invalid.
 func CheckAddress(s string) error {
-	bad := fault.New(fault.Invalid, "This is not a valid e-mail address.")
+	bad := fault.New(fault.Invalid, "This is not a valid email address.")
 	if len(s) > maxAddressBytes || !utf8.ValidString(s) {
 		return bad
 	}

@@ -114,7 +114,7 @@ func (s *Sender) compose(m Message) ([]byte, error) {
 	message.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 	var raw bytes.Buffer
 	if _, err := message.WriteTo(&raw); err != nil {
-		return nil, permanentError("The e-mail could not be composed: " + err.Error())
+		return nil, permanentError("The email could not be composed: " + err.Error())
 	}
 	return raw.Bytes(), nil
 }

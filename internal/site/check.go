@@ -80,7 +80,7 @@ func (s Settings) checkMail() error {
 	case s.SMTPPort < 1 || s.SMTPPort > 65535:
 		return fault.InvalidField("smtpPort", "smtpPort is 1 to 65535.")
 	case s.SMTPFromEmail != "" && mail.CheckAddress(s.SMTPFromEmail) != nil:
-		return fault.InvalidField("smtpFromEmail", "smtpFromEmail is not a valid e-mail address.")
+		return fault.InvalidField("smtpFromEmail", "smtpFromEmail is not a valid email address.")
 	}
 	return nil
 }

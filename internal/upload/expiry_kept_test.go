@@ -27,7 +27,8 @@ func (f *fixture) beginParts(key string, numbers ...int) string {
 	return id
 }
 
-// Abuse case C96: what an expired session releases, and when.
+// Abuse case C96: an expired session releases its reservation at once, except that of received
+// parts with an idempotency key, which stay for a day.
 func TestExpiryKeepsWhatCameInForADay(t *testing.T) {
 	eachInParts(t, func(t *testing.T, w *fixture) {
 		keyless, empty, kept := w.create(w.ann, inParts("a", 2500, "")).

@@ -66,7 +66,7 @@ type Result struct {
 // replaces a file uses the room that this frees. (A body below 256 KiB is read first and then
 // charged at once.) Faults: Unauthorized, Invalid, Forbidden, NotFound, AlreadyExists,
 // QuotaExceeded, RateLimited (16 are running), TooLarge (over 20 GiB), Unverified (longer or
-// shorter than announced, or broken off), Unavailable.
+// shorter than announced, or interrupted), Unavailable.
 func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, error) {
 	if err := signedIn(a); err != nil {
 		return Result{}, err

@@ -121,7 +121,7 @@ func (s *Service) checkTakesParts(r row) error {
 // when the transport does not know. Parts come in any order, several at once, and as often as the
 // client likes; nil means that the part is durable. Faults: NotFound, Conflict (not in parts,
 // completed, aborted), UploadExpired, Invalid (no such part), Unverified (not exactly the part's
-// length, or broken off: nothing of it is kept), Unavailable.
+// length, or interrupted: nothing of it is kept), Unavailable.
 func (s *Service) PutPart(ctx context.Context, a access.Actor, sessionID string, number int, body io.Reader,
 	length int64) (etag string, err error) {
 	r, err := find(s.db.Read(ctx), a.UserID, sessionID)

@@ -17,7 +17,7 @@ import (
 // PutRaw receives the bytes of a pending session; length is their number, -1 when the transport
 // does not know. It may be repeated, and the last whole body counts. contentType is that of the
 // request, "" for none. The etag is opaque and is passed to Complete. Faults: NotFound, Conflict
-// (not pending, or in parts), UploadExpired, Unverified (not the announced size, or broken off:
+// (not pending, or in parts), UploadExpired, Unverified (not the announced size, or interrupted:
 // nothing is kept), Unavailable.
 func (s *Service) PutRaw(ctx context.Context, a access.Actor, sessionID string, body io.Reader, length int64,
 	contentType string) (etag string, size int64, err error) {

@@ -19,10 +19,11 @@ import (
 // Parts that may go directly to the store do not pass through the service, which cannot tell them
 // from such parts. There every part that the store lists counts.
 
-// received lists the parts of a session that count as received. others reports that the store lists
-// some that do not count, since they were never acknowledged. When an earlier completion has
-// assembled the parts, all of them count, with the ETag of the object. Error: blob.ErrNotFound when
-// the store knows nothing of them. Fault: Unavailable.
+// received lists the parts of a session that count as received. When parts may go directly to the
+// store, every listed part counts. others reports that the store lists some that do not count,
+// since they were never acknowledged. When an earlier completion has assembled the parts, all of
+// them count, with the ETag of the object. Error: blob.ErrNotFound when the store knows nothing of
+// them. Fault: Unavailable.
 func (s *Service) received(ctx context.Context, r row) (parts []blob.Part, others bool, err error) {
 	store, err := s.store(ctx, r.dest.ProviderID)
 	if err != nil {

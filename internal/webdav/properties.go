@@ -329,8 +329,8 @@ func appendEmptyElement(b []byte, name qname) []byte {
 	return append(b, '>')
 }
 
-// appendStartTag appends the start tag of a property, which declares its namespace; lang is its
-// xml:lang, "" for none.
+// appendStartTag appends the start tag of a property. It declares the namespace unless that is
+// `DAV:`, whose prefix D the root element declares. lang is its xml:lang, "" for none.
 func appendStartTag(b []byte, name qname, lang string) []byte {
 	if name.space == davSpace {
 		b = append(append(b, "<D:"...), name.local...)

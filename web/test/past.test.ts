@@ -22,7 +22,7 @@ async function answer(url: string): Promise<Response> {
   if (at > timestamp) return refused("The time is in the future.");
   const knownSince = Math.max(timestamp - known, lost);
   if (at < knownSince || gaps.some(({ since, until }) => since <= at && at < until))
-    return refused("It is not known how the folder was at that time.");
+    return refused("Larder does not know what was in the folder at that time.");
   const items = [{ id: `id-${at}`, name: "a", type: "file" }];
   const data = { items, pagination: { total: 1 }, knownSince, ...(gaps.length > 0 && { gaps }) };
   return Response.json({ success: true, data, timestamp });

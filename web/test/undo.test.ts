@@ -149,7 +149,7 @@ test("removed stars come back in their former order", async () => {
   const starred: string[] = [];
   const off = onStar((id, favourite) => starred.push(`${id} ${favourite}`));
   undo.toastUnstarred([entry("a", "/x"), entry("b", "/y")]);
-  expect(toasts.all.map(({ text }) => text)).toEqual(["2 items removed from Favourites."]);
+  expect(toasts.all.map(({ text }) => text)).toEqual(["2 items removed from Favorites."]);
   expect(await act(1)).toEqual(["ok Undone."]);
   expect(sent.map(([method, path]) => `${method} ${path}`)).toEqual([
     "PUT /api/users/me/favourites/b",

@@ -23,15 +23,15 @@ const endings = ['UNAUTHORIZED', 'INVALID_TOKEN', 'USER_DISABLED', 'ROLE_CHANGED
 
 const texts = {
   'en-US': {
-    favourite: 'Favourite',
+    favourite: 'Favorite',
     // the message of the service, which says more than a sentence for all cases
     VALIDATION_ERROR: 'The service says VALIDATION_ERROR.',
     OPERATION_FAILED: 'The service says OPERATION_FAILED.',
     INVALID_PASSWORD: 'Wrong password.',
     FORBIDDEN: "You don't have permission to do that.",
     PASSWORD_REQUIRED: 'This needs a password.',
-    INVALID_CSRF: "That wasn't done. Reload the page and try again.",
-    NOT_FOUND: "It doesn't exist, or was moved or deleted.",
+    INVALID_CSRF: "The change wasn't made. Reload the page and try again.",
+    NOT_FOUND: "The item doesn't exist, or it was moved or deleted.",
     ALREADY_EXISTS: 'Something with that name already exists.',
     UPLOAD_SESSION_EXPIRED: 'The upload expired.',
     QUOTA_EXCEEDED: 'Not enough storage left.',

@@ -8,11 +8,11 @@ import { png } from './pictures.mjs'
 const texts = {
   'en-US': {
     recent: 'Recent',
-    favourites: 'Favourites',
-    favourite: 'Favourite',
-    star: 'Add to Favourites',
-    removed: '1 item removed from Favourites.',
-    none: 'No favourites yet',
+    favourites: 'Favorites',
+    favourite: 'Favorite',
+    star: 'Add to Favorites',
+    removed: '1 item removed from Favorites.',
+    none: 'No favorites yet',
     showIn: 'Open containing folder',
     inTrash: (name) => `“${name}” is in the trash.`,
     undo: 'Undo',

@@ -57,7 +57,7 @@ export const texts = {
     expired: /^The time of the session is over/,
     end: 'End session',
     ended: /^The session has ended/,
-    off: "This site doesn't offer this",
+    off: "You can't use your own bucket on this site",
     otherTab: (bucket) => `Another tab has connected this browser to “${bucket}”. That bucket is shown now.`,
     replaced: /^This browser has another session now/,
   },
@@ -109,7 +109,7 @@ export const texts = {
     expired: /^会话时间已到/,
     end: '结束会话',
     ended: /^会话已结束/,
-    off: '此站点已关闭此功能',
+    off: '无法在此站点使用自己的存储桶',
   },
 }
 

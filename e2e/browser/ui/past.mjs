@@ -10,7 +10,7 @@ import { png } from './pictures.mjs'
 export const texts = {
   'en-US': {
     earlier: 'Earlier times of this folder',
-    title: (name) => `The past of “${name}”`,
+    title: (name) => `Earlier times of “${name}”`,
     time: 'Time',
     gaps: 'The slider leaves out the times at which the folder had something that was deleted for good.',
     list: 'The folder at that time',

@@ -27,7 +27,7 @@ const texts = {
     chosen: (n) => `${n} selected`,
     trash: (name) => `“${name}” is in the trash.`,
     undo: 'Undo',
-    favourite: 'Favourite',
+    favourite: 'Favorite',
     showIn: 'Open containing folder',
   },
   'zh-CN': {

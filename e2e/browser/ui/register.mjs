@@ -27,7 +27,7 @@ const texts = {
     again: 'Send the email again',
     resent: 'If that address needs confirming, an email is on its way.',
     unverified: 'Confirm your email address first.',
-    verified: 'Your e-mail address is verified',
+    verified: 'Your email address is verified',
     badLink: 'This link does not work',
     signedIn: (name) => `You're signed in as ${name}`,
     forgot: 'Forgot your password?',

@@ -11,7 +11,7 @@ import { examined } from './photos.mjs'
 import { png } from './pictures.mjs'
 
 const texts = {
-  'en-US': { favourite: 'Favourite' },
+  'en-US': { favourite: 'Favorite' },
   'zh-CN': { favourite: '收藏' },
 }
 

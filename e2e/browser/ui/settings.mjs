@@ -1,4 +1,4 @@
-// The settings of an account: profile, look, password, e-mail address and sessions.
+// The settings of an account: profile, look, password, email address and sessions.
 import { createFolder } from './files.mjs'
 import { bothLanguages, everyWith, few, once } from './forms.mjs'
 import { becomes, equal, inspect, open, until } from './harness.mjs'

@@ -20,7 +20,7 @@ export const texts = {
     quoted: (name) => `“${name}”`,
     items: (count) => `${count} items`,
     restoreHere: 'Restore here',
-    refused: (name) => new RegExp(`^“${name}” could not be restored: A file has the name of a folder that this was in\\.`),
+    refused: (name) => new RegExp(`^“${name}” could not be restored: A file now has the name of a folder that contained this entry\\.`),
     backMany: (count) => `${count} items restored.`,
     target: (path) => `Target: ${path}`,
     show: 'Show',

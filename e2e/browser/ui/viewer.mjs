@@ -10,8 +10,8 @@ import { glass } from './pictures.mjs'
 
 const texts = {
   'en-US': {
-    favourite: 'Favourite',
-    unstarred: '1 item removed from Favourites.',
+    favourite: 'Favorite',
+    unstarred: '1 item removed from Favorites.',
     leave: 'Leave fullscreen',
     taken: 'Jul 1, 2025, 12:00 PM',
     warning: 'The file contains this place. Everyone who can download the file can read it.',

@@ -120,8 +120,8 @@ func TestVipsManyAtOnce(t *testing.T) {
 	}
 }
 
-// What is refused without libvips is refused with it. Formats that libvips would draw never reach
-// it.
+// Originals that are refused without libvips are refused with it. Formats that libvips would draw
+// never reach it.
 func TestVipsRefusals(t *testing.T) {
 	t.Parallel()
 	whole := thumbtest.JPEG(thumbtest.Quarters(640, 480))

@@ -17,6 +17,6 @@ export const changes: typeof zh = {
   movedBack: (n) => `${items(n)} moved back.`,
   renamed: (name) => `Renamed to “${name}”.`,
   appearanceChanged: (name) => `Appearance of “${name}” changed.`,
-  unstarred: (n) => `${items(n)} removed from Favourites.`,
+  unstarred: (n) => `${items(n)} removed from Favorites.`,
   reordered: (name) => `Position of “${name}” changed.`,
 };

@@ -29,11 +29,11 @@ export const common: typeof zh = {
 };
 
 export const failures: typeof zhFailures = {
-  VALIDATION_ERROR: "The server didn't accept that. Check it and try again.",
+  VALIDATION_ERROR: "The server didn't accept your input. Check it and try again.",
   NETWORK: "Can't reach the server.",
   INTERNAL_ERROR: "Something went wrong on the server. Try again in a moment.",
   FORBIDDEN: "You don't have permission to do that.",
-  NOT_FOUND: "It doesn't exist, or was moved or deleted.",
+  NOT_FOUND: "The item doesn't exist, or it was moved or deleted.",
   ALREADY_EXISTS: "Something with that name already exists.",
   QUOTA_EXCEEDED: "Not enough storage left.",
   PAYLOAD_TOO_LARGE: "The file is too large.",
@@ -45,7 +45,7 @@ export const failures: typeof zhFailures = {
   USER_DISABLED: "This account is disabled.",
   SESSION_REVOKED: "You were signed out somewhere else. Sign in again.",
   INVALID_TOKEN: "Your session has ended. Sign in again.",
-  INVALID_CSRF: "That wasn't done. Reload the page and try again.",
+  INVALID_CSRF: "The change wasn't made. Reload the page and try again.",
   ROLE_CHANGED: "Your role has changed. Sign in again.",
   UNAUTHORIZED: "Sign in first.",
 };

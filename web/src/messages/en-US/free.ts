@@ -6,7 +6,7 @@ export const free: typeof zh = {
   title: "Use your own bucket",
   intro:
     "You need no account: connect your own S3-compatible bucket to see, upload, download and delete its files for some hours.",
-  off: "This site doesn't offer this",
+  off: "You can't use your own bucket on this site",
   offText: "The administrators have switched off the use of your own bucket.",
   failed: "Can't tell whether you are connected.",
 
@@ -33,7 +33,7 @@ export const free: typeof zh = {
     silent:
       "No S3-compatible storage answered at this address within 5 seconds. Check the endpoint, the kind and the form of addresses.",
     sessions:
-      "Your network has the most sessions that are allowed (10 for an address), or the site has too many. End a session, or try again later.",
+      "Your network has reached its limit of 10 sessions, or this site has reached its own limit. End a session, or try again later.",
     insecure: "This site connects buckets over https only. Open this page by https.",
   },
 

@@ -155,7 +155,7 @@ export const keys: typeof zh = {
     },
     windowsLarge: {
       title: "Files above 50 MB",
-      note: "Windows refuses files above 50 MB. Double-click this .reg file to raise FileSizeLimitInBytes to 4 GB (as administrator), then restart the service WebClient. Take rclone for larger files.",
+      note: "Windows refuses files above 50 MB. Double-click this .reg file to raise FileSizeLimitInBytes to 4 GB (as administrator), then restart the service WebClient. Use rclone for larger files.",
     },
     macos: {
       title: "Finder",
@@ -171,5 +171,5 @@ export const keys: typeof zh = {
   otherBase: (base) =>
     `The set-ups use ${base}, which the service is configured with; you have opened it at another address. If other devices cannot reach it, ask the administrator to set the base URL.`,
   insecure:
-    "This address is plain http: passwords travel in the clear, and Windows Explorer will not connect. Use https where you can.",
+    "This address is plain http: passwords are sent unencrypted, and Windows Explorer will not connect. Use https where you can.",
 };

@@ -33,9 +33,9 @@ export const links: typeof zh = {
   },
   copiedPublic: (n) => (n === 1 ? "Copied: anyone can open it." : `${plural(n)} copied: anyone can open them.`),
   notChosen: (why) => `A link for everyone is not possible: ${why}.`,
-  someNotChosen: (n, why) => `${plural(n)} of them only for people with access: ${why}.`,
+  someNotChosen: (n, why) => `${n.toLocaleString("en-US")} of them can only be opened by people with access: ${why}.`,
   obstacles: {
-    folder: "folders have none",
+    folder: "only files can have links for everyone",
     password: "a password protects it",
     share: "you may not share it",
     download: "you may not download it",
@@ -43,6 +43,6 @@ export const links: typeof zh = {
     closed: "a rule or setting keeps visitors out",
   },
   skipped: (n) => `${n === 1 ? "1 item has" : `${n.toLocaleString("en-US")} items have`} no link`,
-  blocked: "The browser wants a click before it copies.",
+  blocked: "The browser copies only after a click. Choose Copy.",
   joint: " ",
 };

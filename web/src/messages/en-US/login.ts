@@ -31,7 +31,7 @@ export const login: typeof zh = {
   otherAccount: "Use another account",
   otherName: "another account",
   changed: (name) => `This browser is now signed in as ${name}`,
-  changedText: (old) => `Another tab has changed the account. This page was opened by ${old}, so it does nothing more.`,
+  changedText: (old) => `Another tab has changed the account. This page was opened by ${old}, so it no longer works.`,
   changedUploads: (old) => `Unfinished uploads of ${old} stay in this browser and go on when ${old} signs in again.`,
   continueAs: (name) => `Continue as ${name}`,
 };

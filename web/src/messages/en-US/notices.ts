@@ -12,7 +12,7 @@ export const notices: typeof zh = {
   movedMany: (items, folder) => `${items} items were moved to ${folder}`,
   copiedMany: (items, folder) => `${items} items were copied to ${folder}`,
   files: (n, shown) => (n === 1 ? "1 file" : `${shown} files`),
-  rewound: (name) => `${name} is as it was`,
+  rewound: (name) => `${name} was brought back to an earlier time`,
   rewindFailed: (name) => `${name} could only partly be brought back`,
   moveFailed: (name, folder) => `${name} wasn't moved to ${folder}`,
   copyFailed: (name, folder) => `${name} wasn't copied to ${folder}`,

@@ -3,7 +3,7 @@ import type { past as zh } from "../zh-CN/past";
 const items = (count: number, shown: string) => (count === 1 ? "1 item" : `${shown} items`);
 
 export const past: typeof zh = {
-  title: (name) => `The past of “${name}”`,
+  title: (name) => `Earlier times of “${name}”`,
   intro: "Move the slider to see this folder as it was at an earlier time.",
   time: "Time",
   since: (when) => `The earliest time is ${when}`,
@@ -26,7 +26,7 @@ export const past: typeof zh = {
     trashed: "In the trash",
   },
   empty: "The folder was empty at that time",
-  unknown: "It is not known how the folder was at that time.",
+  unknown: "Larder doesn't know what was in the folder at that time.",
   notYet: "There is no earlier time yet",
   notYetText: "Larder records the changes of this folder from now on. Come back later to look at it as it was.",
   absent: "The folder did not exist at that time.",

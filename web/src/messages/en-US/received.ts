@@ -14,5 +14,5 @@ export const received: typeof zh = {
   storage: "The browser couldn't keep the files",
   storageText: "The storage of this device may be full. Open a folder and choose the files there instead.",
   gone: "No files are waiting",
-  goneText: "They were uploaded or cancelled, or have waited for more than a day. Choose them again in the other app.",
+  goneText: "They were uploaded or canceled, or have waited for more than a day. Choose them again in the other app.",
 };

@@ -46,7 +46,7 @@ export const searching: typeof zh = {
     all: "Select all, none",
     copy: "Copy links",
     cut: "Cut, move here",
-    star: "Add to or remove from Favourites",
+    star: "Add to or remove from Favorites",
     reorder: "Change manual order",
     make: "Upload, new folder",
     menu: "Actions menu",

@@ -112,7 +112,7 @@ export const settings: typeof zh = {
   end: "End",
   endOf: (device) => `End: ${device}`,
   endTitle: (device) => `End ${device}?`,
-  endText: "That device is signed out. Using it again takes your password.",
+  endText: "That device is signed out. To use it again, sign in there with your password.",
   ended: (device) => `${device} is signed out.`,
   endOthers: "End all others",
   endOthersTitle: "End all other sessions?",

@@ -36,7 +36,7 @@ export const trash: typeof zh = {
   restoreToOf: (name) => `Restore ${name} to another folder`,
   restoreToTitle: (what) => `Restore ${what} to another folder`,
   restoreHere: "Restore here",
-  noPlace: "Its former place is not available. Restore it to another folder.",
+  noPlace: "The original folder is not available. Restore the item to another folder.",
   otherPlace: "It can't be restored to this folder. Choose another one.",
   goneOrNoFolder: "It is no longer in the trash, or the folder doesn't exist any more.",
   show: "Show",
@@ -59,7 +59,7 @@ export const trash: typeof zh = {
     count === 1
       ? "1 item is no longer in the trash: it was restored or deleted elsewhere."
       : `${count} items are no longer in the trash: they were restored or deleted elsewhere.`,
-  tooLarge: "It is larger than the trash of its owner may be, or can't be deleted here.",
+  tooLarge: "The item is larger than its owner's trash limit, or it can't be deleted here.",
   more: "Load more",
   moving: "Moving to the trash",
   moved: (name) => `“${name}” is in the trash.`,

@@ -93,7 +93,7 @@ export const upload: typeof zh = {
     VALIDATION_ERROR: "You can't use this name here.",
     NOT_FOUND: "The folder doesn't exist, or was moved or deleted.",
     PAYLOAD_TOO_LARGE: "The file is larger than 20 GB.",
-    STORE: "The store refused the file.",
+    STORE: "The storage refused the file.",
     UNKNOWN: "Something went wrong in the browser. Try again.",
   },
 };

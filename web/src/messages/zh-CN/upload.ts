@@ -88,7 +88,7 @@ export const upload = {
     VALIDATION_ERROR: "这里不允许使用此文件名。",
     NOT_FOUND: "目标文件夹不存在，或已被移动、删除。",
     PAYLOAD_TOO_LARGE: "文件超过 20 GB 的上限。",
-    STORE: "存储服务器拒绝了此文件。",
+    STORE: "存储拒绝了此文件。",
     UNKNOWN: "浏览器出错，请重试。",
   } as Record<string, string>,
 };

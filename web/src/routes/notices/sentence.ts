@@ -18,7 +18,7 @@ interface Sentence {
   href: string;
 }
 
-/** What a notification says, at a time in ms. */
+/** The sentence of a notification, with its icon and link; `now` is the time in ms. */
 export function sentence(one: Notification, now: number): Sentence {
   switch (one.kind) {
     case "job":

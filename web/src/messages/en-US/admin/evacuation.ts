@@ -66,7 +66,8 @@ export const evacuation: typeof zh = {
       `The object ${key} is not in the storage. Heal the object with larder scrub --now --from BACKUP, or replace or delete its file. Then start again.`,
     full: () => "The target is nearly full and refuses new files. Free some space. Then start again.",
     unavailable: () => "One of the storages did not answer for a long time. Test both, then start again.",
-    other: () => "It failed after several attempts; the server's log says why. Test both storages, then start again.",
+    other: () =>
+      "The move failed after several attempts; the server's log says why. Test both storages, then start again.",
   },
   failedText:
     "Moved objects stay in the target, and users can read them. New files are stored in the old storage again.",

@@ -69,8 +69,8 @@ export const site: typeof zh = {
     links: (n, shown) => (n === 1 ? "1 permanent link stops working." : `${shown} permanent links stop working.`),
     accounts: (n, shown) =>
       n === 1
-        ? "Up to 1 account loses what only rules for visitors allow."
-        : `Up to ${shown} accounts lose what only rules for visitors allow.`,
+        ? "Up to 1 account loses permissions that only rules for visitors grant."
+        : `Up to ${shown} accounts lose permissions that only rules for visitors grant.`,
     free: (n, shown) =>
       n === 1
         ? "1 open free-mode session can't be used any more."

@@ -38,7 +38,8 @@ export const storage: typeof zh = {
   publicDomainHelp:
     "A domain that serves the bucket to everyone, such as a CDN. Copies in a CDN's cache can't be revoked.",
   redirect: "Redirect downloads to the storage",
-  redirectHelp: "Browsers download from the storage itself. Each such address works for 5 minutes, whatever changes.",
+  redirectHelp:
+    "Browsers download from the storage itself. Each of these addresses works for 5 minutes, even if permissions or passwords change.",
   wrong: {
     name: "Enter a name of 1 to 100 characters.",
     endpoint:

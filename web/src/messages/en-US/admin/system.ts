@@ -28,16 +28,16 @@ export const system: typeof zh = {
       checksum: "computing checksums",
       legacy: "handing over files of a deleted account",
       scrub: "scrub",
-      "verify-mail": "e-mail to verify an address",
-      "resend-mail": "e-mail to verify an address",
-      "reset-mail": "e-mail to reset a password",
+      "verify-mail": "email to verify an address",
+      "resend-mail": "email to verify an address",
+      "reset-mail": "email to reset a password",
     },
     backupOld: (time) =>
-      `The last backup ended on ${time}. Look why the timer or cron job of larder backup doesn't run, or fails.`,
+      `The last backup ended on ${time}. Find out why the timer or cron job of larder backup fails or doesn't run.`,
     backupProblems: (count) =>
-      `Problems that the last backup reported: ${count}. Its output names them. Make another backup when they are mended.`,
+      `Problems that the last backup reported: ${count}. Its output names them. Make another backup after you have fixed them.`,
     fsckProblems: (count) =>
-      `Problems that the last check reported: ${count}. Its output names them. Run larder fsck again when they are mended.`,
+      `Problems that the last check reported: ${count}. Its output names them. Run larder fsck again after you have fixed them.`,
     logReplaced: (file) =>
       `The access log was damaged when the server started. The server set it aside as ${file} and began a new one. ` +
       `Check the disk.`,
@@ -88,8 +88,8 @@ export const system: typeof zh = {
       : n === "1"
         ? "1 problem, see the output of the command"
         : `${n} problems, see the output of the command`,
-  backupHelp: "The command larder backup makes one.",
-  fsckHelp: "The command larder fsck makes one.",
+  backupHelp: "Run larder backup to make a backup.",
+  fsckHelp: "Run larder fsck to check the storage.",
   scrub: "Last scrub",
   scrubText: (problems, healed) =>
     problems === "0" ? "No damaged objects" : `Damaged objects: ${problems}, healed: ${healed}`,

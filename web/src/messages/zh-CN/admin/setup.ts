@@ -32,11 +32,11 @@ export const setup = {
   open: "任何人都可以打开此链接。",
   noLink: "图片已保存，但无法获取链接。",
   finish: "进入文件",
-  rest: "其余值得做的事列在",
+  rest: "其余设置步骤列在",
   restLink: "管理概览",
   restEnd: "中。",
   list: {
-    title: "还值得做的事",
+    title: "设置步骤",
     progress: (done: number, of: number) => `已完成 ${done}/${of}`,
     steps: "继续前三步",
     dismiss: "不再显示",

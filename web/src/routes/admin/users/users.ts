@@ -1,4 +1,4 @@
-/** The accounts of the site: what a change does to one, and the same change of several. */
+/** The accounts of the site, the effects of a change of one, and the same change of several. */
 import { client, Failure, take, type Schemas } from "../../../lib/api";
 import { each } from "../../../lib/bulk";
 import { explain } from "../../../lib/entry";
