@@ -372,7 +372,7 @@ export const labels = {
     formatted: '排版',
     byHand: '手动排序',
     bySize: '大小',
-    lacksDelete: '您没有此项目的“删除”权限，因此不能删除或移动。',
+    lacksDelete: '您没有此项目的“删除”权限，不能删除或移动。',
     lacksUpdate: '您没有此项目的“修改”权限。',
   },
 }

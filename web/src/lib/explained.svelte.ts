@@ -1,21 +1,23 @@
 /**
- * The links to the explanation of access, for administrators. Their code and texts are loaded after
- * the first screen, and other accounts load none of them.
+ * Parts of the administration outside of its pages: the links to the explanation of access, and the
+ * mark of its own link. Their code and texts are loaded after the first screen, and only for
+ * administrators.
  */
-import type { explanation } from "../routes/admin/explanation";
+import type * as Parts from "../routes/admin/explanation";
 import { withTexts } from "./i18n.svelte";
 import { later } from "./later.svelte";
 import { session } from "./session.svelte";
 
-let loaded = $state.raw<typeof explanation>();
+let loaded = $state.raw<typeof Parts>();
 let loading: Promise<void> | undefined;
 
-/** Loads the links if the user of the page is an administrator. */
-export function loadExplanation(): void {
-  if (session.me?.profile.role !== "admin") return;
+/** The parts, which the first call for an administrator loads; undefined until then, and for others. */
+export function adminParts(): typeof Parts | undefined {
+  if (session.me?.profile.role !== "admin") return undefined;
   loading ??= later(() => withTexts(import("../routes/admin/explanation"), "explained")).then((module) => {
-    loaded = module.explanation;
+    loaded = module;
   });
+  return loaded;
 }
 
 /**
@@ -27,8 +29,11 @@ export function explanationOf(
   path: string,
   permission: string,
   mine = false,
-): ReturnType<typeof explanation> | undefined {
-  loadExplanation();
-  const me = session.me?.profile;
-  return me?.role === "admin" ? loaded?.(path, permission, mine ? me.id : "") : undefined;
+): ReturnType<typeof Parts.explanation> | undefined {
+  return adminParts()?.explanation(path, permission, mine ? session.me!.profile.id : "");
+}
+
+/** Why the link of the administration has a mark; "" without one, and until its text is loaded. */
+export function setUpMark(): string {
+  return session.me?.setup === "done" ? "" : (adminParts()?.setUp() ?? "");
 }

@@ -31,19 +31,10 @@ export function toast(kind: Toast["kind"], text: string, action?: Toast["action"
   show({ kind, text, action });
 }
 
-/** Shows a message as a toast. */
+/** Makes a message a toast. */
 export function show(message: Omit<Toast, "id">): void {
-  const { kind, text } = message;
-  const added: Toast = {
-    id: ++last,
-    kind,
-    text,
-    get action() {
-      return message.action;
-    },
-  };
-  const others = toasts.all.filter((old) => old.text !== text || old.action?.once);
-  toasts.all = [...others, added].slice(-most);
+  const others = toasts.all.filter((old) => old.text !== message.text || old.action?.once);
+  toasts.all = [...others, Object.assign(message, { id: ++last })].slice(-most);
 }
 
 export function dismiss(id: number): void {

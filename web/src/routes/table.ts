@@ -12,6 +12,7 @@ import share from "lucide:share-2";
 import shield from "lucide:shield-check";
 import star from "lucide:star";
 import trash from "lucide:trash-2";
+import { setUpMark } from "../lib/explained.svelte";
 import { t, withTexts } from "../lib/i18n.svelte";
 import { ownFiles } from "../lib/screens";
 import { session } from "../lib/session.svelte";
@@ -136,7 +137,7 @@ export const places: readonly Place[] = [
       label: () => t.shell.admin,
       phone: false,
       when: () => session.me?.profile.role === "admin",
-      mark: () => (session.me?.setup === "done" ? "" : t.shell.setUp),
+      mark: setUpMark,
     },
     below: () => withTexts(import("./admin/places"), "admin"),
   },

@@ -12,7 +12,6 @@ export const shell: typeof zh = {
   trash: "Trash",
   keys: "API keys",
   admin: "Administration",
-  setUp: "setup steps remain",
   account: "Account",
   settings: "Settings",
   commands: "Search and commands",

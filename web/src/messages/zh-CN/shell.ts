@@ -10,7 +10,6 @@ export const shell = {
   trash: "回收站",
   keys: "API 密钥",
   admin: "管理",
-  setUp: "还有未完成的设置步骤",
   account: "账户",
   settings: "设置",
   commands: "搜索和命令",
