@@ -45,7 +45,7 @@ var scrubGuards = []mutation{
 			state`, `		if len(page) > 1000 {
 			state`, "internal/fsck", "^TestScrubResumes$/^sqlite$"},
 	{"scrub-content", "a backup is searched for the content, too", "internal/backup/source.go",
-		`			for _, at := range places {`, `			for _, at := range places[:0] {`, "internal/backup",
+		`			for _, at := range locations {`, `			for _, at := range locations[:0] {`, "internal/backup",
 		"^TestHealFromABackup$/^sqlite$"},
 	{"scrub-older", "older snapshots are searched, too", "internal/backup/source.go", `slices.Backward(names) {`,
 		`slices.Backward(names[len(names)-1:]) {`, "internal/backup", "^TestHealFromABackup$/^sqlite$"},
