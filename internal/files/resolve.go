@@ -186,7 +186,7 @@ func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, err
 	if err != nil || c.id == "" {
 		return node{}, rs.version, err
 	}
-	m, path, found := rs.placeOf(&c)
+	m, path, found := rs.mountAndPath(&c)
 	if !found {
 		return node{}, c.version, nil
 	}
@@ -195,9 +195,9 @@ func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, err
 	return n, c.version, err
 }
 
-// placeOf returns the mount that an entry is in and its path there. It is not found when no path
-// leads to the entry.
-func (rs *ruleset) placeOf(c *ancestry) (m mount.Mount, path vpath.Path, found bool) {
+// mountAndPath returns the mount that an entry is in and its path there. It is not found when no
+// path leads to the entry.
+func (rs *ruleset) mountAndPath(c *ancestry) (m mount.Mount, path vpath.Path, found bool) {
 	for _, m := range rs.mounts.ByRoot(c.root) {
 		path := m.Path
 		for _, name := range c.names {
@@ -220,7 +220,7 @@ func (rs *ruleset) findIDs(q db.Querier, ids []string) (found map[string]node, v
 	found = make(map[string]node, len(all))
 	outer := map[string][]trailEntry{} // by mount
 	for id, c := range all {
-		m, path, there := rs.placeOf(&c)
+		m, path, there := rs.mountAndPath(&c)
 		if !there {
 			continue
 		}

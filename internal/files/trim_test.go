@@ -19,11 +19,11 @@ import (
 func (f *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
 	f.t.Helper()
 	for i := range times {
-		place, err := f.tree.ResolveDestination(f.t.Context(), f.ann, mustParsePath(p).Parent(),
+		dest, err := f.tree.ResolveDestination(f.t.Context(), f.ann, mustParsePath(p).Parent(),
 			mustParsePath(p).Base(), files.Replace)
 		f.must(err)
 		s := f.storeContent(fmt.Sprintf("%019d", i))
-		_, err = f.putEntry(f.ann, place, s)
+		_, err = f.putEntry(f.ann, dest, s)
 		f.must(err)
 		keys = append(keys, s.Key)
 		f.advance(time.Millisecond)

@@ -162,7 +162,7 @@ var rights = []mutation{
 	{"access-write", "uploads need the write permission", files + "/destination.go",
 		`if err := rs.allow(a, n.newTarget(a, path), access.Write); err != nil {`,
 		`if err := rs.allow(a, n.newTarget(a, path), access.Write); err != nil && n == nil {`, files,
-		"^TestPlaceRefuses$/^sqlite$"},
+		"^TestResolveDestinationRefuses$/^sqlite$"},
 	{"access-folder", "a new folder needs the write permission", files + "/change.go",
 		`if err := v.allow(a, target, access.Write); err != nil {`,
 		`if err := v.allow(a, target, access.Write); err != nil && tx == nil {`, files, "^TestCreateFolder$/^sqlite$"},

@@ -99,7 +99,7 @@ var features = []mutation{
 		"case !visit.Authorized:", "case !visit.Authorized && false:", api, "^TestShareRevision$/^sqlite$"},
 	{"public-revision", "visitors learn nothing while guest access is off", files + "/list_public.go",
 		"if !v.policy.GuestAccess() {", "if !v.policy.GuestAccess() && false {", api, "^TestPublicFolderRevision$/^sqlite$"},
-	{"zip-places", "visitors leave some places for zips of accounts", api + "/zip.go",
+	{"zip-slots", "visitors leave some slots for zips of accounts", api + "/zip.go",
 		`Name: "visitors", Max: maxVisitorZips`, `Name: "visitors", Max: zipsInAll`, api, "^TestZipLimitForVisitors$"},
 
 	// WebDAV
@@ -218,7 +218,7 @@ var features = []mutation{
 		`if req.R.Header.Get("Content-Range") != "" {`, `if req.R.Header.Get("Content-Range") == "none" {`, api,
 		"^TestDAVFoldersAndReads$|^TestDAVPut$"},
 	{"dav-parent", "WebDAV does not create parent folders", "internal/upload/oneshot.go",
-		`if o.RequireFolder && len(place.Missing) > 0 {`, `if o.RequireFolder && len(place.Missing) > 64 {`, api,
+		`if o.RequireFolder && len(dest.Missing) > 0 {`, `if o.RequireFolder && len(dest.Missing) > 64 {`, api,
 		"^TestDAVFoldersAndReads$|^TestDAVPut$"},
 	{"dav-basic", "WebDAV passwords are not accepted by other routes", api + "/credential.go",
 		`if c.route.auth == webdavKeyAuth {`,
@@ -252,7 +252,7 @@ var features = []mutation{
 		`if !seen.Allowed {`, `if !seen.Allowed && c == nil {`, api, "^TestVisitorSearchRateLimit$"},
 	{"search-each", "a visitor has one search at a time", api + "/publicfiles.go",
 		`Max: maxSearchesPerAddress}`, `Max: searchesInAll}`, api, "^TestConcurrentVisitorSearchLimit$"},
-	{"search-places", "searches of visitors get a slot before they read anything", api + "/publicfiles.go",
+	{"search-slots", "searches of visitors get a slot before they read anything", api + "/publicfiles.go",
 		`return acquireSearch(c.ctx(), c.a.searchLimit, address, c.a.SearchWait)`, `return func() {}, nil`, api,
 		"^TestVisitorSearchesWaitForDatabase$"},
 
@@ -381,7 +381,7 @@ var features = []mutation{
 		`"VIPS_BLOCK_UNTRUSTED=1", `, ``, pictureP, "^TestConfined$"},
 	{"thumb-broken", "a truncated picture gets no thumbnail", pictureP + "/confine_linux.go",
 		`"stdin[fail_on=error]"`, `"stdin"`, pictureP, "^TestVipsRefusals$"},
-	{"thumb-bare", "a thumbnail has no metadata, such as the place of a photograph", thumbP + "/child.go",
+	{"thumb-bare", "a thumbnail has no metadata, such as the coordinates of a photograph", thumbP + "/child.go",
 		`failed = stripMetadata(out)`, `failed = nil`, thumbP, "^TestVips$"},
 	{"thumb-group", "a child that hangs is killed with all its processes (C104)", thumbP + "/child_unix.go",
 		`syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)`, `syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)`, thumbP,
