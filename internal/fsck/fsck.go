@@ -200,13 +200,13 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	return c.Summary, err
 }
 
-// addFinding counts and reports a finding; format and args describe it. When mend is not nil
-// addFinding calls it first, and marks the finding as repaired. Error: that of mend, which ends the
-// check.
-func (c *check) addFinding(kind Kind, mend func() error, format string, args ...any) error {
+// addFinding counts and reports a finding; format and args describe it. When repair is not nil
+// addFinding calls it first, and marks the finding as repaired. Error: that of repair, which ends
+// the check.
+func (c *check) addFinding(kind Kind, repair func() error, format string, args ...any) error {
 	f := Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
-	if mend != nil {
-		if err := mend(); err != nil {
+	if repair != nil {
+		if err := repair(); err != nil {
 			return fmt.Errorf("repair %s: %w", f.Text, err)
 		}
 		f.Repaired = true

@@ -194,18 +194,18 @@ func (c *check) stillStored(location provider.StoreLocation, key blob.Key) bool 
 // reportLeftovers reports unreferenced objects of a location, and puts them on the garbage list if
 // Repair.Orphans says so.
 func (c *check) reportLeftovers(location provider.StoreLocation, old []leftover) error {
-	var mend func() error
+	var repair func() error
 	if c.Repair.Orphans {
 		if err := c.discard(c.ctx, location, old); err != nil {
 			return err
 		}
-		mend = func() error { return nil } // all were repaired by discard
+		repair = func() error { return nil } // all were repaired by discard
 	}
 	for _, l := range old {
 		if !c.stillStored(location, l.key) {
 			continue
 		}
-		if err := c.addFinding(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
+		if err := c.addFinding(Orphaned, repair, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
 			l.key, location.ProviderOf(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
 			return err
 		}
