@@ -62,7 +62,7 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 // Camera for a file of another type, for a picture that cannot be read, and if the system cannot
 // confine child processes or is too busy. Fault: RateLimited, if too many requests wait.
 func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
-	if c.a.Thumbs == nil || !isRaster(content.Entry) || c.headOnly() {
+	if c.a.Thumbs == nil || !isRaster(content.Entry) || c.omitBodyForHead() {
 		return picture.Camera{}, nil
 	}
 	from := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: content.OpenPictureHead}

@@ -174,7 +174,7 @@ func TestRestoreRefusesBackups(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if vacant, err := d.IsEmpty(t.Context()); err != nil || !vacant {
+				if empty, err := d.IsEmpty(t.Context()); err != nil || !empty {
 					t.Errorf("%s: and left tables (%v)", what, err)
 				}
 				if err := d.Close(); err != nil {

@@ -182,7 +182,7 @@ func (rs *ruleset) findByLink(q db.Querier, linkID string) (n node, version int6
 // findUpwards looks up an entry with its ancestors, and determines mount and path from their root.
 // start is byEntry or byLink, the kind of id. It returns the config version that it read as well.
 func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
-	c, err := climb(q, start, id)
+	c, err := readAncestors(q, start, id)
 	if err != nil || c.id == "" {
 		return node{}, rs.version, err
 	}
@@ -213,7 +213,7 @@ func (rs *ruleset) mountAndPath(c *ancestry) (m mount.Mount, path vpath.Path, fo
 // findIDs looks up entries by their ids, as findID does for one. It leaves out entries to which no
 // path leads. version is the newest config version that a query read. ids has an id at least.
 func (rs *ruleset) findIDs(q db.Querier, ids []string) (found map[string]node, version int64, err error) {
-	all, version, err := climbAll(q, ids)
+	all, version, err := readAncestorsOfAll(q, ids)
 	if err != nil {
 		return nil, 0, err
 	}
