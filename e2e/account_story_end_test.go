@@ -16,26 +16,27 @@ type endpoint struct {
 	code   string
 }
 
-func (s *accountStory) doors() []endpoint {
-	doors := []endpoint{
+// endpoints returns the requests that depend on ann's account.
+func (s *accountStory) endpoints() []endpoint {
+	all := []endpoint{
 		{"session", s.ann, "/api/auth/me", 401, "SESSION_REVOKED"},
 		{"key", s.keyed, "/home/ann/trip/beach.jpg", 401, "INVALID_TOKEN"},
 		{"link", s.visitor(), s.link, 404, "NOT_FOUND"},
 	}
 	for name, id := range s.shares {
-		doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id, 410, "SHARE_REVOKED"})
+		all = append(all, endpoint{"share", s.visitor(), "/api/shares/" + id, 410, "SHARE_REVOKED"})
 		if name == "file" { // all inactive shares have the same answer
-			doors = append(doors, endpoint{"share", s.visitor(), "/api/shares/" + id + "/preview", 410,
+			all = append(all, endpoint{"share", s.visitor(), "/api/shares/" + id + "/preview", 410,
 				"SHARE_EXPIRED"})
 		}
 	}
-	return doors
+	return all
 }
 
 // opens tries every endpoint; those that are not named must refuse.
 func (s *accountStory) opens(t *testing.T, open ...string) {
 	t.Helper()
-	for _, d := range s.doors() {
+	for _, d := range s.endpoints() {
 		for range s.processes { // on each replica
 			r := d.by.do(t, "GET", d.path, nil)
 			if !slices.Contains(open, d.name) {
@@ -152,9 +153,9 @@ func (s *accountStory) isDeleted(t *testing.T) {
 	}
 }
 
-// comesAgain registers another user with the released name and address, who gets nothing of the
+// registerAgain registers another user with the released name and address, who gets nothing of the
 // earlier account.
-func (s *accountStory) comesAgain(t *testing.T) {
+func (s *accountStory) registerAgain(t *testing.T) {
 	again := object{"username": "ann", "password": firstPassword, "email": "ann@elsewhere.example",
 		"inviteCode": s.invite}
 	s.visitor().do(t, "POST", "/api/auth/register", again).want(t, 201)

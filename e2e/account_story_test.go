@@ -57,7 +57,7 @@ func TestAnAccountFromInviteToDeletion(t *testing.T) {
 		p.movesToAnotherAddress(t)
 		p.isBannedForAWhile(t)
 		p.isDeleted(t)
-		p.comesAgain(t)
+		p.registerAgain(t)
 		p.logsHoldNoSecret(t)
 	}, "LARDER_LOG_LEVEL", "debug", "SSL_CERT_FILE", mailRoots(t))
 }
@@ -211,8 +211,8 @@ func (s *accountStory) sharesWithVisitors(t *testing.T) {
 	if !seen.Share.RequiresPassword || seen.Share.File != nil {
 		t.Errorf("without the password: %+v", seen.Share)
 	}
-	for _, door := range []string{"/files", "/download", "/preview?file=" + s.ids["beach.jpg"]} {
-		visitor.do(t, "GET", address+door, nil).fails(t, 401, "INVALID_PASSWORD")
+	for _, path := range []string{"/files", "/download", "/preview?file=" + s.ids["beach.jpg"]} {
+		visitor.do(t, "GET", address+path, nil).fails(t, 401, "INVALID_PASSWORD")
 	}
 	visitor.do(t, "POST", address+"/verify", object{"password": wrongPassword}).fails(t, 401, "INVALID_PASSWORD")
 	visitor.do(t, "POST", address+"/verify", object{"password": sharePassword}).want(t, 200)

@@ -110,7 +110,7 @@ func TestKilledBackupIntoABucket(t *testing.T) {
 				keyed.mustRaw(t, fmt.Sprintf("f%d.txt", i), "", "text/plain", fmt.Appendf(nil, "content %d", i))
 				s.runUntilCrash(t, point, "backup", to)
 				if i > 0 {
-					s.emptiedWithKey(t, "sqlite", bucket).restoresSoundly(t, to, i)
+					s.emptiedWithKey(t, "sqlite", bucket).wantRestored(t, to, i)
 				}
 				out := s.mustRun(t, "backup", to)
 				if !strings.Contains(out, fmt.Sprintf(": %d objects", i+1)) {
@@ -147,7 +147,7 @@ func TestKilledBackupIntoABucket(t *testing.T) {
 				if _, stderr, code := r.run(t, "serve"); code != 1 || !strings.Contains(stderr, "larder restore") {
 					t.Errorf("after a crash at %s a server starts: %d, %s", point, code, stderr)
 				}
-				r.restoresSoundly(t, to, len(points)+more)
+				r.wantRestored(t, to, len(points)+more)
 			}
 			p.stop(t)
 			s.fsck(t)

@@ -316,7 +316,7 @@ func TestKilledBackupAndRestore(t *testing.T) {
 				keyed.mustRaw(t, fmt.Sprintf("f%d.txt", i), "", "text/plain", fmt.Appendf(nil, "content %d", i))
 				s.runUntilCrash(t, point, "backup", dir)
 				if i > 0 {
-					s.emptied(t, "sqlite").restoresSoundly(t, dir, i)
+					s.emptied(t, "sqlite").wantRestored(t, dir, i)
 				}
 				out := s.mustRun(t, "backup", dir)
 				if names := snapshotNames(t, dir); len(names) != 1 {
@@ -332,7 +332,7 @@ func TestKilledBackupAndRestore(t *testing.T) {
 				if _, stderr, code := r.run(t, "serve"); code != 1 || !strings.Contains(stderr, "larder restore") {
 					t.Errorf("after a crash at %s a server starts: %d, %s", point, code, stderr)
 				}
-				r.restoresSoundly(t, dir, len(backupPoints))
+				r.wantRestored(t, dir, len(backupPoints))
 			}
 			// The holds of killed backups expire, and later backups do not wait for them.
 			p.stop(t)
@@ -373,9 +373,8 @@ func (s *site) runUntilCrash(t *testing.T, point string, args ...string) {
 	}
 }
 
-// restoresSoundly restores, or continues a restore, and checks the first of at least that many
-// files.
-func (s *site) restoresSoundly(t *testing.T, dir string, files int) {
+// wantRestored restores, or continues a restore, and checks the first of at least that many files.
+func (s *site) wantRestored(t *testing.T, dir string, files int) {
 	t.Helper()
 	s.mustRun(t, "restore", dir)
 	s.fsck(t)

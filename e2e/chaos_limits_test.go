@@ -186,14 +186,14 @@ func (s *sharing) step() error {
 
 // useTwice requests a download address at both replicas at once, and again, and returns how often
 // it gave the file.
-func (s *sharing) useTwice(visitor *client, door string) (int64, error) {
+func (s *sharing) useTwice(visitor *client, address string) (int64, error) {
 	var given atomic.Int64
 	var faults faultList
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
 			for range 2 {
-				r, err := visitor.send("GET", door, nil)
+				r, err := visitor.send("GET", address, nil)
 				switch {
 				case err != nil || r.status >= 500:
 					s.refusals.Add(1)

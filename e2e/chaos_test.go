@@ -70,7 +70,7 @@ func TestChaos(t *testing.T) {
 			}
 		})
 	}
-	c.disturb(lasts)
+	c.injectFailures(lasts)
 	c.over.Store(true)
 	load.Wait()
 	c.check()
@@ -141,9 +141,9 @@ func (c *chaos) work() (all []func() error) {
 	return append(all, c.sharing.step, c.filling.step, c.filling.step)
 }
 
-// disturb kills a replica in each interval, starts it again, and in between stops one of the
+// injectFailures kills a replica in each interval, starts it again, and in between stops one of the
 // services, until the time is over.
-func (c *chaos) disturb(lasts time.Duration) {
+func (c *chaos) injectFailures(lasts time.Duration) {
 	t := c.t
 	end := time.After(lasts)
 	tick := time.NewTicker(chaosInterval)

@@ -59,11 +59,14 @@ func (f *crashFixture) createAccountWithFiles(t *testing.T, many bool) *accountW
 	return r
 }
 
-// leaving deletes an account; leavingMuch deletes one whose files are handed over by a job.
-func leaving(t *testing.T, w *crashFixture) crashAttempt     { return w.leaving(t, false) }
-func leavingMuch(t *testing.T, w *crashFixture) crashAttempt { return w.leaving(t, true) }
+// deletingAccount deletes an account; deletingLargeAccount deletes one whose files are handed over
+// by a job.
+func deletingAccount(t *testing.T, w *crashFixture) crashAttempt { return w.deletingAccount(t, false) }
+func deletingLargeAccount(t *testing.T, w *crashFixture) crashAttempt {
+	return w.deletingAccount(t, true)
+}
 
-func (f *crashFixture) leaving(t *testing.T, many bool) crashAttempt {
+func (f *crashFixture) deletingAccount(t *testing.T, many bool) crashAttempt {
 	t.Helper()
 	ann := f.createAccountWithFiles(t, many)
 	run := func() (reply, error) {
@@ -196,9 +199,9 @@ func redeeming(t *testing.T, w *crashFixture) crashAttempt {
 	content := w.content(small(w))
 	path, id := w.put(t, w.fresh(), content)
 	share := "/api/shares/" + w.admin.share(t, object{"fileId": id, "maxDownloads": 1})
-	door := at(t, w.visitor().downloadAddress(t, share+"/download"))
+	address := at(t, w.visitor().downloadAddress(t, share+"/download"))
 	again := func(t *testing.T) {
-		w.visitor().do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
+		w.visitor().do(t, "GET", address, nil).fails(t, 401, "INVALID_TOKEN")
 		w.visitor().do(t, "GET", share+"/download", nil).fails(t, 410, "SHARE_LIMIT_REACHED")
 		var changed struct{ Share struct{ DownloadCount int } }
 		w.admin.do(t, "PATCH", share, object{"maxDownloads": 2}).data(t, 200, &changed)
@@ -208,7 +211,7 @@ func redeeming(t *testing.T, w *crashFixture) crashAttempt {
 		w.visitor().reads(t, at(t, w.visitor().downloadAddress(t, share+"/download")), []byte(content))
 	}
 	return crashAttempt{
-		run:   func() (reply, error) { return w.visitor().send("GET", door, nil) },
+		run:   func() (reply, error) { return w.visitor().send("GET", address, nil) },
 		may:   map[string][]string{path: {content}},
 		again: again,
 	}

@@ -70,9 +70,9 @@ var crashPoints = []crashPoint{
 	{"collect.rows", collecting, true},
 	{"collect.claimed", collecting, false},
 	{"collect.deleted", collecting, true},
-	{"leave.committed", leaving, true},
-	{"leave.committed", leavingMuch, false},
-	{"legacy.piece", leavingMuch, true},
+	{"leave.committed", deletingAccount, true},
+	{"leave.committed", deletingLargeAccount, false},
+	{"legacy.piece", deletingLargeAccount, true},
 	{"register.committed", registering(1), true},
 	{"verification.noted", registering(1), false},
 	{"verification.sent", registering(2), true},
@@ -261,17 +261,17 @@ func (f *crashFixture) try(t *testing.T, c crashPoint) {
 	calm.kill()
 
 	f.site.env["LARDER_CRASH_AT"] = c.point
-	doomed := f.site.launch(t)
+	killed := f.site.launch(t)
 	delete(f.site.env, "LARDER_CRASH_AT")
-	if doomed.readyOrDead(t) {
-		f.connect(doomed)
+	if killed.readyOrDead(t) {
+		f.connect(killed)
 		if r, err := a.run(); err == nil {
 			t.Fatalf("answered %d and did not crash: %s", r.status, r.body)
 		}
 	}
-	doomed.ended(t)
-	if !wasKilled(doomed.cmd.ProcessState) {
-		t.Fatalf("the server ended by itself: %v\n%s", doomed.cmd.ProcessState, doomed.stderr)
+	killed.ended(t)
+	if !wasKilled(killed.cmd.ProcessState) {
+		t.Fatalf("the server ended by itself: %v\n%s", killed.cmd.ProcessState, killed.stderr)
 	}
 
 	after := f.site.start(t)

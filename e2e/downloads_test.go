@@ -20,14 +20,14 @@ func TestDownloadsEverywhere(t *testing.T) {
 		link := at(t, s.admin.permanentLink(t, private.ID))
 
 		visitor := s.visitor()
-		for _, door := range []struct {
+		for _, request := range []struct {
 			by   *client
 			path string
 		}{
 			{s.admin, "/uploads/a%20b.txt"}, {visitor, escaped("/public/" + oddName)}, {visitor, link},
 			{s.keyed, "/uploads/a%20b.txt"},
 		} {
-			ranges(t, door.by, door.path, content)
+			ranges(t, request.by, request.path, content)
 		}
 		s.admin.reads(t, "/uploads/empty.txt", nil)
 		visitor.do(t, "GET", "/uploads/a%20b.txt", nil).fails(t, 401, "UNAUTHORIZED")
@@ -76,14 +76,14 @@ func ranges(t *testing.T, c *client, path string, content []byte) {
 // gateway uses up a download address: a HEAD and answers without bytes do not, the first bytes do.
 func (s *setup) gateway(t *testing.T, file entry, content []byte) {
 	t.Helper()
-	door, visitor := at(t, s.admin.downloadAddress(t, "/api/files/"+file.ID+"/download")), s.visitor()
-	head := visitor.do(t, "HEAD", door, nil).want(t, 200)
-	visitor.do(t, "GET", door, nil, "If-None-Match", head.header.Get("ETag")).want(t, 304)
-	r := visitor.do(t, "GET", door, nil).want(t, 200)
+	address, visitor := at(t, s.admin.downloadAddress(t, "/api/files/"+file.ID+"/download")), s.visitor()
+	head := visitor.do(t, "HEAD", address, nil).want(t, 200)
+	visitor.do(t, "GET", address, nil, "If-None-Match", head.header.Get("ETag")).want(t, 304)
+	r := visitor.do(t, "GET", address, nil).want(t, 200)
 	if !bytes.Equal(r.body, content) || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("the gateway gave %d bytes of %d, %s", len(r.body), len(content), r.header.Get("Content-Disposition"))
 	}
-	visitor.do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
+	visitor.do(t, "GET", address, nil).fails(t, 401, "INVALID_TOKEN")
 }
 
 // archive downloads two files as one.

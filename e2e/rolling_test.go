@@ -307,9 +307,9 @@ func (r *rolling) visible(t *testing.T, name string, on, other *process) {
 	raw := content["raw.bin"]
 	link := at(t, admin.permanentLink(t, ids["raw.bin"]))
 	visitor.reads(t, link, raw)
-	door := at(t, admin.downloadAddress(t, "/api/files/"+ids["raw.bin"]+"/download"))
-	visitor.reads(t, door, raw)
-	newClient(on.url).do(t, "GET", door, nil).fails(t, 401, "INVALID_TOKEN")
+	address := at(t, admin.downloadAddress(t, "/api/files/"+ids["raw.bin"]+"/download"))
+	visitor.reads(t, address, raw)
+	newClient(on.url).do(t, "GET", address, nil).fails(t, 401, "INVALID_TOKEN")
 	share := "/api/shares/" + admin.share(t, object{"fileId": ids["raw.bin"], "password": "of the share",
 		"maxDownloads": 1})
 	visitor.do(t, "GET", share+"/download", nil).fails(t, 401, "INVALID_PASSWORD")

@@ -293,9 +293,9 @@ func (s *uiFixture) expire(t *testing.T) {
 }
 
 // stores creates folders with direct uploads to a bucket: /open, which allows the site's origin;
-// /shut, which does not; /mute, which hides the headers of its answers from pages; /auto, as /open,
-// with the mode that a form proposes. The tests' server always exposes its ETag, so a proxy does
-// that.
+// /shut, which does not; /headerless, which hides the headers of its answers from pages; /auto, as
+// /open, with the mode that a form proposes. The tests' server always exposes its ETag, so a proxy
+// does that.
 func (s *uiFixture) stores(t *testing.T) {
 	t.Helper()
 	if s.storesCreated {
@@ -303,7 +303,7 @@ func (s *uiFixture) stores(t *testing.T) {
 	}
 	s.storesCreated = true
 	admin, site := s.faultSite.admin(t), s.faultSite.site.env["LARDER_BASE_URL"]
-	for _, name := range []string{"open", "shut", "mute", "auto"} {
+	for _, name := range []string{"open", "shut", "headerless", "auto"} {
 		bucket := s3test.New(t)
 		if name != "shut" {
 			allowPages(t, bucket, site)
@@ -312,8 +312,8 @@ func (s *uiFixture) stores(t *testing.T) {
 		if name == "auto" {
 			provider["uploadMode"] = "auto"
 		}
-		if name == "mute" {
-			provider["uploadDomain"] = mute(t, bucket.Endpoint)
+		if name == "headerless" {
+			provider["uploadDomain"] = hideHeaders(t, bucket.Endpoint)
 		}
 		admin.mount(t, "/"+name, admin.createProvider(t, provider))
 	}
@@ -333,8 +333,8 @@ func allowPages(t *testing.T, bucket s3test.Bucket, site string) {
 	}
 }
 
-// mute starts a proxy that hides the headers of a store from pages, and returns its address.
-func mute(t *testing.T, store string) string {
+// hideHeaders starts a proxy that hides the headers of a store from pages, and returns its address.
+func hideHeaders(t *testing.T, store string) string {
 	t.Helper()
 	target, err := url.Parse(store)
 	if err != nil {

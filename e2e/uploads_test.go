@@ -35,7 +35,7 @@ func TestUploadsEverywhere(t *testing.T) {
 			u.inOnePiece(t)
 			u.inParts(t)
 			u.compatible(t)
-			u.givenUp(t)
+			u.abortUploads(t)
 			u.check(t)
 		}
 	})
@@ -136,8 +136,8 @@ func (u *uploads) compatible(t *testing.T) {
 		raw...)
 }
 
-// givenUp aborts an upload of each kind: its reservation is released, and no file is created.
-func (u *uploads) givenUp(t *testing.T) {
+// abortUploads aborts an upload of each kind: its reservation is released, and no file is created.
+func (u *uploads) abortUploads(t *testing.T) {
 	content := contentOf("given up", partSize+1)
 	for name, more := range map[string]object{"given-up.txt": nil, "given-up.bin": {"partCount": 2}} {
 		piece := content[:1000]

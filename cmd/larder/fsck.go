@@ -24,14 +24,15 @@ func runFsck(ctx context.Context, args, environ []string, out, errs io.Writer) (
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	mend, wrong := fsck.ParseRepairs(*repair)
-	if wrong == nil && mend.Hashes && !*deep {
+	repairs, wrong := fsck.ParseRepairs(*repair)
+	if wrong == nil && repairs.Hashes && !*deep {
 		wrong = errors.New("--repair hashes needs --deep, which reads the objects")
 	}
 	if wrong != nil {
 		return fmt.Errorf("larder: %w: %w", wrong, errUsage)
 	}
-	sum, err := a.Fsck.Check(ctx, fsck.Options{Deep: *deep, Repair: mend, Report: findingPrinter(out, " - repaired", "")})
+	sum, err := a.Fsck.Check(ctx,
+		fsck.Options{Deep: *deep, Repair: repairs, Report: findingPrinter(out, " - repaired", "")})
 	if err != nil {
 		return err
 	}

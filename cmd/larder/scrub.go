@@ -33,8 +33,8 @@ func runScrub(ctx context.Context, args, environ []string, out, errs io.Writer) 
 		return errProviderNeedsBucket
 	}
 	var source *backup.SourceOptions
-	if place := cmp.Or(*from, a.Config.ScrubBackup); place != "" {
-		o, err := a.BackupSource(ctx, place, *named)
+	if address := cmp.Or(*from, a.Config.ScrubBackup); address != "" {
+		o, err := a.BackupSource(ctx, address, *named)
 		if err != nil {
 			return err
 		}

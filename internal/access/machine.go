@@ -108,7 +108,7 @@ func newMachine(list []state) *machine {
 			if n > 0 && s.enteredBy(b) {
 				m.step[at] |= bit
 			}
-			if s.keptBy(b) {
+			if s.staysOn(b) {
 				m.stay[at] |= bit
 			}
 		}
@@ -167,8 +167,8 @@ func (s state) enteredBy(b byte) bool {
 	return b == s.enter
 }
 
-// keptBy reports whether the machine stays in s on the byte b, as a wildcard does.
-func (s state) keptBy(b byte) bool {
+// staysOn reports whether the machine stays in s on the byte b, as a wildcard does.
+func (s state) staysOn(b byte) bool {
 	switch s.stay {
 	case stayRune:
 		return isContinuation(b)

@@ -131,10 +131,10 @@ func TestFolderChangesWhileItMovesToABucket(t *testing.T) {
 			t.Errorf("the bucket has %d objects for %d files", n, len(moved.ids))
 		}
 
-		doomed := f.newFolder(t, onDisk, smallFiles())
+		deleted := f.newFolder(t, onDisk, smallFiles())
 		alice = f.alice.Fork()
-		hold(func() { alice.Delete("/api/files/" + doomed.id).OK(200) })
-		job := doomed.startMove(target)
+		hold(func() { alice.Delete("/api/files/" + deleted.id).OK(200) })
+		job := deleted.startMove(target)
 		if r := waitForJob(t, f.alice, job); r.Text("job.status") != "failed" {
 			t.Errorf("the job of a deleted entry: %s", r.Body)
 		}

@@ -19,7 +19,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			t.Parallel()
 			f := newFaultFixture(t, engine, "worker").forSubtest(t, "/ward/down")
 			f.key.Post("/api/files/folder", M{"path": "/ward", "name": "down"}).OK(201)
-			file, doomed := uploadHealthy(f), f.key.Upload(f.dir, "doomed.txt", []byte(faultContent))
+			file, deleted := uploadHealthy(f), f.key.Upload(f.dir, "deleted.txt", []byte(faultContent))
 			admin := f.l.SignIn(t, "admin", apptest.AdminPassword)
 			link := admin.Post("/api/files/"+file+"/link", M{}).OK(200).Text("link.url")
 			gateway := downloadURL(f.key, file)
@@ -58,7 +58,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 				f.checkAccounting(t)
 				f.l.Clock.Advance(30 * time.Second)
 			}
-			f.key.Delete("/api/files/" + doomed).OK(200)
+			f.key.Delete("/api/files/" + deleted).OK(200)
 			f.l.Clock.Advance(2 * time.Minute)
 			f.l.Sweep() // no store is there to delete from
 			wantJSON(t, "objects in the database", queryInt(t, f.l, "SELECT COUNT(*) FROM objects"), rows-1)

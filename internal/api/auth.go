@@ -159,7 +159,7 @@ type csrfReply struct {
 // csrfToken handles GET /api/auth/csrf-token: it returns the token that writes with this session
 // send in X-CSRF-Token, and makes it on the first call. HEAD makes none.
 func (a *API) csrfToken(c *call, _ struct{}) (csrfReply, error) {
-	if c.headOnly() {
+	if c.omitBodyForHead() {
 		return csrfReply{}, nil
 	}
 	token, err := a.Accounts.CSRF(c.ctx(), *c.session)

@@ -51,8 +51,8 @@ func TestAvatar(t *testing.T) {
 			if got := thumbnailSize(t, r); got != image.Pt(192, 256) { // 600 × 800, turned
 				t.Errorf("%v", got)
 			}
-			if bytes.Contains(r.Body, []byte(thumbtest.CameraPlace)) {
-				t.Error("the picture contains the place where it was taken")
+			if bytes.Contains(r.Body, []byte(thumbtest.CameraCoordinates)) {
+				t.Error("the picture contains the coordinates where it was taken")
 			}
 		}
 		wantUsed(t, alice, usedBytes, usedFiles)

@@ -39,7 +39,7 @@ type call struct {
 	free          *freemode.Session // nil unless a free-mode session is the credential
 	credentialErr error             // optionalAuth: why the credential is not valid or not sufficient
 	auditNotes    []auditNote       // for the access log; see writeAuditNotes
-	omitBody      bool              // see headOnly
+	omitBody      bool              // see omitBodyForHead
 	existing      *existingReply    // for the error envelope, see createSession
 	received      *countingReader   // of the request's body, nil if there is none or nobody counts
 	disconnected  bool              // the request failed because the client disconnected

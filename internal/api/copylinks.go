@@ -133,7 +133,7 @@ func (c *call) linkResults(ids []string, signed bool, expiresIn int64) ([]linkRe
 		}
 		return out, err
 	}
-	if c.headOnly() {
+	if c.omitBodyForHead() {
 		links, err := c.a.Tree.CopyLinks(c.ctx(), c.actor, ids, true)
 		for i, link := range links {
 			out[i].err = link.Err

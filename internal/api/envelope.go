@@ -88,11 +88,11 @@ func (c *call) internalMessage() string {
 		c.requestID + "."
 }
 
-// headOnly reports whether the request is a HEAD, and remembers to answer without a body then. The
-// handler makes nothing that a GET makes, such as a token, since no page shows it (abuse case C44).
-// The answer has no Content-Length, since the length of the answer to a GET isn't known (RFC 9110,
-// section 8.6).
-func (c *call) headOnly() bool {
+// omitBodyForHead makes the answer to a HEAD go without a body, and reports whether the request is
+// one. The handler makes nothing that a GET makes, such as a token, since no page shows it (abuse
+// case C44). The answer has no Content-Length, since the length of the answer to a GET isn't known
+// (RFC 9110, section 8.6).
+func (c *call) omitBodyForHead() bool {
 	c.omitBody = c.r.Method == http.MethodHead
 	return c.omitBody
 }

@@ -33,13 +33,13 @@ func IsRaster(mimeType string) bool { return isRaster(files.Entry{MimeType: mime
 // Disposition returns the Content-Disposition of a file.
 func Disposition(inline bool, name string) string { return disposition(inline, name) }
 
-// NewZipLimit returns a function that takes a place in a new limit of zips.
+// NewZipLimit returns a function that takes a slot in a new limit of zips.
 func NewZipLimit() func(who string) (release func(), err error) {
 	zips := concurrency.NewLimit(maxZips)
 	return func(who string) (func(), error) { return acquireZip(zips, who) }
 }
 
-// NewSearchLimit returns a function that takes a place for an address in a new limit of visitors'
+// NewSearchLimit returns a function that takes a slot for an address in a new limit of visitors'
 // searches.
 func NewSearchLimit() func(ctx context.Context, address string) (release func(), err error) {
 	searches := concurrency.NewLimit(maxSearches)

@@ -402,7 +402,7 @@ func (a *API) fileDownload(c *call) error {
 			return c.redirectRefused(id, err)
 		}
 		return c.serveContent(content, serveOptions{})
-	case signedIn && c.headOnly():
+	case signedIn && c.omitBodyForHead():
 		if err := a.Downloads.CheckIssue(c.ctx(), c.actor, id, download.Save); err != nil {
 			return err
 		}

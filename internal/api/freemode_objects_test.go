@@ -333,7 +333,7 @@ func TestFreeModeDownloadAndDelete(t *testing.T) {
 	}, apptest.ReachLoopback)
 }
 
-// Two transfers run at a time. The end of one frees its place.
+// Two transfers run at a time. The end of one frees its slot.
 func TestFreeModeTransferLimit(t *testing.T) {
 	t.Parallel()
 	l := apptest.Start(t, "sqlite", apptest.ReachLoopback)

@@ -18,7 +18,7 @@ func TestKeysCannotUseAccountRoutes(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
 		f := newMatrixFixture(t, l)
-		o := f.newItems("doors")
+		o := f.newItems("routes")
 		all := M{"permissions": []string{"read", "write", "delete"}, "protocols": []string{"api", "webdav"},
 			"uploadPath": "/"}
 		owners, admins := f.owner.Key(all), f.admin.Key(all)

@@ -66,7 +66,7 @@ func (a *API) pastDownload(c *call) error {
 		return err
 	case isEmbed(c.r):
 		return c.serveContent(content, serveOptions{})
-	case c.headOnly():
+	case c.omitBodyForHead():
 		c.answer(http.StatusOK, nil)
 		return nil
 	}

@@ -52,17 +52,17 @@ func (a *API) fileProperties(c *call, in idInput) (propertiesReply, error) {
 		ExposureTime: camera.Exposure, Aperture: camera.Aperture, ISO: camera.ISO, FocalLength: camera.Focal,
 		Altitude: camera.Altitude,
 	}
-	if p := camera.Place; p != nil {
+	if p := camera.Coordinates; p != nil {
 		reply.Latitude, reply.Longitude = &p.Latitude, &p.Longitude
 	}
 	return reply, nil
 }
 
-// cameraOf reads the camera, the exposure and the place of a picture. It returns the zero Camera
-// for a file of another type, for a picture that cannot be read, and if the system cannot confine
-// child processes or is too busy. Fault: RateLimited, if too many requests wait.
+// cameraOf reads the camera, the exposure and the coordinates of a picture. It returns the zero
+// Camera for a file of another type, for a picture that cannot be read, and if the system cannot
+// confine child processes or is too busy. Fault: RateLimited, if too many requests wait.
 func (c *call) cameraOf(content files.Content) (picture.Camera, error) {
-	if c.a.Thumbs == nil || !isRaster(content.Entry) || c.headOnly() {
+	if c.a.Thumbs == nil || !isRaster(content.Entry) || c.omitBodyForHead() {
 		return picture.Camera{}, nil
 	}
 	from := thumb.Source{ID: content.ID, Size: content.Entry.Size, Open: content.OpenPictureHead}

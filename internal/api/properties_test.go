@@ -15,7 +15,7 @@ import (
 )
 
 // docs/decisions.md, Properties of pictures: owner and checksum of every file; camera, exposure and
-// place of a picture that states them.
+// coordinates of a picture that states them.
 func TestFileProperties(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {

@@ -12,13 +12,13 @@ import (
 )
 
 // A search reads every name below its path and costs some hundred milliseconds of processor time
-// among 100,000 files. Visitors need no account for it, so they share a few places. Each replica
-// has its own places.
+// among 100,000 files. Visitors need no account for it, so they share a few slots. Each replica has
+// its own slots.
 const (
 	searchesPerMinute     = 20 // of an address
 	maxSearchesPerAddress = 1  // of an address
 	maxSearches           = 4
-	searchWait            = 10 * time.Second // how long a search waits for a place
+	searchWait            = 10 * time.Second // how long a search waits for a slot
 )
 
 // listPublicFiles handles GET /api/public/files: it lists or searches the entries that a visitor
@@ -51,7 +51,7 @@ func (a *API) listPublicFiles(c *call, in listFilesInput) (listFilesReply, error
 }
 
 // startSearch counts a visitor's search, at most searchesPerMinute of an address, and waits for a
-// place among the searches that run at the same time. The caller keeps the place until it calls
+// slot among the searches that run at the same time. The caller keeps the slot until it calls
 // release. Fault: RateLimited.
 func (c *call) startSearch() (release func(), err error) {
 	address := addressKey(c.ip)

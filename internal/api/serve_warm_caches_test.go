@@ -142,8 +142,8 @@ func TestChangesCountWithWarmCaches(t *testing.T) {
 		}
 		admin := l.Admin(t)
 		stranger, _ := newWarmFile(t, l, admin, "stranger", &warmChange{})
-		// The rows run one after the other, because each new rule or account makes the kept answers
-		// about all files outdated.
+		// The rows run one after the other, because each new rule or account makes the cached
+		// answers about all files outdated.
 		for i := range warmChanges {
 			row := &warmChanges[i]
 			t.Run(row.name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (a *API) shareDownload(c *call, in shareDownloadInput) (shareDownloadReply,
 		}
 		defer release()
 	}
-	if c.headOnly() {
+	if c.omitBodyForHead() {
 		return shareDownloadReply{}, a.Downloads.CheckIssueShared(c.ctx(), visit, wanted)
 	}
 	room, err := a.Counters.Take(c.ctx(), "share tokens:"+visit.ID+":"+addressKey(c.ip), shareTokensPerAddress,

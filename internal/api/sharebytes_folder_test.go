@@ -334,7 +334,7 @@ func TestSharedZipLimit(t *testing.T) {
 		visitor.Get(selection).Fails(429, "RATE_LIMIT_EXCEEDED") // looks up as many files as a zip
 		visitor.Head(selection).Fails(429, "RATE_LIMIT_EXCEEDED")
 		checkDownloadCount(t, visitor, share, 2)
-		getZip(alice, folder).OK(200) // an account has its own places
+		getZip(alice, folder).OK(200) // an account has its own slots
 	})
 }
 

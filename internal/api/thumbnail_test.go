@@ -45,8 +45,8 @@ func TestThumbnail(t *testing.T) {
 				if got := thumbnailSize(t, r); got != want {
 					t.Errorf("%s: %v, want %v", size, got, want)
 				}
-				if bytes.Contains(r.Body, []byte(thumbtest.CameraPlace)) {
-					t.Errorf("%s contains the place where it was taken", size)
+				if bytes.Contains(r.Body, []byte(thumbtest.CameraCoordinates)) {
+					t.Errorf("%s contains the coordinates where it was taken", size)
 				}
 			}
 			for _, query := range []string{"", "?size=", "?size=0", "?size=161", "?size=0160", "?size=-160",

@@ -80,7 +80,7 @@ func (a *API) downloadVersion(c *call, in downloadVersionInput) (downloadReply, 
 		purpose = download.Preview
 	}
 	until := untilOf(in.Until)
-	if c.headOnly() {
+	if c.omitBodyForHead() {
 		return downloadReply{}, a.Downloads.CheckIssueVersion(c.ctx(), c.actor, in.ID, until)
 	}
 	token, expires, err := a.Downloads.IssueVersion(c.ctx(), c.actor, c.session, in.ID, until, purpose)

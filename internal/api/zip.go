@@ -123,9 +123,9 @@ const addressSource = "ip:"
 // accountSource returns the name under which the zips of an account are counted.
 func accountSource(userID string) string { return "user:" + userID }
 
-// acquireZip takes a place among the zips that are sent at a time, for source: an account
-// (accountSource) or an address (addressSource and the address). The caller keeps the place until
-// it calls release. Fault: RateLimited when source, all visitors or all callers have no place left.
+// acquireZip takes a slot among the zips that are sent at a time, for source: an account
+// (accountSource) or an address (addressSource and the address). The caller keeps the slot until it
+// calls release. Fault: RateLimited when source, all visitors or all callers have no slot left.
 func acquireZip(zips *concurrency.Limit, source string) (release func(), err error) {
 	sources := []concurrency.Source{{Name: source, Max: maxZipsPerSource}}
 	if strings.HasPrefix(source, addressSource) {

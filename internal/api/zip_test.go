@@ -383,7 +383,7 @@ func openStream(t *testing.T, l *apptest.Larder, c *apptest.Client, path string)
 }
 
 // An account may have two zips at a time, however they are requested. A client that disconnects
-// frees its place.
+// frees its slot.
 func TestZipLimitPerAccount(t *testing.T) {
 	t.Parallel()
 	apptest.Each(t, func(t *testing.T, l *apptest.Larder) {
@@ -412,13 +412,13 @@ func TestZipLimitPerAccount(t *testing.T) {
 			}
 			c.Head(path).OK(200) // sends nothing
 		}
-		alice.Get("/api/users/me/storage").Fails(429, "RATE_LIMIT_EXCEEDED") // takes the place of a zip
+		alice.Get("/api/users/me/storage").Fails(429, "RATE_LIMIT_EXCEEDED") // takes the slot of a zip
 		l.Client(t).Get(thirdFolder).Fails(429, "RATE_LIMIT_EXCEEDED")       // which does not use up the token
 		wantBody(t, l.Client(t).Get(third).OK(200), "x")                     // not a zip
 		wantStrings(t, "somebody else", unzip(t, getZip(bob, other)), "small=x")
 
 		stop()
-		waitUntil(t, "the place is free", func() bool {
+		waitUntil(t, "the slot is free", func() bool {
 			r := getZip(alice, small)
 			if r.Status != 200 {
 				r.Fails(429, "RATE_LIMIT_EXCEEDED")
@@ -459,7 +459,7 @@ func TestZipLimitPerProcess(t *testing.T) {
 	}
 }
 
-// Visitors have at most half of the places, so that accounts always have the other half.
+// Visitors have at most half of the slots, so that accounts always have the other half.
 func TestZipLimitForVisitors(t *testing.T) {
 	t.Parallel()
 	enter := api.NewZipLimit()

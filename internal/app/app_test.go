@@ -115,17 +115,17 @@ func TestSecondServerOnOneDataDirectoryIsRefused(t *testing.T) {
 
 func TestWrongAddressOfScrubBackupIsRefused(t *testing.T) {
 	t.Parallel()
-	for place, want := range map[string]string{
+	for address, want := range map[string]string{
 		"s3://":           "s3:// is not the address of a bucket",
 		"s3://b":          "s3://b is not the address of a bucket",
 		"s3://backups/å":  "a prefix consists of letters, digits",
 		"s3://my-backups": "give LARDER_BACKUP_ENDPOINT",
 	} {
 		cfg := settings(t, "sqlite")
-		cfg.ScrubBackup = place
+		cfg.ScrubBackup = address
 		if _, err := app.New(t.Context(), cfg, deps(io.Discard)); err == nil ||
 			!strings.Contains(err.Error(), "LARDER_SCRUB_BACKUP: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", place, err)
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }

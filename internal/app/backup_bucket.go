@@ -18,8 +18,8 @@ import (
 // bucketScheme begins the address of a backup in a bucket.
 const bucketScheme = "s3://"
 
-// IsBucketAddress reports whether the place of a backup is a bucket, as in s3://bucket/prefix.
-func IsBucketAddress(place string) bool { return strings.HasPrefix(place, bucketScheme) }
+// IsBucketAddress reports whether the address of a backup is a bucket, as in s3://bucket/prefix.
+func IsBucketAddress(address string) bool { return strings.HasPrefix(address, bucketScheme) }
 
 // bucketNames matches the names of buckets on S3 servers, older and newer ones.
 var bucketNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$`)

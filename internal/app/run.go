@@ -220,13 +220,13 @@ func (a *App) ready(r *http.Request) (bool, string) {
 // missing on this one only. An unreachable bucket does not: it is the same for all replicas, and
 // would take the whole service down.
 func (a *App) storesReady(ctx context.Context) (ready bool, detail string) {
-	standings, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
+	statuses, err := a.Providers.StoreStatuses(ctx, bucketTimeout)
 	if err != nil {
 		a.deps.Log.Error("the storage providers can't be read", "error", err)
 		return false, "the database can't be reached"
 	}
 	ready = true
-	for _, s := range standings {
+	for _, s := range statuses {
 		switch {
 		case s.Err == nil:
 		case s.Provider.Type == provider.BuiltIn:

@@ -26,14 +26,14 @@ func (a *App) Scrub(ctx context.Context, from *backup.SourceOptions, report func
 	return a.Fsck.Scrub(ctx, o)
 }
 
-// BackupSource returns the options for reading the backup at a place: a directory, or a bucket as
-// for BackupBucket.
-func (a *App) BackupSource(ctx context.Context, place, named string) (backup.SourceOptions, error) {
-	o := backup.SourceOptions{Dir: place, DataDir: a.Config.DataDir, Now: a.deps.Now, Log: a.deps.Log}
-	if !IsBucketAddress(place) {
+// BackupSource returns the options for reading the backup at an address: a directory, or a bucket
+// as for BackupBucket.
+func (a *App) BackupSource(ctx context.Context, address, named string) (backup.SourceOptions, error) {
+	o := backup.SourceOptions{Dir: address, DataDir: a.Config.DataDir, Now: a.deps.Now, Log: a.deps.Log}
+	if !IsBucketAddress(address) {
 		return o, nil
 	}
-	bucket, err := a.BackupBucket(ctx, place, named)
+	bucket, err := a.BackupBucket(ctx, address, named)
 	o.Dir, o.Bucket = "", &bucket
 	return o, err
 }

@@ -102,7 +102,7 @@ const Command = "backup"
 type backupRun struct {
 	*Service
 	Options
-	at   place
+	at   target
 	hold *renewedHold
 	rows *db.DB // the database of the new snapshot
 
@@ -125,7 +125,7 @@ func (s *Service) Run(ctx context.Context, o Options) (sum Summary, err error) {
 	}
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	at, err := s.openPlace(ctx, o, lose)
+	at, err := s.openTarget(ctx, o, lose)
 	if err != nil {
 		return Summary{}, err
 	}

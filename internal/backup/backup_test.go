@@ -233,7 +233,7 @@ func TestInterruptedBackupGoesOn(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
-		if _, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir); err == nil ||
+		if _, _, err := restore(s.emptyDestination(t, "sqlite"), s.dir); err == nil ||
 			!strings.Contains(err.Error(), "incomplete") {
 			t.Errorf("a restore of an unfinished backup: %v", err)
 		}
@@ -280,11 +280,11 @@ func TestBackupTellsOfDamage(t *testing.T) {
 		if all := strings.Join(said, "\n"); strings.Contains(all, "secret-name") || strings.Contains(all, fine) {
 			t.Errorf("it says %s", all)
 		}
-		if _, said, err := restore(s.emptyPlace(t, s.engine), s.dir); !errors.Is(err, backup.ErrIncomplete) ||
+		if _, said, err := restore(s.emptyDestination(t, s.engine), s.dir); !errors.Is(err, backup.ErrIncomplete) ||
 			len(said) != 4 {
 			t.Errorf("restore: %q, %v", said, err)
 		}
-		cfg := s.emptyPlace(t, s.engine)
+		cfg := s.emptyDestination(t, s.engine)
 		back, said, err := restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Incomplete = true })
 		if err != nil || back.Wrong != 4 || len(said) != 4 || back.Objects != 2 {
 			t.Errorf("incomplete: %+v, %q, %v", back, said, err)
@@ -477,7 +477,7 @@ func TestBackupsAtOnce(t *testing.T) {
 			o.Progress = func(backup.Progress) {
 				_, _, same = s.backUp()
 				_, _, other = s.backUp(func(o *backup.Options) { o.Dir = s.dir + "-2" })
-				_, _, err := restore(s.emptyPlace(t, "sqlite"), s.dir)
+				_, _, err := restore(s.emptyDestination(t, "sqlite"), s.dir)
 				wantError(t, "a restore meanwhile", err, "under way")
 			}
 		})

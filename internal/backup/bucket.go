@@ -34,7 +34,7 @@ type bucket struct {
 	published string // the name of the new snapshot, "" before it has one
 }
 
-var _ place = (*bucket)(nil)
+var _ target = (*bucket)(nil)
 
 // listing is what a bucket held when the backup began. It needs about 50 bytes for each object.
 type listing struct {

@@ -191,7 +191,7 @@ func TestBucketHasNoKey(t *testing.T) {
 			t.Errorf("%s has the key, %v", name, err)
 		}
 	}
-	cfg := s.emptyPlace(t, "sqlite")
+	cfg := s.emptyDestination(t, "sqlite")
 	_, _, err = restore(cfg, "", s.from)
 	wantError(t, "without the key", err, "LARDER_SECRET_KEY", "secret.key")
 	wantUntouched(t, cfg)
@@ -256,7 +256,7 @@ func TestInterruptedBackupIntoABucket(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || s.objectName(s.object(first)) == "" {
 			t.Fatalf("got %v, the object is at %q", err, s.objectName(s.object(first)))
 		}
-		_, _, err = restore(s.emptyPlace(t, "sqlite"), "", s.from)
+		_, _, err = restore(s.emptyDestination(t, "sqlite"), "", s.from)
 		wantError(t, "a restore of an unfinished backup", err, "incomplete")
 		s.put("nightly/snapshots/20200101T000000.000Z/larder.db", "cut")
 		unfinished := "nightly/objects/x/00/00000000000000000000000000000001"
@@ -294,7 +294,7 @@ func TestDamagedObjectsInABucket(t *testing.T) {
 		}
 		s.save()
 		damage()
-		cfg := s.emptyPlace(t, "sqlite")
+		cfg := s.emptyDestination(t, "sqlite")
 		sum, said, err := restore(cfg, "", s.from)
 		if !errors.Is(err, backup.ErrIncomplete) || sum.Wrong != 3 {
 			t.Errorf("a restore: %+v, %v", sum, err)
@@ -311,7 +311,7 @@ func TestDamagedObjectsInABucket(t *testing.T) {
 		if err != nil || repaired.Copied != 1 || len(said) != 1 || !strings.Contains(said[0], keys[1]) {
 			t.Errorf("a backup with Verify: %+v, %q, %v", repaired, said, err)
 		}
-		if sum, said, err := restore(s.emptyPlace(t, "sqlite"), "", s.from); err != nil || sum.Objects != 4 {
+		if sum, said, err := restore(s.emptyDestination(t, "sqlite"), "", s.from); err != nil || sum.Objects != 4 {
 			t.Errorf("a restore: %+v, %q, %v", sum, said, err)
 		}
 	})
@@ -359,7 +359,7 @@ func TestBackupRefusesBuckets(t *testing.T) {
 		_, _, err := other.backUp(other.into)
 		wantError(t, "another installation's", err, "another installation with another secret key")
 		wantError(t, "nothing there", func() error {
-			_, _, err := restore(s.emptyPlace(t, "sqlite"), "", s.from,
+			_, _, err := restore(s.emptyDestination(t, "sqlite"), "", s.from,
 				func(o *backup.RestoreOptions) { o.Bucket.Prefix = "none" })
 			return err
 		}(), "no backup in s3://"+s.bucket.Name+"/none")
@@ -401,7 +401,7 @@ func TestRestoreWhileTheBucketFails(t *testing.T) {
 		s.save()
 		proxy := s3test.NewProxy(t, s.bucket)
 		for _, fault := range []s3test.Fault{s3test.Internal, s3test.Refused} {
-			cfg := s.emptyPlace(t, "sqlite")
+			cfg := s.emptyDestination(t, "sqlite")
 			var began atomic.Bool
 			try := func() (backup.Restored, error) {
 				sum, _, err := restore(cfg, "", func(o *backup.RestoreOptions) {

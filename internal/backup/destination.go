@@ -133,8 +133,8 @@ func (r *restore) checkEmpty(ctx context.Context) error {
 		return nil
 	}
 	return r.inPostgres(ctx, func(d *db.DB) error {
-		vacant, err := d.IsEmpty(ctx)
-		if err == nil && !vacant {
+		empty, err := d.IsEmpty(ctx)
+		if err == nil && !empty {
 			err = errors.New("the PostgreSQL database already has tables: restore into an empty one")
 		}
 		return err
@@ -158,7 +158,7 @@ func (r *restore) isFinished(ctx context.Context) (done bool, err error) {
 	}
 	if r.DatabaseURL != "" {
 		err = r.inPostgres(ctx, func(d *db.DB) error {
-			if vacant, err := d.IsEmpty(ctx); err != nil || vacant {
+			if empty, err := d.IsEmpty(ctx); err != nil || empty {
 				return err
 			}
 			return ours(d)

@@ -44,7 +44,7 @@ type directory struct {
 	lock        *os.File
 }
 
-var _ place = (*directory)(nil)
+var _ target = (*directory)(nil)
 
 // openDirectory opens and locks the backup at path of the service whose master key has that
 // fingerprint. It begins a new backup in a directory that is empty or does not exist. The caller

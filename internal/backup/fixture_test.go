@@ -153,7 +153,7 @@ func (f *fixture) snapshots() []string {
 
 // emptyPlace returns the configuration of an empty destination on an engine, with the fixture's
 // master key.
-func (f *fixture) emptyPlace(t *testing.T, engine string) config.Config {
+func (f *fixture) emptyDestination(t *testing.T, engine string) config.Config {
 	t.Helper()
 	cfg := f.a.Config
 	cfg.DataDir = filepath.Join(t.TempDir(), "data")
@@ -180,7 +180,7 @@ func restore(cfg config.Config, dir string, change ...func(
 // service there.
 func (f *fixture) restored(t *testing.T, engine string, change ...func(*backup.RestoreOptions)) *apptest.Larder {
 	t.Helper()
-	cfg := f.emptyPlace(t, engine)
+	cfg := f.emptyDestination(t, engine)
 	if sum, said, err := restore(cfg, f.dir, change...); err != nil || sum.Wrong > 0 || len(said) > 0 {
 		t.Fatalf("restore: %+v, %q, %v", sum, said, err)
 	}

@@ -101,7 +101,7 @@ func (r *backupRun) dropSnapshots(ctx context.Context, names []string) (left []s
 }
 
 // isOutside reports whether an error shows that a snapshot could not be read here and now, and not
-// that it is damaged: its place or the local disk failed, or a newer Larder has made it.
+// that it is damaged: its target or the local disk failed, or a newer Larder has made it.
 func isOutside(err error) bool {
 	var errno syscall.Errno
 	return errors.Is(err, blob.ErrUnavailable) || errors.Is(err, errNewerSchema) ||

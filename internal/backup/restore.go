@@ -30,8 +30,8 @@ import (
 	"larder/internal/upload"
 )
 
-// Destination is the empty place to which a service is restored. No other process may use it during
-// the restore.
+// Destination is the empty directories and the empty database that a service is restored into. No
+// other process may use it during the restore.
 type Destination struct {
 	DataDir, ObjectDir string
 	DatabaseFile       string          // of SQLite, in DataDir

@@ -35,7 +35,7 @@ func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
 			"a database": "larder.db", "the log of one": "larder.db-wal", "an access log": "audit.db",
 			"objects": "objects/default/ab/x", "another store": "objects/other/.larder-store", "a file": "objects/file",
 		} {
-			cfg := s.emptyPlace(t, "sqlite")
+			cfg := s.emptyDestination(t, "sqlite")
 			write(t, filepath.Join(cfg.DataDir, path), "something")
 			_, _, err := restore(cfg, s.dir)
 			wantError(t, name, err, "empty")
@@ -43,7 +43,7 @@ func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
 				t.Errorf("%s is %q afterwards, %v", name, text, err)
 			}
 		}
-		cfg := s.emptyPlace(t, "postgres")
+		cfg := s.emptyDestination(t, "postgres")
 		d, err := db.Open(t.Context(), db.Config{URL: cfg.DatabaseURL.Reveal(), Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRestoreRequiresAnEmptyDestination(t *testing.T) {
 		wantUntouched(t, cfg)
 
 		// Allowed in an empty destination: directories for disks, a new disk, unrelated files.
-		cfg = s.emptyPlace(t, s.engine)
+		cfg = s.emptyDestination(t, s.engine)
 		for _, dir := range []string{"objects/default/lost+found", "objects/lost+found"} {
 			if err := os.MkdirAll(filepath.Join(cfg.DataDir, dir), 0o700); err != nil {
 				t.Fatal(err)
@@ -75,13 +75,13 @@ func TestRestoreRequiresTheKey(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
 		s.mustBackUp()
-		cfg := s.emptyPlace(t, s.engine)
+		cfg := s.emptyDestination(t, s.engine)
 		cfg.SecretKey = keyFingerprint("a wrong one")
 		_, _, err := restore(cfg, s.dir)
 		wantError(t, "with another key", err, "not the one", "LARDER_SECRET_KEY")
 		wantUntouched(t, cfg)
 
-		cfg = s.emptyPlace(t, "sqlite")
+		cfg = s.emptyDestination(t, "sqlite")
 		cfg.SecretKey = ""
 		_, _, err = restore(cfg, s.dir)
 		wantError(t, "without a key", err, "does not contain the secret key", "LARDER_SECRET_KEY")
@@ -99,7 +99,7 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := s.emptyPlace(t, "sqlite")
+	cfg := s.emptyDestination(t, "sqlite")
 	if _, _, err := restore(cfg, s.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +111,12 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	}
 	wantContent(t, start(t, "sqlite", cfg).SignIn(t, "alice", "password of alice"), "/home/alice/a", "a")
 
-	cfg = s.emptyPlace(t, "sqlite")
+	cfg = s.emptyDestination(t, "sqlite")
 	write(t, cfg.KeyFile(), string(original))
 	if _, _, err := restore(cfg, s.dir); err != nil {
 		t.Errorf("where the key lies already: %v", err)
 	}
-	cfg = s.emptyPlace(t, "sqlite")
+	cfg = s.emptyDestination(t, "sqlite")
 	other := newFixture(t, "sqlite", func(c *config.Config) { c.SecretKey = "" })
 	foreign, err := os.ReadFile(other.a.Config.KeyFile())
 	if err != nil {
@@ -126,7 +126,7 @@ func TestRestoreBringsTheKeyThatWasMade(t *testing.T) {
 	_, _, err = restore(cfg, s.dir)
 	wantError(t, "where another key exists", err, "another service")
 
-	cfg = s.emptyPlace(t, "sqlite")
+	cfg = s.emptyDestination(t, "sqlite")
 	write(t, filepath.Join(s.dir, "snapshots", s.snapshots()[0], "secret.key"), string(foreign))
 	_, _, err = restore(cfg, s.dir)
 	wantError(t, "a backup whose key is another one", err, "secret key in the backup")
@@ -157,12 +157,12 @@ func TestRestoreRefusesBackups(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		s.alice.Upload("/home/alice", "a", []byte("a"))
 		none := t.TempDir()
-		_, _, err := restore(s.emptyPlace(t, "sqlite"), none)
+		_, _, err := restore(s.emptyDestination(t, "sqlite"), none)
 		wantError(t, "an empty directory", err, "no backup")
 		s.mustBackUp()
 		refused := func(what string, words ...string) {
 			t.Helper()
-			cfg := s.emptyPlace(t, s.engine)
+			cfg := s.emptyDestination(t, s.engine)
 			_, _, err := restore(cfg, s.dir)
 			wantError(t, what, err, words...)
 			if _, err := os.Stat(cfg.DatabaseFile()); !errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +174,7 @@ func TestRestoreRefusesBackups(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if vacant, err := d.IsEmpty(t.Context()); err != nil || !vacant {
+				if empty, err := d.IsEmpty(t.Context()); err != nil || !empty {
 					t.Errorf("%s: and left tables (%v)", what, err)
 				}
 				if err := d.Close(); err != nil {
@@ -194,7 +194,7 @@ func TestRestoreRefusesBackups(t *testing.T) {
 		refused("another key's", "another installation")
 		s.manifest(func(m *backup.Manifest) { m.Fingerprint = fingerprint(t, s.dir) })
 
-		_, _, err = restore(s.emptyPlace(t, "sqlite"), s.dir,
+		_, _, err = restore(s.emptyDestination(t, "sqlite"), s.dir,
 			func(o *backup.RestoreOptions) { o.Snapshot = "20010101T000000.000Z" })
 		wantError(t, "a snapshot that is not there", err, s.snapshots()[0])
 
@@ -208,7 +208,7 @@ func TestRestoreRefusesBackups(t *testing.T) {
 		write(t, path, string(harmed))
 		refused("a damaged database", "larder.db", "damaged")
 		write(t, path, string(whole))
-		if _, _, err := restore(s.emptyPlace(t, s.engine), s.dir); err != nil {
+		if _, _, err := restore(s.emptyDestination(t, s.engine), s.dir); err != nil {
 			t.Errorf("as it was: %v", err)
 		}
 	})
@@ -246,7 +246,7 @@ func TestRestoreTellsOfDamage(t *testing.T) {
 		write(t, s.poolContent(keys["short"]), "short")
 		write(t, s.poolContent(keys["long"]), "long content, and more of it")
 
-		cfg := s.emptyPlace(t, s.engine)
+		cfg := s.emptyDestination(t, s.engine)
 		_, said, err := restore(cfg, s.dir)
 		if !errors.Is(err, backup.ErrIncomplete) || !strings.Contains(err.Error(), "4 objects") || len(said) != 4 {
 			t.Errorf("%q, %v", said, err)
@@ -291,7 +291,7 @@ func TestInterruptedRestoreGoesOn(t *testing.T) {
 		s.mustBackUp(func(o *backup.Options) { o.Keep = 2 })
 		first, second := s.snapshots()[0], s.snapshots()[1]
 		for _, engine := range dbtest.Engines {
-			cfg := s.emptyPlace(t, engine)
+			cfg := s.emptyDestination(t, engine)
 			ctx, stop := context.WithCancel(t.Context())
 			deps := app.Deps{Now: time.Now, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
 			_, err := app.Restore(ctx, cfg, deps,
@@ -351,7 +351,7 @@ func TestRestoreBringsEveryProvider(t *testing.T) {
 		if sum := s.mustBackUp(); sum.Objects != 2 {
 			t.Errorf("%+v", sum)
 		}
-		cfg := s.emptyPlace(t, s.engine)
+		cfg := s.emptyDestination(t, s.engine)
 		cfg.ObjectDir = filepath.Join(t.TempDir(), "elsewhere")
 		if _, _, err := restore(cfg, s.dir); err != nil {
 			t.Fatal(err)
@@ -494,7 +494,7 @@ func TestRestoreMigratesOlderSchemas(t *testing.T) {
 				m.Schema = version
 				m.Files["larder.db"] = backup.File{Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}
 			})
-			cfg := s.emptyPlace(t, s.engine)
+			cfg := s.emptyDestination(t, s.engine)
 			if _, _, err := restore(cfg, s.dir, func(o *backup.RestoreOptions) { o.Incomplete = true }); err != nil {
 				t.Fatalf("version %d: %v", version, err)
 			}
@@ -533,7 +533,7 @@ func TestBackupTakesTheAccessLogAlong(t *testing.T) {
 		exec(t, log, "CREATE TABLE IF NOT EXISTS tried (line TEXT); INSERT INTO tried VALUES ('a line of before');")
 		s.mustBackUp()
 		exec(t, log, "INSERT INTO tried VALUES ('a line of after')")
-		cfg := s.emptyPlace(t, s.engine)
+		cfg := s.emptyDestination(t, s.engine)
 		if _, _, err := restore(cfg, s.dir); err != nil {
 			t.Fatal(err)
 		}

@@ -93,11 +93,11 @@ func (s *Source) Copies(ctx context.Context, of object.Record) iter.Seq2[object.
 		}
 		s.forget(names)
 		for _, name := range slices.Backward(names) {
-			places, err := s.find(ctx, name, of)
+			locations, err := s.find(ctx, name, of)
 			if err != nil && !yield(object.Copy{}, fmt.Errorf("read the snapshot %s of %s: %w", name, s.from, err)) {
 				return
 			}
-			for _, at := range places {
+			for _, at := range locations {
 				if !give(at) {
 					return
 				}

@@ -60,12 +60,12 @@ func TestHealFromABackup(t *testing.T) {
 		s.alice.Upload("/home/alice", "b.txt", []byte("other"))
 		s.mustBackUp()
 		s.save()
-		places := map[string]backup.SourceOptions{"directory": {Dir: s.dir}, "bucket": {Bucket: s.options(s.bucket)}}
-		for name, place := range places {
+		sources := map[string]backup.SourceOptions{"directory": {Dir: s.dir}, "bucket": {Bucket: s.options(s.bucket)}}
+		for name, source := range sources {
 			s.damage(s.object(id))
-			s.wantHealed(name+", the same key", place)
+			s.wantHealed(name+", the same key", source)
 			s.giveOtherKey(id)
-			s.wantHealed(name+", another key", place)
+			s.wantHealed(name+", another key", source)
 		}
 		s.giveOtherKey(id)
 		for _, into := range []func(*backup.Options){func(*backup.Options) {}, s.into} {
@@ -74,8 +74,8 @@ func TestHealFromABackup(t *testing.T) {
 				t.Fatalf("%+v, %v", sum, err)
 			}
 		}
-		for name, place := range places {
-			s.wantHealed(name+", an older snapshot", place)
+		for name, source := range sources {
+			s.wantHealed(name+", an older snapshot", source)
 			s.giveOtherKey(id)
 		}
 		copies := func() []string {
@@ -98,7 +98,7 @@ func TestHealFromABackup(t *testing.T) {
 			}
 		}
 		s.damage(s.object(id))
-		s.wantHealed("beside other copies", places["bucket"])
+		s.wantHealed("beside other copies", sources["bucket"])
 		if found := copies(); !slices.Equal(found, []string{present}) {
 			t.Errorf("local copies of databases: %q, want %s", found, present)
 		}

@@ -326,8 +326,8 @@ func TestNoChangesOnPostgres(t *testing.T) {
 	}
 }
 
-// The cost of a check of a kept answer about an entry five levels deep, beside that of the smallest
-// query.
+// The cost of a check of a cached answer about an entry five levels deep, beside that of the
+// smallest query.
 func BenchmarkUnchanged(b *testing.B) {
 	d := dbtest.Open(b, "sqlite")
 	rows := []db.TrackedRow{db.ConfigRow, db.RowOf("objects", "o")}

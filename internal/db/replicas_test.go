@@ -53,22 +53,22 @@ func newestVersion(t *testing.T) int {
 }
 
 // place is a database that several binaries open, with a clock that the test moves.
-type place struct {
+type replicaFixture struct {
 	t   *testing.T
 	cfg db.Config
 	now atomic.Int64 // ms
 	log bytes.Buffer
 }
 
-func newPlace(t *testing.T, engine string) *place {
-	p := &place{t: t, cfg: dbtest.Config(t, engine)}
+func newReplicaFixture(t *testing.T, engine string) *replicaFixture {
+	p := &replicaFixture{t: t, cfg: dbtest.Config(t, engine)}
 	p.now.Store(1_700_000_000_000)
 	p.cfg.Now = func() time.Time { return time.UnixMilli(p.now.Load()) }
 	p.cfg.Log = slog.New(slog.NewTextHandler(&p.log, nil))
 	return p
 }
 
-func (p *place) open(schema db.Schema) *db.DB {
+func (p *replicaFixture) open(schema db.Schema) *db.DB {
 	p.t.Helper()
 	cfg := p.cfg
 	cfg.Schema = schema
@@ -80,14 +80,14 @@ func (p *place) open(schema db.Schema) *db.DB {
 	return d
 }
 
-func (p *place) join(d *db.DB, id string) error {
+func (p *replicaFixture) join(d *db.DB, id string) error {
 	return d.Join(p.t.Context(), db.Replica{ID: id, Version: "1.2.3", AuditSchema: 2})
 }
 
-func (p *place) pass(d time.Duration) { p.now.Add(d.Milliseconds()) }
+func (p *replicaFixture) pass(d time.Duration) { p.now.Add(d.Milliseconds()) }
 
 // ids lists the replicas that were seen in the last 5 minutes.
-func (p *place) ids(d *db.DB) string {
+func (p *replicaFixture) ids(d *db.DB) string {
 	p.t.Helper()
 	all, err := d.Replicas(p.t.Context(), 5*time.Minute)
 	if err != nil {
@@ -100,12 +100,12 @@ func (p *place) ids(d *db.DB) string {
 	return strings.Join(ids, " ")
 }
 
-func eachPlace(t *testing.T, test func(t *testing.T, p *place)) {
+func eachReplicaFixture(t *testing.T, test func(t *testing.T, p *replicaFixture)) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			test(t, newPlace(t, engine))
+			test(t, newReplicaFixture(t, engine))
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestEveryMigrationStatesTheOldestSchemaBesideIt(t *testing.T) {
 // replica, and changes nothing.
 func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		newest := newestVersion(t)
 		old := p.open(db.Metadata)
 		no(t, p.join(old, "web-1"))
@@ -192,7 +192,7 @@ func TestMigrationWaitsForOlderReplicas(t *testing.T) {
 // checks the schema before it continues.
 func TestReplicasThatAreSilent(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		old, next := p.open(db.Metadata), p.open(later(t, 1))
 		silent, steady := db.Replica{ID: "silent"}, db.Replica{ID: "steady"}
 		no(t, p.join(old, "silent"))
@@ -231,7 +231,7 @@ func TestReplicasThatStartTogether(t *testing.T) {
 		for round := range 4 {
 			t.Run(fmt.Sprint(engine, round), func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t, engine)
+				p := newReplicaFixture(t, engine)
 				old, next := p.open(db.Metadata), p.open(later(t, 1))
 				no(t, old.Migrate(t.Context()))
 				var ofOld, ofNext error
@@ -255,7 +255,7 @@ func TestReplicasThatStartTogether(t *testing.T) {
 // A process that uses the database alone ignores rows that killed processes have left.
 func TestReplicaThatIsAlone(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		alone := db.Replica{ID: "next", Version: "2", Alone: true}
 		no(t, p.open(db.Metadata).Join(t.Context(), alone)) // an empty database has no table of replicas
 		next := p.open(later(t, 1))
@@ -272,7 +272,7 @@ func TestReplicaThatIsAlone(t *testing.T) {
 // from starting afterwards.
 func TestRequiredSchema(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		newest := newestVersion(t)
 		old, next := p.open(db.Metadata), p.open(later(t, 0))
 		no(t, p.join(old, "old"))
@@ -296,7 +296,7 @@ func TestRequiredSchema(t *testing.T) {
 // that.
 func TestReplicasThatLeaveNoSign(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		d := p.open(db.Metadata)
 		no(t, p.join(d, "first"))
 		if strings.Contains(p.log.String(), "do not register") {
@@ -313,7 +313,7 @@ func TestReplicasThatLeaveNoSign(t *testing.T) {
 // An older database gets the column oldest, even if there is nothing else to migrate.
 func TestVersionTableOfBefore(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		d := p.open(db.Metadata)
 		no(t, d.Migrate(t.Context()))
 		exec(t, d, "ALTER TABLE schema_version DROP COLUMN oldest")
@@ -331,7 +331,7 @@ func TestVersionTableOfBefore(t *testing.T) {
 // Without a clock of a test, replicas follow the clock of the database, in milliseconds.
 func TestReplicasFollowTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		p.cfg.Now = nil
 		d := p.open(db.Metadata)
 		before := time.Now().Add(-time.Minute)

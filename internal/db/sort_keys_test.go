@@ -22,8 +22,8 @@ func keyOf(n int) string { return fmt.Sprintf("photo %d%d", len(fmt.Sprint(n)), 
 
 // upgraded returns a database that was made by a Larder of schema 13 and is migrated. It holds
 // entries without keys.
-func upgraded(t *testing.T, engine string) *place {
-	p := newPlace(t, engine)
+func upgraded(t *testing.T, engine string) *replicaFixture {
+	p := newReplicaFixture(t, engine)
 	old := p.open(db.Metadata)
 	dump, err := os.ReadFile(schemas[0].dumpFile(13, engine))
 	no(t, err)
@@ -51,7 +51,7 @@ func renameAsBefore(n, to int) string {
 }
 
 // wantKeys checks the key of every entry but those of the dump, whose names tell it.
-func (p *place) wantKeys(d *db.DB, count int) {
+func (p *replicaFixture) wantKeys(d *db.DB, count int) {
 	p.t.Helper()
 	rows, err := d.Read(p.t.Context()).Query("SELECT name, sort_key FROM entries WHERE id LIKE 'p%'")
 	no(p.t, err)
@@ -72,7 +72,7 @@ func (p *place) wantKeys(d *db.DB, count int) {
 	}
 }
 
-func (p *place) wantSortKeys(d *db.DB, want bool) {
+func (p *replicaFixture) wantSortKeys(d *db.DB, want bool) {
 	p.t.Helper()
 	if got, err := d.HasSortKeys(p.t.Context()); err != nil || got != want {
 		p.t.Errorf("sort keys are complete: %v, %v; want %v", got, err, want)
@@ -80,7 +80,7 @@ func (p *place) wantSortKeys(d *db.DB, want bool) {
 }
 
 // hasIndex reports whether an index exists and is valid.
-func (p *place) hasIndex(d *db.DB, name string) bool {
+func (p *replicaFixture) hasIndex(d *db.DB, name string) bool {
 	p.t.Helper()
 	query := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND name = $1"
 	if d.Dialect() == "postgres" {
@@ -94,7 +94,7 @@ func (p *place) hasIndex(d *db.DB, name string) bool {
 // A new database has its indexes from its first migration on.
 func TestNewDatabaseHasSortKeys(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		d := p.open(db.Metadata)
 		no(t, d.Migrate(t.Context()))
 		p.wantSortKeys(d, true)
@@ -287,7 +287,7 @@ func TestSortKeyOfAnEntryRenamedMeanwhile(t *testing.T) {
 // bytes.
 func TestLongestNamesFitTheIndex(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		d := p.open(db.Metadata)
 		no(t, d.Migrate(t.Context()))
 		id := strings.Repeat("0123456789abcdef", 2) + "----" // as long as a UUID
@@ -305,7 +305,7 @@ func TestLongestNamesFitTheIndex(t *testing.T) {
 }
 
 // insertNamed inserts an entry as package files does.
-func (p *place) insertNamed(d *db.DB, id, parent, name string) error {
+func (p *replicaFixture) insertNamed(d *db.DB, id, parent, name string) error {
 	return d.Write(p.t.Context(), func(tx *db.Tx) error {
 		_, err := tx.Exec(`
 			INSERT INTO entries (id, parent_id, name, name_fold, kind, size, mime_type, owner_id, object_id, manual_position, created_at, updated_at, sort_key)

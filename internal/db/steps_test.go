@@ -55,7 +55,7 @@ func (f *filling) batch(tx *db.Tx, position string) (next string, more bool, err
 }
 
 // fill inserts the rows for the steps.
-func (p *place) fill(d *db.DB) {
+func (p *replicaFixture) fill(d *db.DB) {
 	p.t.Helper()
 	no(p.t, p.open(db.Metadata).Migrate(p.t.Context())) // a new database would need no steps
 	no(p.t, p.join(d, "web-1"))
@@ -67,7 +67,7 @@ func (p *place) fill(d *db.DB) {
 }
 
 // complete checks that both steps are complete, and that each row was filled in once.
-func (p *place) complete(d *db.DB) {
+func (p *replicaFixture) complete(d *db.DB) {
 	p.t.Helper()
 	for _, name := range []string{"index of settings", "fill settings"} {
 		if ended, err := d.Completed(p.t.Context(), name); err != nil || !ended {
@@ -77,7 +77,7 @@ func (p *place) complete(d *db.DB) {
 	p.count(d, "SELECT COUNT(*) FROM settings WHERE value LIKE 'x%' AND value NOT LIKE 'xx%'", rows)
 }
 
-func (p *place) count(d *db.DB, query string, want int) {
+func (p *replicaFixture) count(d *db.DB, query string, want int) {
 	p.t.Helper()
 	var got int
 	if err := d.Read(p.t.Context()).QueryRow(query).Scan(&got); err != nil || got != want {
@@ -85,7 +85,7 @@ func (p *place) count(d *db.DB, query string, want int) {
 	}
 }
 
-func (p *place) steps(ctx context.Context, d *db.DB, holder string, want bool) {
+func (p *replicaFixture) steps(ctx context.Context, d *db.DB, holder string, want bool) {
 	p.t.Helper()
 	if all, err := d.RunSteps(ctx, holder); err != nil || all != want {
 		p.t.Errorf("%s: all steps are complete: %v, %v; want %v", holder, all, err, want)
@@ -119,7 +119,7 @@ func TestStepsAreWellFormed(t *testing.T) {
 // Steps run in their order, in as many batches as they need, and only once.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		var f filling
 		d := p.open(f.schema(t))
 		p.fill(d)
@@ -144,7 +144,7 @@ func TestSteps(t *testing.T) {
 // committed batch.
 func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		var f filling
 		d := p.open(f.schema(t))
 		p.fill(d)
@@ -181,7 +181,7 @@ func TestStepGoesOnWhereItWasBrokenOff(t *testing.T) {
 // When the lease of a killed replica has expired, another replica continues.
 func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		var f filling
 		second := p.open(f.schema(t))
 		p.fill(second)
@@ -202,7 +202,7 @@ func TestStepOfAKilledReplicaIsTakenOver(t *testing.T) {
 // A batch of a replica that has lost its lease changes nothing.
 func TestStepWhoseLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		var f filling
 		d := p.open(f.schema(t))
 		p.fill(d)
@@ -237,7 +237,7 @@ func TestStepWhoseLeaseIsLost(t *testing.T) {
 // Two replicas at once run each step once.
 func TestStepsOfTwoReplicas(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		var f filling
 		one, two := p.open(f.schema(t)), p.open(f.schema(t))
 		p.fill(one)
@@ -267,7 +267,7 @@ func TestStepsOfTwoReplicas(t *testing.T) {
 // them from starting afterwards. An index does not wait.
 func TestBackfillWaitsForOlderReplicas(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p *place) {
+	eachReplicaFixture(t, func(t *testing.T, p *replicaFixture) {
 		var f filling
 		old, next := p.open(db.Metadata), p.open(f.schema(t))
 		no(t, p.join(old, "old"))
@@ -287,7 +287,7 @@ func TestBackfillWaitsForOlderReplicas(t *testing.T) {
 // On PostgreSQL an interrupted build leaves an invalid index, which is dropped and built again.
 func TestIndexThatWasBrokenOff(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "postgres")
+	p := newReplicaFixture(t, "postgres")
 	var f filling
 	d := p.open(f.schema(t))
 	p.fill(d)
@@ -335,7 +335,7 @@ func TestIndexThatWasBrokenOff(t *testing.T) {
 // While the server still builds an index for a replica that is gone, the index is not dropped.
 func TestIndexThatIsStillBuilt(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "postgres")
+	p := newReplicaFixture(t, "postgres")
 	var f filling
 	d := p.open(f.schema(t))
 	p.fill(d)
@@ -378,7 +378,7 @@ func TestIndexIsAskedOfTheCatalogue(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, engine)
+			p := newReplicaFixture(t, engine)
 			var f filling
 			d := p.open(f.schema(t))
 			p.fill(d)

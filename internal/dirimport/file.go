@@ -61,7 +61,7 @@ func (r *run) file(ctx context.Context, path string, at vpath.Path) error {
 	if there.Exists() {
 		r.sum.Replaced++
 	}
-	r.tell()
+	r.reportProgress()
 	return nil
 }
 
@@ -142,7 +142,7 @@ type sourceFile struct {
 func (s *sourceFile) Read(p []byte) (int, error) {
 	n, err := s.file.Read(p)
 	s.run.read += int64(n)
-	s.run.tell()
+	s.run.reportProgress()
 	switch {
 	case err == io.EOF: // a file that ends too early has changed
 		if s.err = s.checkUnchanged(); s.err != nil {
@@ -164,8 +164,8 @@ func (s *sourceFile) checkUnchanged() error {
 	return err
 }
 
-// tell reports the progress to Options.Progress.
-func (r *run) tell() {
+// reportProgress reports the progress to Options.Progress.
+func (r *run) reportProgress() {
 	if r.Progress != nil {
 		r.Progress(Progress{Files: r.sum.Files, Bytes: r.read})
 	}

@@ -47,7 +47,7 @@ func (t *Tree) CreateFolder(ctx context.Context, a access.Actor, parent vpath.Pa
 		if !n.isFolder() {
 			return fault.New(fault.NotFound, "The parent folder does not exist.")
 		}
-		if v.covered(&n, path) {
+		if v.hiddenByMount(n.mount.ID, path) {
 			return nameTaken()
 		}
 		if err := t.checkUnlocked(tx, a, n.trail); err != nil {

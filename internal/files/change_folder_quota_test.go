@@ -237,9 +237,9 @@ func TestRandomOperationsCountFolders(t *testing.T) {
 					case 0:
 						_, _ = w.tree.CreateFolder(t.Context(), who, to, vpath.Name(fmt.Sprint(r.IntN(3))))
 					case 1:
-						if place, err := w.tree.ResolveDestination(t.Context(), who, to, "file",
+						if dest, err := w.tree.ResolveDestination(t.Context(), who, to, "file",
 							files.RenameNew); err == nil {
-							_, _ = w.putEntry(who, place, w.storeContent("content"))
+							_, _ = w.putEntry(who, dest, w.storeContent("content"))
 						}
 					default:
 						there, err := w.tree.ResourceAt(t.Context(), from)

@@ -22,7 +22,7 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 			a, b := h.createFolder(h.ann, base+"/a"), h.createFolder(h.ann, base+"/b")
 			kept := h.mustUpload(h.ann, base+"/a/kept", "kept")
 			other := h.mustUpload(h.ann, base+"/b/other", "other")
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up",
+			dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(base+"/b/new"), "up",
 				files.RenameNew)
 			h.must(err)
 			up := h.storeContent("uploaded")
@@ -56,7 +56,7 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 				allowed("rename b", err)
 			})
 			wg.Go(func() {
-				_, err := h.putEntry(h.ann, place, up)
+				_, err := h.putEntry(h.ann, dest, up)
 				uploaded = allowed("upload into b", err)
 			})
 			for i := range deleted {
@@ -100,7 +100,7 @@ func TestConcurrentMovesMakeNoCycle(t *testing.T) {
 func TestDeleteAgainstUploads(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/dir")
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f",
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir/sub"), "f",
 			files.RenameNew)
 		h.must(err)
 		var stored []files.StoredObject
@@ -110,7 +110,7 @@ func TestDeleteAgainstUploads(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, s := range stored {
 			wg.Go(func() {
-				if _, err := h.putEntry(h.ann, place, s); err != nil && !fault.Is(err, fault.Conflict) {
+				if _, err := h.putEntry(h.ann, dest, s); err != nil && !fault.Is(err, fault.Conflict) {
 					t.Error(err)
 				}
 			})
@@ -137,13 +137,13 @@ func TestDeleteAgainstUploads(t *testing.T) {
 func TestConcurrentReplacements(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/f", "x")
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.Replace)
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.Replace)
 		h.must(err)
 		var wg sync.WaitGroup
 		for i := range 8 {
 			s := h.storeContent(strings.Repeat("y", i+1))
 			wg.Go(func() {
-				if _, err := h.putEntry(h.ann, place, s); err != nil {
+				if _, err := h.putEntry(h.ann, dest, s); err != nil {
 					t.Error(err)
 				}
 			})

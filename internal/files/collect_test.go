@@ -16,11 +16,11 @@ func TestCollectorWaitsForGracePeriod(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		put := func(p string) (files.Entry, blob.Key) {
 			t.Helper()
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(p).Parent(),
+			dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath(p).Parent(),
 				mustParsePath(p).Base(), files.Replace)
 			h.must(err)
 			s := h.storeContent("content of " + p)
-			e, err := h.putEntry(h.ann, place, s)
+			e, err := h.putEntry(h.ann, dest, s)
 			h.must(err)
 			return e, s.Key
 		}
@@ -126,7 +126,7 @@ func (f *fixture) insertFile(tx *db.Tx, id, parent, object string) error {
 // After the collector has claimed a key, no file can be made of it.
 func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		s := h.storeContent("x")
 		h.advance(grace)
@@ -135,13 +135,13 @@ func TestPutFailsAfterCollectorClaimsKey(t *testing.T) {
 		if _, err := h.tree.Collect(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if _, err := h.putEntry(h.ann, place, s); err != nil {
+		if _, err := h.putEntry(h.ann, dest, s); err != nil {
 			t.Errorf("due, but not claimed: %v", err)
 		}
 		s = h.storeContent("y")
 		// the state after a crash between the claim and the deletion
 		h.exec("UPDATE garbage SET after = -1 WHERE key = $1", string(s.Key))
-		_, err = h.putEntry(h.ann, place, s)
+		_, err = h.putEntry(h.ann, dest, s)
 		h.wantFault("begun with", err, fault.Conflict)
 		h.collect()
 		if h.isStored(s.Key) {

@@ -69,10 +69,10 @@ func TestPublicPathServing(t *testing.T) {
 // When a store has lost an object or cannot be reached, the fault is never NotFound.
 func TestUnopenableContentIsNotReportedMissing(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "x", files.Fail)
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "x", files.Fail)
 		h.must(err)
 		s := h.storeContent("x")
-		_, err = h.putEntry(h.ann, place, s)
+		_, err = h.putEntry(h.ann, dest, s)
 		h.must(err)
 		store, err := h.reg.Store(t.Context(), "local")
 		h.must(err)
@@ -179,12 +179,12 @@ func TestLinkExtensions(t *testing.T) {
 				t.Errorf("%q: %q, want %q", name, link.Ext, want)
 			}
 		}
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "unknown", files.Fail)
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "unknown", files.Fail)
 		h.must(err)
 		s := h.storeContent("x")
 		s.MimeType = "application/x-never-heard-of"
 		h.write(func(tx *db.Tx) error {
-			e, err := h.tree.Put(t.Context(), tx, h.ann, place, s)
+			e, err := h.tree.Put(t.Context(), tx, h.ann, dest, s)
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						map[string]string{"a": "1", "b": "22", "sub/c": "333", "sub/d": "4444", "sub/e/f": "55555"})
 					src, sub, f := w.idAtPath(base+"/src"), w.idAtPath(base+"/src/sub"), w.idAtPath(base+"/src/b")
 					to, away := w.createFolder(w.ann, base+"/to").ID, w.createFolder(w.ann, base+"/away").ID
-					place, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up",
+					dest, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/src/sub"), "up",
 						files.RenameNew)
 					w.must(err)
 					into, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/to"), "up",
@@ -89,7 +89,7 @@ func TestCopiesAgainstConcurrentChanges(t *testing.T) {
 						_, _, err := w.tree.Delete(t.Context(), w.ann, to)
 						return err
 					})
-					for i, p := range []files.Destination{place, into, replace} {
+					for i, p := range []files.Destination{dest, into, replace} {
 						c.start("upload", func() error { _, err := w.putEntry(w.ann, p, stored[i]); return err },
 							fault.Conflict)
 					}

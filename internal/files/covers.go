@@ -55,7 +55,7 @@ func (v *entryViewer) coversOf(folder access.Target, candidates []row) (ids []st
 	for i := range candidates {
 		r := &candidates[i]
 		target := childTarget(folder, v.Actor, r)
-		if r.password != "" || mounted && v.hides(target) || !v.showsContent(target) {
+		if r.password != "" || mounted && v.hiddenByMount(target.MountID, target.Path) || !v.showsContent(target) {
 			continue
 		}
 		if ids = append(ids, r.id); len(ids) == maxCovers {
@@ -63,11 +63,4 @@ func (v *entryViewer) coversOf(folder access.Target, candidates []row) (ids []st
 		}
 	}
 	return ids
-}
-
-// hides reports whether the path of the entry leads to another mount than the entry's own, so that
-// users do not see the entry.
-func (rs *ruleset) hides(entry access.Target) bool {
-	m, _ := rs.mounts.Resolve(entry.Path)
-	return m.ID != entry.MountID
 }

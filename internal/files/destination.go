@@ -160,17 +160,10 @@ func (rs *ruleset) authorizeDestination(a access.Actor, n *node, path vpath.Path
 	return nil
 }
 
-// covered reports whether another mount than n's covers path, so that an entry stored in n's mount
-// at this path would be hidden.
-func (rs *ruleset) covered(n *node, path vpath.Path) bool {
-	m, _ := rs.mounts.Resolve(path)
-	return m.ID != n.mount.ID
-}
-
 // occupied reports whether path cannot be used for an entry in n's mount: another mount is there or
 // further below, so that the path is a folder, and the entry would be hidden.
 func (rs *ruleset) occupied(n *node, path vpath.Path) bool {
-	return rs.covered(n, path) || len(rs.mounts.Below(path)) > 0
+	return rs.hiddenByMount(n.mount.ID, path) || len(rs.mounts.Below(path)) > 0
 }
 
 // destinationFolder looks up, inside a transaction, the folder of a Destination: from its deepest

@@ -295,14 +295,14 @@ func (f *fixture) storeContentIn(providerID, content string) files.StoredObject 
 // upload uploads content to the provider of the destination, and returns the entry or the fault.
 func (f *fixture) upload(a access.Actor, p, content string, c files.Conflict) (files.Entry, error) {
 	f.t.Helper()
-	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
+	dest, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(), c)
 	if err != nil {
 		return files.Entry{}, err
 	}
-	stored := f.storeContentIn(place.ProviderID, content)
+	stored := f.storeContentIn(dest.ProviderID, content)
 	sum := sha256.Sum256([]byte(content))
 	stored.SHA256 = hex.EncodeToString(sum[:])
-	return f.putEntry(a, place, stored)
+	return f.putEntry(a, dest, stored)
 }
 
 // mustUpload uploads content and fails the test when that is refused.
@@ -317,10 +317,10 @@ func (f *fixture) mustUpload(a access.Actor, p, content string) files.Entry {
 // upload in parts.
 func (f *fixture) mustUploadUnsummed(a access.Actor, p, content string) files.Entry {
 	f.t.Helper()
-	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
+	dest, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
 		files.Fail)
 	f.must(err)
-	e, err := f.putEntry(a, place, f.storeContentIn(place.ProviderID, content))
+	e, err := f.putEntry(a, dest, f.storeContentIn(dest.ProviderID, content))
 	f.must(err)
 	return e
 }

@@ -9,12 +9,13 @@ import (
 	"larder/internal/fault"
 )
 
-// The history of an entry has two parts: its versions (the table past), and its former places (the
-// table former_places). When an entry leaves a folder, by a move, a new name or a deletion to the
-// trash, its place becomes a former one, for as long as an entry stays in the trash. A folder at an
-// earlier time is then the entries that have their place in it since then, and those that had it
-// then. An entry that is deleted for good leaves a gap in each folder that it was in: the times at
-// which it was there are not known any more. docs/adr/0016-history.md.
+// The place of an entry is its parent folder and its name. The history of an entry has two parts:
+// its versions (the table past), and its former places (the table former_places). When an entry
+// leaves a folder, by a move, a new name or a deletion to the trash, its place becomes a former
+// one, for as long as an entry stays in the trash. A folder at an earlier time is then the entries
+// that have their place in it since then, and those that had it then. An entry that is deleted for
+// good leaves a gap in each folder that it was in: the times at which it was there are not known
+// any more. docs/adr/0016-history.md.
 
 // The first versions of the schema with former places, and with gaps that have a beginning.
 const (
@@ -52,7 +53,7 @@ func (t *Tree) keepHistory(ctx context.Context, s TrashSettings, ended int64) er
 func (t *Tree) sweepPlaces(ctx context.Context, ended int64) error {
 	for more := true; more; {
 		err := t.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			more, err = forgetPlaces(tx, ended, trashPiece)
+			more, err = deleteOldPlaces(tx, ended, trashPiece)
 			return err
 		})
 		if err != nil {

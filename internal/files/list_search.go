@@ -271,7 +271,7 @@ func (p *searchPortion) each(found func(visibleEntry, *match)) error {
 		if p.filter.timed() && !p.showsContent(target) {
 			return
 		}
-		if !p.covered(&p.startFolders[m.start].node, target.Path) && p.Shows(target, m.row.folder) {
+		if !p.hiddenByMount(p.startFolders[m.start].node.mount.ID, target.Path) && p.Shows(target, m.row.folder) {
 			found(visibleEntry{row: m.row, target: target}, &m)
 		}
 	})

@@ -68,13 +68,13 @@ func (t *lockTree) putFile(a access.Actor, in string, name vpath.Name, c files.C
 	for _, part := range mustParsePath("/" + in).Names() {
 		dir = dir.Child(part)
 	}
-	place, err := t.tree.ResolveDestination(t.t.Context(), a, dir, name, c)
+	dest, err := t.tree.ResolveDestination(t.t.Context(), a, dir, name, c)
 	if err != nil {
 		return err
 	}
-	key, _, err := t.tree.Objects.Keys.DiscardedKey(t.t.Context(), place.ProviderID)
+	key, _, err := t.tree.Objects.Keys.DiscardedKey(t.t.Context(), dest.ProviderID)
 	t.must(err)
-	_, err = t.putEntry(a, place, files.StoredObject{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
+	_, err = t.putEntry(a, dest, files.StoredObject{Key: key, Size: 2, SHA256: "sum", MimeType: "text/plain"})
 	return err
 }
 
@@ -361,12 +361,12 @@ func TestPutPreconditions(t *testing.T) {
 		s, err := h.tree.ResourceAt(t.Context(), mustParsePath("/home/ann/dir/f"))
 		h.must(err)
 		for name, want := range map[vpath.Name]string{"f": s.ETag(), "new": ""} {
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir"), name,
+			dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/dir"), name,
 				files.Replace)
 			h.must(err)
 			var seen []string
-			place.Precondition = func(etag string) error { seen = append(seen, etag); return no }
-			if _, err := h.putEntry(h.ann, place, h.storeContent("after")); !errors.Is(err, no) {
+			dest.Precondition = func(etag string) error { seen = append(seen, etag); return no }
+			if _, err := h.putEntry(h.ann, dest, h.storeContent("after")); !errors.Is(err, no) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if len(seen) != 1 || seen[0] != want {

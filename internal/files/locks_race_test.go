@@ -49,7 +49,7 @@ func TestLockAgainstChanges(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		for round := range 50 {
 			s := h.newLockTree(round)
-			place, err := h.tree.ResolveDestination(t.Context(), h.ann, s.path("dir"), "f", files.Replace)
+			dest, err := h.tree.ResolveDestination(t.Context(), h.ann, s.path("dir"), "f", files.Replace)
 			h.must(err)
 			stored := h.storeContent("after")
 			var both sync.WaitGroup
@@ -62,7 +62,7 @@ func TestLockAgainstChanges(t *testing.T) {
 				switch round % 3 {
 				case 0:
 					changed = h.db.Write(t.Context(), func(tx *db.Tx) error {
-						if _, err := h.tree.Put(t.Context(), tx, h.ann, place, stored); err != nil {
+						if _, err := h.tree.Put(t.Context(), tx, h.ann, dest, stored); err != nil {
 							return err
 						}
 						var there int

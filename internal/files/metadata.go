@@ -139,7 +139,7 @@ func (rs *ruleset) authorizeRename(tx *db.Tx, a access.Actor, n *node, name vpat
 	if string(name) == n.name {
 		return nil
 	}
-	if err := rs.checkRulesKept(tx, a, n, before, after); err != nil {
+	if err := rs.checkRulesStillApply(tx, a, n, before, after); err != nil {
 		return err
 	}
 	if rs.occupied(n, path) {

@@ -90,3 +90,10 @@ func (t *Tree) checkProviderExists(tx *db.Tx, p Destination, now string) error {
 	}
 	return nil
 }
+
+// hiddenByMount reports whether path leads to another mount than the one with the id mountID, so
+// that users do not see an entry that is stored in that mount at path.
+func (rs *ruleset) hiddenByMount(mountID string, path vpath.Path) bool {
+	m, _ := rs.mounts.Resolve(path)
+	return m.ID != mountID
+}

@@ -16,7 +16,7 @@ import (
 // continues with another provider.
 func TestPutInADeletedProvider(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		other, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "g", files.RenameNew)
 		h.must(err)
@@ -31,7 +31,7 @@ func TestPutInADeletedProvider(t *testing.T) {
 			_, err = tx.Exec("UPDATE mounts SET provider_id = 'other'")
 			return err
 		})
-		e, err := h.putEntry(h.ann, place, one) // abuse case C24
+		e, err := h.putEntry(h.ann, dest, one) // abuse case C24
 		if h.must(err); e.Name != "f" {
 			t.Errorf("%+v", e)
 		}
@@ -57,13 +57,13 @@ func TestNotedKeysAreReleased(t *testing.T) {
 		if h.must(err); len(keys) != 1 || keys[0] != key {
 			t.Errorf("noted %q", keys)
 		}
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann"), "f", files.RenameNew)
 		h.must(err)
 		s := h.storeContent("body")
 		h.wantFault("a key that was recorded meanwhile", release(keys), fault.Conflict)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
 		h.wantFault("an object without a file", err, fault.Conflict)
-		e, err := h.putEntry(h.ann, place, s)
+		e, err := h.putEntry(h.ann, dest, s)
 		h.must(err)
 		h.wantFault("a file that was added meanwhile", release(keys), fault.Conflict)
 		_, err = h.tree.Objects.UnusedKeys(t.Context(), "local")
@@ -84,7 +84,7 @@ func TestNotedKeysAreReleased(t *testing.T) {
 		if n := h.countRows("garbage"); n != 0 {
 			t.Errorf("%d keys left", n)
 		}
-		_, err = h.putEntry(h.ann, place, files.StoredObject{Key: key, Size: 1})
+		_, err = h.putEntry(h.ann, dest, files.StoredObject{Key: key, Size: 1})
 		if !errors.Is(err, object.ErrCollected) {
 			t.Errorf("content under a released key: %v", err)
 		}

@@ -154,7 +154,7 @@ func (m *moveOperation) authorize(target vpath.Path) error {
 	if m.source.folder && v.policy.DecideTree(a, to, access.Write) == access.TreeDenied {
 		return forbidden()
 	}
-	if err := v.checkRulesKept(m.tx, a, &m.source, from, to); err != nil {
+	if err := v.checkRulesStillApply(m.tx, a, &m.source, from, to); err != nil {
 		return err
 	}
 	// The entry's own password moves along, that of a folder above it does not.

@@ -236,7 +236,7 @@ func (rs *ruleset) findPresence(q db.Querier, id string) (p presence, version in
 	if err != nil || p.node.exists() {
 		return p, version, err
 	}
-	c, err := climb(q, byEntry, id)
+	c, err := readAncestors(q, byEntry, id)
 	if err == nil && c.root == trashRoot && len(c.trail) > 1 {
 		p.node, p.item = node{row: c.row, trail: c.trail}, c.trail[1].id
 	}

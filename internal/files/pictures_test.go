@@ -39,12 +39,12 @@ func (f *fixture) examine(p *files.Picture) int {
 // typedFile uploads content as a file of a type, in place of one at that path.
 func (f *fixture) typedFile(a access.Actor, p, content, mimeType string) files.Entry {
 	f.t.Helper()
-	place, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
+	dest, err := f.tree.ResolveDestination(f.t.Context(), a, mustParsePath(p).Parent(), mustParsePath(p).Base(),
 		files.Replace)
 	f.must(err)
-	stored := f.storeContentIn(place.ProviderID, content)
+	stored := f.storeContentIn(dest.ProviderID, content)
 	stored.MimeType = mimeType
-	e, err := f.putEntry(a, place, stored)
+	e, err := f.putEntry(a, dest, stored)
 	f.must(err)
 	return e
 }

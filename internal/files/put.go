@@ -100,7 +100,7 @@ func (p *putOperation) putInto(n *node) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		if p.rules.covered(n, dir) { // by a mount that is on a missing folder by now
+		if p.rules.hiddenByMount(n.mount.ID, dir) { // by a mount that is on a missing folder by now
 			return Entry{}, fault.New(fault.Conflict,
 				"The target folder is in another mount now.")
 		}

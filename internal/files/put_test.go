@@ -96,12 +96,12 @@ func TestManyFilesOfOneName(t *testing.T) {
 		for i := range stored {
 			stored[i] = h.storeContent("x")
 		}
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png",
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/new/er"), "image.png",
 			files.RenameNew)
 		h.must(err)
 		for _, s := range stored {
 			wg.Go(func() {
-				e, err := h.putEntry(h.ann, place, s)
+				e, err := h.putEntry(h.ann, dest, s)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -128,12 +128,12 @@ func TestManyFilesOfOneName(t *testing.T) {
 func TestPutFollowsRenamedFolder(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		dir := h.createFolder(h.ann, "/home/ann/a")
-		place, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt",
+		dest, err := h.tree.ResolveDestination(t.Context(), h.ann, mustParsePath("/home/ann/a/b"), "f.txt",
 			files.RenameNew)
 		h.must(err)
 		_, err = h.tree.Rename(t.Context(), h.ann, dir.ID, "renamed")
 		h.must(err)
-		e, err := h.putEntry(h.ann, place, h.storeContent("x"))
+		e, err := h.putEntry(h.ann, dest, h.storeContent("x"))
 		h.must(err)
 		if e.Path().String() != "/home/ann/renamed/b/f.txt" {
 			t.Errorf("the file is at %s", e.Path())
@@ -141,23 +141,23 @@ func TestPutFollowsRenamedFolder(t *testing.T) {
 
 		_, _, err = h.tree.Delete(t.Context(), h.ann, dir.ID)
 		h.must(err)
-		_, err = h.putEntry(h.ann, place, h.storeContent("x"))
+		_, err = h.putEntry(h.ann, dest, h.storeContent("x"))
 		h.wantFault("the folder was deleted", err, fault.Conflict)
 		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
 			t.Errorf("%d bytes and %d files are charged for deleted entries", bytes, count)
 		}
 
 		// Abuse case C31: permission is checked again when the file is put.
-		place, err = h.tree.ResolveDestination(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
+		dest, err = h.tree.ResolveDestination(t.Context(), h.bob, mustParsePath("/uploads"), "f.txt", files.RenameNew)
 		h.must(err)
 		h.addRule(access.Rule{Pattern: "/uploads/**", Effect: access.Deny, UserID: "bob",
 			Permissions: access.Set(access.Write)})
-		_, err = h.putEntry(h.bob, place, h.storeContent("x"))
+		_, err = h.putEntry(h.bob, dest, h.storeContent("x"))
 		h.wantFault("no longer permitted", err, fault.Forbidden)
 	})
 }
 
-func TestPlaceRefuses(t *testing.T) {
+func TestResolveDestinationRefuses(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.mustUpload(h.ann, "/home/ann/file", "x")
 		deep := mustParsePath("/home/ann" + strings.Repeat("/d", 62))

@@ -526,13 +526,13 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 		w.tree.SetCopyBatchSize(2)
 		w.uploadTree("/home/ann/box", sampleFiles())
 		bytes, count := w.usage("ann")
-		for _, place := range []string{"/home/ann/old", "/vault/old"} {
-			old := w.uploadTree(place, map[string]string{"a": "there", "sub/b": "there too"})
+		for _, target := range []string{"/home/ann/old", "/vault/old"} {
+			old := w.uploadTree(target, map[string]string{"a": "there", "sub/b": "there too"})
 			oldBytes, oldCount := w.usage("ann")
 			oldBytes, oldCount = oldBytes-bytes, oldCount-count
 			ask := func() job.Job {
 				t.Helper()
-				j, err := overwrite{}.request(w, w.ann, "/home/ann/box", place)
+				j, err := overwrite{}.request(w, w.ann, "/home/ann/box", target)
 				w.must(err)
 				if j.Status != "pending" {
 					t.Errorf("the copy is not a job: %+v", j)
@@ -541,22 +541,22 @@ func TestCopyJobReplacesAtTheEnd(t *testing.T) {
 			}
 			j := ask()
 			var l files.WriteLock
-			w.runBeforeTransaction(3, func() { l = w.mustLock("one", w.idAtPath(place+"/sub/b"), exclusiveLock) })
+			w.runBeforeTransaction(3, func() { l = w.mustLock("one", w.idAtPath(target+"/sub/b"), exclusiveLock) })
 			w.checkJobEnded(j.ID, "locked")
-			w.checkReadableBelow(old, place)
+			w.checkReadableBelow(old, target)
 			w.checkNothingStaged()
 			w.checkUsage("failed", "ann", bytes+oldBytes, count+oldCount, 0, 0)
 			w.must(w.tree.Unlock(t.Context(), viaKey(w.ann, "one"), l.EntryID, l.Token))
 			j = ask()
-			w.runBeforeTransaction(3, func() { w.checkReadableBelow(old, place) })
+			w.runBeforeTransaction(3, func() { w.checkReadableBelow(old, target) })
 			w.checkJobEnded(j.ID, "")
 			w.checkNothingStaged()
-			if a, b := w.contentsBelow("/home/ann/box"), w.contentsBelow(place); !slices.Equal(a, b) {
+			if a, b := w.contentsBelow("/home/ann/box"), w.contentsBelow(target); !slices.Equal(a, b) {
 				t.Errorf("the copy has %.300q, the original %.300q", b, a)
 			}
 			w.checkUsage("copied", "ann", 2*bytes, 2*count, 0, 0)
 			w.checkAccounting()
-			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(place))
+			_, _, err := w.tree.Delete(t.Context(), w.ann, w.idAtPath(target))
 			w.must(err)
 		}
 	})

@@ -182,11 +182,11 @@ func (rs *ruleset) findByLink(q db.Querier, linkID string) (n node, version int6
 // findUpwards looks up an entry with its ancestors, and determines mount and path from their root.
 // start is byEntry or byLink, the kind of id. It returns the config version that it read as well.
 func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, error) {
-	c, err := climb(q, start, id)
+	c, err := readAncestors(q, start, id)
 	if err != nil || c.id == "" {
 		return node{}, rs.version, err
 	}
-	m, path, found := rs.placeOf(&c)
+	m, path, found := rs.mountAndPath(&c)
 	if !found {
 		return node{}, c.version, nil
 	}
@@ -195,9 +195,9 @@ func (rs *ruleset) findUpwards(q db.Querier, start, id string) (node, int64, err
 	return n, c.version, err
 }
 
-// placeOf returns the mount that an entry is in and its path there. It is not found when no path
-// leads to the entry.
-func (rs *ruleset) placeOf(c *ancestry) (m mount.Mount, path vpath.Path, found bool) {
+// mountAndPath returns the mount that an entry is in and its path there. It is not found when no
+// path leads to the entry.
+func (rs *ruleset) mountAndPath(c *ancestry) (m mount.Mount, path vpath.Path, found bool) {
 	for _, m := range rs.mounts.ByRoot(c.root) {
 		path := m.Path
 		for _, name := range c.names {
@@ -213,14 +213,14 @@ func (rs *ruleset) placeOf(c *ancestry) (m mount.Mount, path vpath.Path, found b
 // findIDs looks up entries by their ids, as findID does for one. It leaves out entries to which no
 // path leads. version is the newest config version that a query read. ids has an id at least.
 func (rs *ruleset) findIDs(q db.Querier, ids []string) (found map[string]node, version int64, err error) {
-	all, version, err := climbAll(q, ids)
+	all, version, err := readAncestorsOfAll(q, ids)
 	if err != nil {
 		return nil, 0, err
 	}
 	found = make(map[string]node, len(all))
 	outer := map[string][]trailEntry{} // by mount
 	for id, c := range all {
-		m, path, there := rs.placeOf(&c)
+		m, path, there := rs.mountAndPath(&c)
 		if !there {
 			continue
 		}

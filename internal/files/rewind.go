@@ -256,7 +256,7 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 		return nil, err
 	}
 	l, err := w.openPast(ctx, w.actor, PastQuery{FolderID: id, At: w.at})
-	if w.leaves(ctx, id, err) {
+	if w.blockIfRefused(ctx, id, err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -276,7 +276,7 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 			return nil, err
 		}
 	}
-	if err := l.findLeft(); w.leaves(ctx, id, err) {
+	if err := l.findLeft(); w.blockIfRefused(ctx, id, err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -287,9 +287,10 @@ func (w *rewinder) open(ctx context.Context, id string) (*pastFolder, error) {
 	return f, err
 }
 
-// leaves reports whether the rewind leaves a folder, by its id, as it is because of err. The plan
-// then names it.
-func (w *rewinder) leaves(ctx context.Context, id string, err error) bool {
+// blockIfRefused blocks a folder, by its id, if err refuses its rewind: the rewind leaves it as it
+// is, and the plan names it. blocked reports whether it did. It never blocks the folder that the
+// rewind is for.
+func (w *rewinder) blockIfRefused(ctx context.Context, id string, err error) (blocked bool) {
 	if id == w.root || !isRefusal(err) {
 		return false
 	}

@@ -71,15 +71,15 @@ func beginHistory(tx *db.Tx, now, earliest int64, bounded bool) error {
 	return err
 }
 
-// endHistory ends the recording of places. Recorded places stay until forgetPlaces deletes them.
+// endHistory ends the recording of places. Recorded places stay until deleteOldPlaces deletes them.
 func endHistory(tx *db.Tx) error {
 	_, err := tx.Exec("DELETE FROM history")
 	return err
 }
 
-// forgetPlaces deletes the former places that ended before a time (ms), the oldest first and at
+// deleteOldPlaces deletes the former places that ended before a time (ms), the oldest first and at
 // most limit, and all gaps that ended before it. more reports that there may be more places.
-func forgetPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
+func deleteOldPlaces(tx *db.Tx, before int64, limit int) (more bool, err error) {
 	n, err := tx.Exec(`
 		DELETE FROM former_places
 		WHERE (entry_id, until) IN (SELECT entry_id, until FROM former_places WHERE until < $1 ORDER BY until LIMIT $2)`,

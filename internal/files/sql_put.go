@@ -28,7 +28,7 @@ func childNamed(q db.Querier, parent string, name vpath.Name) (row, error) {
 
 // lockEntry locks the row of an entry until the transaction ends, so that concurrent changes of it
 // take turns, and reports whether it exists. On SQLite the transaction itself excludes other
-// writers. An UPDATE would only make kept answers about the row outdated (db.Changes).
+// writers. An UPDATE would only make cached answers about the row outdated (db.Changes).
 func lockEntry(tx *db.Tx, id string) (there bool, err error) {
 	if tx.Dialect().SingleWriter() {
 		existing, err := existingEntries(tx, []string{id})

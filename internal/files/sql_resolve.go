@@ -178,15 +178,15 @@ type ancestry struct {
 	version int64
 }
 
-// Where a climb starts.
+// Where readAncestors starts.
 const (
 	byEntry = "$1"
 	byLink  = "(SELECT entry_id FROM links WHERE id = $1)"
 )
 
-// ancestryQueries are the queries of climb by start. The first follows a fixed number of parents by
-// joins, and returns nothing for deeper entries; the second follows all by recursion. No tree is
-// deeper than paths may be, so its limit is never reached.
+// ancestryQueries are the queries of readAncestors by start. The first follows a fixed number of
+// parents by joins, and returns nothing for deeper entries; the second follows all by recursion. No
+// tree is deeper than paths may be, so its limit is never reached.
 var ancestryQueries = map[string][2]string{byEntry: {ancestryByJoins(byEntry), ancestryByRecursion("= " + byEntry)},
 	byLink: {ancestryByJoins(byLink), ancestryByRecursion("= " + byLink)}}
 
@@ -231,10 +231,10 @@ LEFT JOIN objects o ON o.id = e.object_id
 WHERE u.parent IS NULL`
 }
 
-// climb follows the parents of an entry up to its root, in one query, or two when it is deep or
-// does not exist. start says whether id is that of the entry or of a permanent link to it (byEntry,
-// byLink). The result is empty when there is no such entry.
-func climb(q db.Querier, start, id string) (ancestry, error) {
+// readAncestors follows the parents of an entry up to its root, in one query, or two when it is
+// deep or does not exist. start says whether id is that of the entry or of a permanent link to it
+// (byEntry, byLink). The result is empty when there is no such entry.
+func readAncestors(q db.Querier, start, id string) (ancestry, error) {
 	c, err := scanAncestry(q.QueryRow(ancestryQueries[start][0], id).Scan)
 	if errors.Is(err, db.ErrNoRows) {
 		c, err = scanAncestry(q.QueryRow(ancestryQueries[start][1], id).Scan)
@@ -248,16 +248,16 @@ func climb(q db.Querier, start, id string) (ancestry, error) {
 	return c, nil
 }
 
-// climbAllQuery is the query of climbAll.
-var climbAllQuery = ancestryByRecursion(db.InChunk)
+// ancestorsOfAllQuery is the query of readAncestorsOfAll.
+var ancestorsOfAllQuery = ancestryByRecursion(db.InChunk)
 
-// climbAll follows the parents of entries up to their roots, as climb does for one. It returns them
-// by their ids, without those that do not exist, and the newest config version that a query read: 0
-// when there is no entry.
-func climbAll(q db.Querier, ids []string) (found map[string]ancestry, version int64, err error) {
+// readAncestorsOfAll follows the parents of entries up to their roots, as readAncestors does for
+// one. It returns them by their ids, without those that do not exist, and the newest config version
+// that a query read: 0 when there is no entry.
+func readAncestorsOfAll(q db.Querier, ids []string) (found map[string]ancestry, version int64, err error) {
 	found = make(map[string]ancestry, len(ids))
 	err = db.EachChunk(ids, func(args []any) error {
-		rows, err := q.Query(climbAllQuery, args...)
+		rows, err := q.Query(ancestorsOfAllQuery, args...)
 		if err != nil {
 			return err
 		}

@@ -260,9 +260,9 @@ func versionAt(q db.Querier, entry string, at int64) (until int64, err error) {
 	return until, nil
 }
 
-// placedSince returns the time (ms) of the last change of place at or before a time (ms) among
-// entries: from then on, none of them had another place until at.
-func placedSince(q db.Querier, entries []string, at int64) (since int64, err error) {
+// lastPlaceChange returns the time (ms) of the last change of a place at or before a time (ms)
+// among entries: from then on, none of them had another place until at.
+func lastPlaceChange(q db.Querier, entries []string, at int64) (since int64, err error) {
 	in, args := db.InList(2, entries)
 	err = q.QueryRow(`
 		SELECT COALESCE(MAX(since), 0)

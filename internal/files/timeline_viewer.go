@@ -63,7 +63,7 @@ func (v *timelineViewer) visible(ctx context.Context, all []medium) (seen []medi
 // shows reports whether the actor sees a file of a folder, and may download it.
 func (v *timelineViewer) shows(folder *ownMedia, r *row) bool {
 	target := childTarget(folder.target, v.actor, r)
-	return v.viewer.showsContent(target) && !v.viewer.covered(&folder.node, target.Path)
+	return v.viewer.showsContent(target) && !v.viewer.hiddenByMount(folder.node.mount.ID, target.Path)
 }
 
 // showsContent reports whether the actor sees a file and may download it.

@@ -25,7 +25,7 @@ func TestTrashAgainstConcurrentChanges(t *testing.T) {
 				"to/d": "55555", "old": "666666", "gone/e": "7777777"})
 			box, sub, to := w.idAtPath(base+"/box"), w.idAtPath(base+"/box/sub"), w.idAtPath(base+"/to")
 			old, gone := w.toTrash(w.ann, base+"/old"), w.toTrash(w.ann, base+"/gone")
-			place, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/box"), "up", files.RenameNew)
+			dest, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base+"/box"), "up", files.RenameNew)
 			w.must(err)
 			up := w.storeContent("up")
 
@@ -51,7 +51,7 @@ func TestTrashAgainstConcurrentChanges(t *testing.T) {
 			trash(one, box)
 			move(two, sub, base)
 			move(two, g.ids["spare"], base+"/box")
-			c.start("upload", func() error { _, err := w.putEntry(w.ann, place, up); return err }, fault.NotFound,
+			c.start("upload", func() error { _, err := w.putEntry(w.ann, dest, up); return err }, fault.NotFound,
 				fault.Conflict)
 			trash(two, to)
 			restore(one, old, base+"/to")

@@ -203,7 +203,7 @@ func (r *restoreOperation) checkProtection(to access.Target) error {
 		trailEntry{id: r.row.id, owner: r.row.owner, password: r.row.password})
 	former.mount.ID = r.item.mount
 	from := former.existingTarget(r.actor)
-	if err := r.rules.checkRulesKept(r.tx, r.actor, &former, from, to); err != nil {
+	if err := r.rules.checkRulesStillApply(r.tx, r.actor, &former, from, to); err != nil {
 		return err
 	}
 	above := trailOf(r.item.parents)

@@ -19,11 +19,11 @@ import (
 func (f *fixture) replaceTimes(p string, times int) (keys []blob.Key) {
 	f.t.Helper()
 	for i := range times {
-		place, err := f.tree.ResolveDestination(f.t.Context(), f.ann, mustParsePath(p).Parent(),
+		dest, err := f.tree.ResolveDestination(f.t.Context(), f.ann, mustParsePath(p).Parent(),
 			mustParsePath(p).Base(), files.Replace)
 		f.must(err)
 		s := f.storeContent(fmt.Sprintf("%019d", i))
-		_, err = f.putEntry(f.ann, place, s)
+		_, err = f.putEntry(f.ann, dest, s)
 		f.must(err)
 		keys = append(keys, s.Key)
 		f.advance(time.Millisecond)
@@ -158,10 +158,10 @@ func TestGarbageLimitWaitsForBackup(t *testing.T) {
 func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 	eachFixture(t, func(t *testing.T, h *fixture) {
 		h.setQuota("ann", 200, quota.Unlimited)
-		var busy, chores sync.WaitGroup
+		var busy, maintenance sync.WaitGroup
 		stop := make(chan struct{})
 		for range 2 {
-			chores.Go(func() {
+			maintenance.Go(func() {
 				for {
 					select {
 					case <-stop:
@@ -193,7 +193,7 @@ func TestTrimAgainstConcurrentReplacements(t *testing.T) {
 		}
 		busy.Wait()
 		close(stop)
-		chores.Wait()
+		maintenance.Wait()
 		h.must(h.tree.Objects.TrimAll(t.Context()))
 		h.collect()
 		if n := h.queryInt(

@@ -244,7 +244,7 @@ func (rs *ruleset) wasReadableSince(q db.Querier, a access.Actor, n *node, at in
 	since = at
 	then, err := rs.findAt(q, n.id, at)
 	if err == nil {
-		if since, err = placedSince(q, trailIDs(then.trail), at); err == nil {
+		if since, err = lastPlaceChange(q, trailIDs(then.trail), at); err == nil {
 			err = rs.allow(a, then.existingTarget(a), p)
 		}
 	}

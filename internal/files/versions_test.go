@@ -295,7 +295,7 @@ func TestVersionsArePrivate(t *testing.T) {
 
 // Content that a file had in a private folder stays private when the file moves to a shared one:
 // others find no such version, whereas the owner and administrators do.
-func TestVersionsOfAPrivatePlace(t *testing.T) {
+func TestVersionsOfAPrivateFolder(t *testing.T) {
 	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
 		w.allowAllUsers("/team")
 		w.createFolder(w.admin, "/team/box")

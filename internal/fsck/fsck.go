@@ -111,7 +111,7 @@ type Summary struct {
 	TooYoung                 int64 // unreferenced objects below the minimum age
 	Unhashed                 int64 // objects still without SHA-256
 	Unchecked                int64 // objects whose store was unavailable
-	Unlisted                 int64 // places whose objects cannot be listed
+	Unlisted                 int64 // locations whose objects cannot be listed
 	Findings, Repaired       int64
 }
 
@@ -162,11 +162,11 @@ const Command = "fsck"
 // could not continue; a failing store is a finding and not an error.
 func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	c := &check{Service: s, Options: o, ctx: ctx, stores: map[string]*storeState{}}
-	places, err := s.Providers.StoreLocations(ctx)
+	locations, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
 		return c.Summary, err
 	}
-	if err := c.openStores(places); err != nil {
+	if err := c.openStores(locations); err != nil {
 		return c.Summary, err
 	}
 	for _, step := range []struct {
@@ -186,7 +186,7 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 			return c.Summary, fmt.Errorf("%s: %w", step.doing, err)
 		}
 	}
-	for _, p := range places {
+	for _, p := range locations {
 		if err := c.checkLeftovers(p); err != nil {
 			return c.Summary, fmt.Errorf("look for leftovers: %w", err)
 		}
@@ -200,13 +200,13 @@ func (s *Service) Check(ctx context.Context, o Options) (Summary, error) {
 	return c.Summary, err
 }
 
-// addFinding counts and reports a finding; format and args describe it. When mend is not nil
-// addFinding calls it first, and marks the finding as repaired. Error: that of mend, which ends the
-// check.
-func (c *check) addFinding(kind Kind, mend func() error, format string, args ...any) error {
+// addFinding counts and reports a finding; format and args describe it. When repair is not nil
+// addFinding calls it first, and marks the finding as repaired. Error: that of repair, which ends
+// the check.
+func (c *check) addFinding(kind Kind, repair func() error, format string, args ...any) error {
 	f := Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
-	if mend != nil {
-		if err := mend(); err != nil {
+	if repair != nil {
+		if err := repair(); err != nil {
 			return fmt.Errorf("repair %s: %w", f.Text, err)
 		}
 		f.Repaired = true

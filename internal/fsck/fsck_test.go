@@ -279,7 +279,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			s.exec(`INSERT INTO jobs (id, type, owner_id, status, progress, created_at, payload, due, holder)
 				VALUES ('j', 'copy', $1, 'running', 0, 0, '{}', $2, 'somebody')`, alice, far)
 		}
-		mend := fsck.Options{Repair: fsck.Repairs{Orphans: true}}
+		repair := fsck.Options{Repair: fsck.Repairs{Orphans: true}}
 		for name, lose := range map[string]func(){
 			"a job that failed": func() {
 				s.exec(
@@ -292,7 +292,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			},
 		} {
 			begin()
-			s.wantFindings(mend, "") // while the job is running
+			s.wantFindings(repair, "") // while the job is running
 			s.l.Sweep()
 			s.wantFindings(deep, "")
 			lose()
@@ -301,7 +301,7 @@ func TestCopiesUnderWayAndLeftOver(t *testing.T) {
 			}
 			s.wantFindings(deep, "half", fsck.LeftoverCopy)
 			s.l.Sweep()
-			s.wantFindings(mend, "half", fsck.LeftoverCopy)
+			s.wantFindings(repair, "half", fsck.LeftoverCopy)
 			s.l.Sweep()
 			s.wantFindings(deep, "")
 			if n := s.number("SELECT COUNT(*) FROM entries WHERE id IN ('half', 'copied')") + s.number(
@@ -358,15 +358,15 @@ func TestOnlyRequestedRepairsAreMade(t *testing.T) {
 			t.Error("a check filled a hash in")
 		}
 		for _, c := range []struct {
-			mend  fsck.Repairs
-			fixes []fsck.Kind
+			repair fsck.Repairs
+			fixes  []fsck.Kind
 		}{
 			{fsck.Repairs{Orphans: true}, []fsck.Kind{fsck.Orphaned}},
 			{fsck.Repairs{Quota: true}, []fsck.Kind{fsck.WrongQuota, fsck.WrongQuota}},
 			{fsck.Repairs{Refs: true}, []fsck.Kind{fsck.WrongRefs, fsck.WrongRefs, fsck.OnGarbageList}},
 			{fsck.Repairs{Sorting: true}, []fsck.Kind{fsck.WrongSortKey}},
 		} {
-			s.wantFindings(fsck.Options{Repair: c.mend}, "", everything...)
+			s.wantFindings(fsck.Options{Repair: c.repair}, "", everything...)
 			for _, kind := range c.fixes {
 				i := slices.Index(everything, kind)
 				everything = slices.Delete(everything, i, i+1)

@@ -40,8 +40,8 @@ type leftover struct {
 // errCannotList: the store cannot list its objects.
 var errCannotList = errors.New("this store can't list its objects")
 
-// listableArea is a part of a place that can be listed: a directory, or the keys directly below one
-// prefix of a bucket.
+// listableArea is a part of a location that can be listed: a directory, or the keys directly below
+// one prefix of a bucket.
 type listableArea struct {
 	walker   blob.Walker
 	inBucket bool
@@ -60,14 +60,14 @@ func (a listableArea) mayOwn(key blob.Key) bool {
 	return strings.TrimSuffix(above, "/") == a.prefix
 }
 
-// listableAreas returns the parts of a place (a directory or bucket) whose stores work: the
+// listableAreas returns the parts of a location (a directory or bucket) whose stores work: the
 // directory, which its providers share, or each prefix of a bucket. Error: errCannotList, or the
 // failure of the last store when none works.
-func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocation) (all []listableArea, err error) {
-	inBucket := place.Providers[0].Type != provider.BuiltIn
+func (s *Service) listableAreas(ctx context.Context, location provider.StoreLocation) (all []listableArea, err error) {
+	inBucket := location.Providers[0].Type != provider.BuiltIn
 	walked := map[string]bool{}
 	var failed error
-	for _, p := range place.Providers {
+	for _, p := range location.Providers {
 		part := p.PathPrefix
 		if !inBucket {
 			part = ""
@@ -96,12 +96,12 @@ func (s *Service) listableAreas(ctx context.Context, place provider.StoreLocatio
 	return all, nil
 }
 
-// eachLeftover lists the objects of a place and calls do with batches of unreferenced ones, of any
-// age. It returns the number of objects seen. It skips areas without a working store, and fails
+// eachLeftover lists the objects of a location and calls do with batches of unreferenced ones, of
+// any age. It returns the number of objects seen. It skips areas without a working store, and fails
 // when no area has one. Error: errCannotList.
-func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation,
+func (s *Service) eachLeftover(ctx context.Context, location provider.StoreLocation,
 	do func([]leftover) error) (seen int64, err error) {
-	grounds, err := s.listableAreas(ctx, place)
+	grounds, err := s.listableAreas(ctx, location)
 	if err != nil {
 		return 0, err
 	}
@@ -144,35 +144,35 @@ func (s *Service) eachLeftover(ctx context.Context, place provider.StoreLocation
 	return seen, ask()
 }
 
-// checkLeftovers reports the unreferenced objects of a place that are older than leftoverAge, and
-// counts the younger ones.
-func (c *check) checkLeftovers(place provider.StoreLocation) error {
+// checkLeftovers reports the unreferenced objects of a location that are older than leftoverAge,
+// and counts the younger ones.
+func (c *check) checkLeftovers(location provider.StoreLocation) error {
 	away := true
-	for _, id := range place.ProviderIDs() {
+	for _, id := range location.ProviderIDs() {
 		away = away && c.stores[id].err != nil
 	}
 	if away {
 		return nil
 	}
 	before := c.Now().Add(-c.leftoverAge())
-	seen, err := c.eachLeftover(c.ctx, place, func(found []leftover) error {
+	seen, err := c.eachLeftover(c.ctx, location, func(found []leftover) error {
 		var old []leftover
 		for _, l := range found {
 			if l.written.Before(before) {
 				old = append(old, l)
-			} else if c.stillStored(place, l.key) {
+			} else if c.stillStored(location, l.key) {
 				c.TooYoung++
 			}
 		}
 		if len(old) == 0 {
 			return nil
 		}
-		return c.reportLeftovers(place, old)
+		return c.reportLeftovers(location, old)
 	})
 	c.Stored += seen
 	if errors.Is(err, blob.ErrUnavailable) {
 		return c.addFinding(StoreUnavailable, nil, "%s: its objects can't be listed: %v",
-			c.stores[place.Providers[0].ID].name, err)
+			c.stores[location.Providers[0].ID].name, err)
 	}
 	if errors.Is(err, errCannotList) {
 		c.Unlisted++
@@ -183,43 +183,43 @@ func (c *check) checkLeftovers(place provider.StoreLocation) error {
 
 // stillStored reports whether a listed object still exists. The collector may have deleted it since
 // the listing. It is true when the store does not answer.
-func (c *check) stillStored(place provider.StoreLocation, key blob.Key) bool {
-	store, err := c.Providers.Store(c.ctx, place.ProviderOf(string(key)).ID)
+func (c *check) stillStored(location provider.StoreLocation, key blob.Key) bool {
+	store, err := c.Providers.Store(c.ctx, location.ProviderOf(string(key)).ID)
 	if err == nil {
 		_, err = store.Stat(c.ctx, key)
 	}
 	return !errors.Is(err, blob.ErrNotFound)
 }
 
-// reportLeftovers reports unreferenced objects of a place, and puts them on the garbage list if
+// reportLeftovers reports unreferenced objects of a location, and puts them on the garbage list if
 // Repair.Orphans says so.
-func (c *check) reportLeftovers(place provider.StoreLocation, old []leftover) error {
-	var mend func() error
+func (c *check) reportLeftovers(location provider.StoreLocation, old []leftover) error {
+	var repair func() error
 	if c.Repair.Orphans {
-		if err := c.discard(c.ctx, place, old); err != nil {
+		if err := c.discard(c.ctx, location, old); err != nil {
 			return err
 		}
-		mend = func() error { return nil } // all were repaired by discard
+		repair = func() error { return nil } // all were repaired by discard
 	}
 	for _, l := range old {
-		if !c.stillStored(place, l.key) {
+		if !c.stillStored(location, l.key) {
 			continue
 		}
-		if err := c.addFinding(Orphaned, mend, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
-			l.key, place.ProviderOf(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
+		if err := c.addFinding(Orphaned, repair, "%s at provider %s: nothing refers to it (%d bytes, of %s)",
+			l.key, location.ProviderOf(string(l.key)).ID, l.size, l.written.UTC().Format(time.DateTime)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// discard puts unreferenced objects of a place on the garbage list. The collector deletes them
+// discard puts unreferenced objects of a location on the garbage list. The collector deletes them
 // after the grace period.
-func (s *Service) discard(ctx context.Context, place provider.StoreLocation, old []leftover) error {
+func (s *Service) discard(ctx context.Context, location provider.StoreLocation, old []leftover) error {
 	after := s.Now().Add(s.Objects.Grace).UnixMilli()
 	err := s.DB.Write(ctx, func(tx *db.Tx) error {
 		for _, l := range old {
-			if err := object.Discard(tx, place.ProviderOf(string(l.key)).ID, l.key, after); err != nil {
+			if err := object.Discard(tx, location.ProviderOf(string(l.key)).ID, l.key, after); err != nil {
 				return err
 			}
 		}

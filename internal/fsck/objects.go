@@ -27,9 +27,9 @@ type storeState struct {
 const absentKey = blob.Key("00/00000000000000000000000000000000")
 
 // openStores opens every store and reports those that are not available. It writes nothing to them.
-func (c *check) openStores(places []provider.StoreLocation) error {
-	for _, place := range places {
-		for _, p := range place.Providers {
+func (c *check) openStores(locations []provider.StoreLocation) error {
+	for _, location := range locations {
+		for _, p := range location.Providers {
 			s := &storeState{name: fmt.Sprintf("provider %s (%s)", p.ID, p.Name)}
 			c.stores[p.ID] = s
 			if s.store, s.err = c.Providers.Store(c.ctx, p.ID); s.err == nil {

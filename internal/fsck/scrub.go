@@ -59,7 +59,7 @@ func (s *ScrubSummary) count(page []storedObject, bytes int64) {
 
 // Backup is a backup from which damaged objects are healed.
 type Backup interface {
-	// Copies returns where the backup may have the content of an object, the most probable place
+	// Copies returns where the backup may have the content of an object, the most probable location
 	// first. A copy can be read until the next one is asked for.
 	Copies(ctx context.Context, of object.Record) iter.Seq2[object.Copy, error]
 	Close() error

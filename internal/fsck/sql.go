@@ -185,13 +185,13 @@ func wrongRefs(q db.Querier, low, high string) ([]wrongRef, error) {
 		ORDER BY o.id`, low, high)
 }
 
-// condemnedObject is an object of a file or version that is on the garbage list.
-type condemnedObject struct{ id, provider, key string }
+// referencedGarbage is an object of a file or version that is on the garbage list.
+type referencedGarbage struct{ id, provider, key string }
 
-// condemnedObjects lists, of the objects with ids in (low, high], those that are referenced while
-// their key is on the garbage list, so that the collector would delete them.
-func condemnedObjects(q db.Querier, low, high string) ([]condemnedObject, error) {
-	return queryAll(q, func(rows *sql.Rows) (d condemnedObject, err error) {
+// findReferencedGarbage lists, of the objects with ids in (low, high], those that are referenced
+// while their key is on the garbage list, so that the collector would delete them.
+func findReferencedGarbage(q db.Querier, low, high string) ([]referencedGarbage, error) {
+	return queryAll(q, func(rows *sql.Rows) (d referencedGarbage, err error) {
 		err = rows.Scan(&d.id, &d.provider, &d.key)
 		return d, err
 	}, `

@@ -45,7 +45,7 @@ const keysPerQuery = 200
 
 // unreferencedKeys returns those of at most keysPerQuery keys that no object, no row of the garbage
 // list and no open upload session of any provider has. It asks for all providers, since providers
-// may be moved to or from a place during its listing; keys are random, so none is mistaken for
+// may be moved to or from a location during its listing; keys are random, so none is mistaken for
 // another provider's. It is one statement: a key moves from the garbage list to an object in one
 // transaction, and the statement sees it in one of them.
 func unreferencedKeys(q db.Querier, keys []blob.Key) ([]blob.Key, error) {

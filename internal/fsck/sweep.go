@@ -32,17 +32,17 @@ const (
 // bucket, neither may delete the other's objects. Check reports unreferenced objects in buckets and
 // deletes them only on request.
 func (s *Service) Sweep(ctx context.Context) error {
-	places, err := s.Providers.StoreLocations(ctx)
+	locations, err := s.Providers.StoreLocations(ctx)
 	if err != nil {
 		return err
 	}
-	for _, place := range places {
-		if place.Providers[0].Type != provider.BuiltIn {
+	for _, location := range locations {
+		if location.Providers[0].Type != provider.BuiltIn {
 			continue
 		}
 		var mine bool
 		err := s.DB.Write(ctx, func(tx *db.Tx) (err error) {
-			mine, err = claimTurn(tx, "swept "+place.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(),
+			mine, err = claimTurn(tx, "swept "+location.ID, s.Now().UnixMilli(), sweepEvery.Milliseconds(),
 				sweepMaxDelay.Milliseconds())
 			return err
 		})
@@ -52,23 +52,23 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if !mine {
 			continue
 		}
-		if err := s.sweepPlace(ctx, place); err != nil && !errors.Is(err, errCannotList) {
+		if err := s.sweepLocation(ctx, location); err != nil && !errors.Is(err, errCannotList) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			s.Log.Warn("sweep a store; the next try is tomorrow", "place", place.ID, "error", err)
+			s.Log.Warn("sweep a store; the next try is tomorrow", "location", location.ID, "error", err)
 		}
 	}
 	return nil
 }
 
-// sweepPlace puts the unreferenced objects of a place on the garbage list, unless they are so many
-// that the database is probably wrong. It lists the place twice, since it must know their number
-// before it discards any.
-func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) error {
+// sweepLocation puts the unreferenced objects of a location on the garbage list, unless they are so
+// many that the database is probably wrong. It lists the location twice, since it must know their
+// number before it discards any.
+func (s *Service) sweepLocation(ctx context.Context, location provider.StoreLocation) error {
 	before := s.Now().Add(-s.leftoverAge())
 	walk := func(do func(old []leftover) error) (seen int64, err error) {
-		return s.eachLeftover(ctx, place, func(found []leftover) error {
+		return s.eachLeftover(ctx, location, func(found []leftover) error {
 			var old []leftover
 			for _, l := range found {
 				if l.written.Before(before) {
@@ -95,12 +95,12 @@ func (s *Service) sweepPlace(ctx context.Context, place provider.StoreLocation) 
 		s.Log.Error(
 			"a large part of a store has no references, so nothing was deleted: check that this is the right "+
 				"database; `larder fsck` lists the objects",
-			"place", place.ID, "objects", objects, "of", seen)
+			"location", location.ID, "objects", objects, "of", seen)
 		return nil
 	}
-	if _, err := walk(func(old []leftover) error { return s.discard(ctx, place, old) }); err != nil {
+	if _, err := walk(func(old []leftover) error { return s.discard(ctx, location, old) }); err != nil {
 		return err
 	}
-	s.Log.Info("deleted unreferenced objects", "place", place.ID, "objects", objects, "bytes", bytes)
+	s.Log.Info("deleted unreferenced objects", "location", location.ID, "objects", objects, "bytes", bytes)
 	return nil
 }

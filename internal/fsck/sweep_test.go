@@ -249,8 +249,8 @@ func TestObjectsCollectedDuringCheckAreNotReported(t *testing.T) {
 	})
 }
 
-// When a provider joins a place during a check, the objects of the place's other providers are not
-// reported.
+// When a provider joins a location during a check, the objects of the location's other providers
+// are not reported.
 func TestAProviderThatChangesItsBucketDuringACheckCostsNobodyAnything(t *testing.T) {
 	each(t, func(t *testing.T, s *fixture) {
 		lifecycle := s.l.Apps[0].Lifecycle

@@ -10,7 +10,7 @@ import (
 func (c *check) checkTrash() error {
 	for _, look := range []struct {
 		query, problem string
-		mend           func(tx *db.Tx, id string) error
+		repair         func(tx *db.Tx, id string) error
 	}{
 		{trashedWithoutRecord, "entry %s of owner %s is in the trash without a record", c.Tree.RecordTrashed},
 		{recordWithoutTrashed, "entry %s of owner %s has a record and is not in the trash", c.Tree.ForgetTrashed},
@@ -21,13 +21,13 @@ func (c *check) checkTrash() error {
 			return err
 		}
 		for _, e := range found {
-			var mend func() error
+			var repair func() error
 			if c.Repair.Trash {
-				mend = func() error {
-					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return look.mend(tx, e.id) })
+				repair = func() error {
+					return c.DB.Write(c.ctx, func(tx *db.Tx) error { return look.repair(tx, e.id) })
 				}
 			}
-			if err := c.addFinding(WrongTrash, mend, look.problem, e.id, e.owner); err != nil {
+			if err := c.addFinding(WrongTrash, repair, look.problem, e.id, e.owner); err != nil {
 				return err
 			}
 		}
@@ -43,9 +43,9 @@ func (c *check) checkKept() error {
 		return err
 	}
 	for _, w := range wrong {
-		var mend func() error
+		var repair func() error
 		if c.Repair.Trash {
-			mend = func() error {
+			repair = func() error {
 				return c.DB.Write(c.ctx, func(tx *db.Tx) error {
 					if err := quota.Lock(tx, w.user); err != nil {
 						return err
@@ -58,7 +58,8 @@ func (c *check) checkKept() error {
 				})
 			}
 		}
-		if err := c.addFinding(WrongTrash, mend, "user %s: the quota records %d bytes in the trash, they add up to %d",
+		if err := c.addFinding(WrongTrash, repair,
+			"user %s: the quota records %d bytes in the trash, they add up to %d",
 			w.user, w.recorded, w.counted); err != nil {
 			return err
 		}

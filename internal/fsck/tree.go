@@ -113,13 +113,13 @@ func (c *check) checkSortKeys() error {
 				return err
 			}
 			for _, e := range wrong {
-				var mend func() error
+				var repair func() error
 				if c.Repair.Sorting {
-					mend = func() error {
+					repair = func() error {
 						return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Tree.CorrectSortKey(tx, e.id) })
 					}
 				}
-				if err := c.addFinding(WrongSortKey, mend, "%s %s (%q of owner %s): listings by name show it in a "+
+				if err := c.addFinding(WrongSortKey, repair, "%s %s (%q of owner %s): listings by name show it in a "+
 					"wrong place",
 					e.kind(), e.id, e.name, e.owner); err != nil {
 					return err
@@ -155,9 +155,9 @@ func (c *check) checkCopies() error {
 		return err
 	}
 	for _, s := range stray {
-		var mend func() error
+		var repair func() error
 		if c.Repair.Orphans {
-			mend = func() error {
+			repair = func() error {
 				return c.DB.Write(c.ctx, func(tx *db.Tx) error {
 					if s.job != "" {
 						return c.Tree.DropCopy(tx, s.job)
@@ -166,7 +166,7 @@ func (c *check) checkCopies() error {
 				})
 			}
 		}
-		if err := c.addFinding(LeftoverCopy, mend,
+		if err := c.addFinding(LeftoverCopy, repair,
 			"entry %s of owner %s: an unfinished copy without a job",
 			s.entry, s.user); err != nil {
 			return err
@@ -186,31 +186,31 @@ func (c *check) checkReferences() error {
 				return err
 			}
 			for _, w := range wrong {
-				var mend func() error
+				var repair func() error
 				if c.Repair.Refs {
-					mend = func() error {
+					repair = func() error {
 						return c.DB.Write(c.ctx, func(tx *db.Tx) error { return c.Service.Objects.Recount(tx, w.id) })
 					}
 				}
-				if err := c.addFinding(WrongRefs, mend, "object %s: it counts %d files, there are %d", w.id, w.refs,
+				if err := c.addFinding(WrongRefs, repair, "object %s: it counts %d files, there are %d", w.id, w.refs,
 					w.files); err != nil {
 					return err
 				}
 			}
-			doomed, err := condemnedObjects(q, low, high)
+			referenced, err := findReferencedGarbage(q, low, high)
 			if err != nil {
 				return err
 			}
-			for _, d := range doomed {
-				var mend func() error
+			for _, d := range referenced {
+				var repair func() error
 				if c.Repair.Refs {
-					mend = func() error {
+					repair = func() error {
 						return c.DB.Write(c.ctx, func(tx *db.Tx) error {
 							return object.UndiscardReferenced(tx, d.provider, d.key)
 						})
 					}
 				}
-				if err := c.addFinding(OnGarbageList, mend,
+				if err := c.addFinding(OnGarbageList, repair,
 					"object %s (%s at provider %s): files refer to it, but it is on the garbage list",
 					d.id, d.key, d.provider); err != nil {
 					return err
@@ -228,9 +228,9 @@ func (c *check) checkQuotas() error {
 		return err
 	}
 	for _, w := range wrong {
-		var mend func() error
+		var repair func() error
 		if c.Repair.Quota && w.hasQuota {
-			mend = func() error { return c.recount(w.user) }
+			repair = func() error { return c.recount(w.user) }
 		}
 		name := w.user
 		if w.name != "" {
@@ -239,7 +239,7 @@ func (c *check) checkQuotas() error {
 		if !w.hasQuota {
 			err = c.addFinding(WrongQuota, nil, "user %s: has files and no quota", name)
 		} else {
-			err = c.addFinding(WrongQuota, mend, "user %s: the quota records %s, the files add up to %s", name,
+			err = c.addFinding(WrongQuota, repair, "user %s: the quota records %s, the files add up to %s", name,
 				describeCounters(w.recorded),
 				describeCounters(w.counted))
 		}

@@ -13,16 +13,16 @@ import (
 )
 
 // CountFailures counts jobs that failed in all attempts or because of the bytes in a store, for two
-// days. It counts no job that its request made fail. The row of a counted chore stays for a month,
-// without its payload.
+// days. It counts no job that its request made fail. The row of a counted job of the service stays
+// for a month, without its payload.
 func TestFailuresOfTheServiceAreCounted(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		outcome := map[string]error{
-			"refused":       fault.New(fault.Forbidden, "You may not."),
-			"refused chore": fault.New(fault.MailFailed, "No such mailbox."),
-			"wrong bytes":   fault.New(fault.Unverified, "The copy differs."),
-			"broken":        errors.New("broken"),
-			"broken chore":  errors.New("broken"),
+			"refused":      fault.New(fault.Forbidden, "You may not."),
+			"refused mail": fault.New(fault.MailFailed, "No such mailbox."),
+			"wrong bytes":  fault.New(fault.Unverified, "The copy differs."),
+			"broken":       errors.New("broken"),
+			"broken mail":  errors.New("broken"),
 		}
 		handle := func(_ context.Context, run *job.Run) error { return outcome[run.ID] }
 		r := f.runner(handle)
@@ -39,8 +39,8 @@ func TestFailuresOfTheServiceAreCounted(t *testing.T) {
 		f.insert("refused")
 		f.insert("wrong bytes")
 		f.write(func(tx *db.Tx) error {
-			return errors.Join(job.Insert(tx, job.Spec{ID: "refused chore", Type: "mail", Payload: "ann@example.org"}),
-				job.Insert(tx, job.Spec{ID: "broken chore", Type: "mail", Payload: "bob@example.org"}))
+			return errors.Join(job.Insert(tx, job.Spec{ID: "refused mail", Type: "mail", Payload: "ann@example.org"}),
+				job.Insert(tx, job.Spec{ID: "broken mail", Type: "mail", Payload: "bob@example.org"}))
 		})
 		first := f.now.Load()
 		for range 5 {
@@ -59,13 +59,13 @@ func TestFailuresOfTheServiceAreCounted(t *testing.T) {
 				}
 			}
 		}
-		chores := f.queryInt("SELECT COUNT(*) FROM jobs WHERE owner_id = ''")
+		rows := f.queryInt("SELECT COUNT(*) FROM jobs WHERE owner_id = ''")
 		failed := f.queryInt("SELECT COUNT(*) FROM jobs WHERE owner_id = '' AND status = 'failed' AND payload = ''")
-		if chores != 1 || failed != 1 {
-			t.Error("of the two chores, the broken one should be left, without its payload")
+		if rows != 1 || failed != 1 {
+			t.Error("of the two jobs of the service, the broken one should be left, without its payload")
 		}
 		broken := f.now.Load()
-		const earlier = 600_000 // the chore had its first attempt before the advance of the clock
+		const earlier = 600_000 // the job of the service had its first attempt before the advance of the clock
 		want := []job.Failures{{"mail", 1, broken - earlier}, {"move", 2, first}}
 		if got := count(); !reflect.DeepEqual(got, want) {
 			t.Errorf("counted %v, want %v", got, want)
@@ -84,7 +84,7 @@ func TestFailuresOfTheServiceAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := f.queryInt("SELECT COUNT(*) FROM jobs"); n != 0 {
-			t.Errorf("%d rows after a month, also that of the chore, want none", n)
+			t.Errorf("%d rows after a month, also that of the job of the service, want none", n)
 		}
 	})
 }

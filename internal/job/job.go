@@ -30,7 +30,7 @@ const (
 type Job struct {
 	ID           string
 	Type         string // move, copy, evacuate, checksum, legacy
-	OwnerID      string // user who may read it; "" for a chore of the service
+	OwnerID      string // user who may read it; "" for a job of the service itself
 	Status       string // pending, running, completed or failed
 	Progress     int    // percent
 	ErrorMessage *string

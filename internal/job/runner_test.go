@@ -585,8 +585,8 @@ func TestJobIsRunByOneRunner(t *testing.T) {
 	})
 }
 
-// Jobs of an unknown type are left to newer replicas. Chores that are done or refused leave no
-// row; the rows of other jobs stay for a month.
+// Jobs of an unknown type are left to newer replicas. Jobs of the service that are done or refused
+// leave no row; the rows of other jobs stay for a month.
 func TestRowsAreDeletedInTime(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		r := f.runner(func(_ context.Context, run *job.Run) error {
@@ -596,7 +596,7 @@ func TestRowsAreDeletedInTime(t *testing.T) {
 			return nil
 		})
 		r.Handle("checksum", func(_ context.Context, run *job.Run) error {
-			if run.ID == "bad chore" {
+			if run.ID == "refused, no owner" {
 				return fault.New(fault.Conflict, "No.")
 			}
 			return nil
@@ -605,8 +605,8 @@ func TestRowsAreDeletedInTime(t *testing.T) {
 			if err := job.Insert(tx, job.Spec{ID: "new", Type: "unheard-of", OwnerID: "ann"}); err != nil {
 				return err
 			}
-			return errors.Join(job.Insert(tx, job.Spec{ID: "chore", Type: "checksum"}),
-				job.Insert(tx, job.Spec{ID: "bad chore", Type: "checksum"}))
+			return errors.Join(job.Insert(tx, job.Spec{ID: "done, no owner", Type: "checksum"}),
+				job.Insert(tx, job.Spec{ID: "refused, no owner", Type: "checksum"}))
 		})
 		f.insert("good")
 		f.insert("bad")

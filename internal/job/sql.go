@@ -86,7 +86,7 @@ func List(q db.Querier, ownerID, status string, limit int) ([]Job, error) {
 }
 
 // maxRunningPerOwner is the number of jobs of one account that run at once, so that other accounts
-// have their turn. Chores of the service have no owner and no such limit.
+// have their turn. Jobs of the service itself have no owner and no such limit.
 const maxRunningPerOwner = "2"
 
 // dueCondition is the SQL condition for jobs that can be claimed at the time $1, of the types in
@@ -184,7 +184,7 @@ func complete(tx *db.Tx, run *Run, now int64) error {
 		"status = 'completed', holder = NULL, progress = 100, completed_at = $3", now); err != nil {
 		return err
 	}
-	return dropChore(tx, run)
+	return deleteServiceJob(tx, run)
 }
 
 // fail marks a job as failed at now (ms), with message as its sentence. attempts is maxAttempts if
@@ -196,29 +196,29 @@ func fail(tx *db.Tx, run *Run, message string, attempts int, now int64) error {
 		return err
 	}
 	if attempts == maxAttempts && run.OwnerID == "" {
-		return updateFailedChore(tx, run)
+		return clearPayload(tx, run)
 	}
-	return dropChore(tx, run)
+	return deleteServiceJob(tx, run)
 }
 
-// updateFailedChore removes the payload of a failed chore, which may be an address that a user
-// typed. The row stays for CountFailures.
-func updateFailedChore(tx *db.Tx, run *Run) error {
+// clearPayload removes the payload of a failed job of the service, which may be an address that a
+// user typed. The row stays for CountFailures.
+func clearPayload(tx *db.Tx, run *Run) error {
 	if _, err := tx.Exec("UPDATE jobs SET payload = '' WHERE id = $1", run.ID); err != nil {
-		return fmt.Errorf("update a failed chore: %w", err)
+		return fmt.Errorf("clear the payload of a failed job: %w", err)
 	}
 	return nil
 }
 
-// dropChore deletes an ended job without an owner, which is a chore of the service. No client asks
-// about it, and its payload may be an address that a user typed. The log has the reason why it
-// failed.
-func dropChore(tx *db.Tx, run *Run) error {
+// deleteServiceJob deletes an ended job if it has no owner, so that it is one of the service
+// itself. No client asks about it, and its payload may be an address that a user typed. The log has
+// the reason why it failed.
+func deleteServiceJob(tx *db.Tx, run *Run) error {
 	if run.OwnerID != "" {
 		return nil
 	}
 	if _, err := tx.Exec("DELETE FROM jobs WHERE id = $1", run.ID); err != nil {
-		return fmt.Errorf("delete a chore: %w", err)
+		return fmt.Errorf("delete a job of the service: %w", err)
 	}
 	return nil
 }

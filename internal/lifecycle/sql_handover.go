@@ -8,10 +8,10 @@ import (
 	"larder/internal/files"
 )
 
-// overlapsOtherHome reports whether the folder place is in the home of another account than userID,
-// or contains one.
-func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (bool, error) {
-	if is, err := inOtherHome(tx, userID, place.FolderIDs); is || err != nil {
+// overlapsOtherHome reports whether the folder candidate is in the home of another account than
+// userID, or contains one.
+func overlapsOtherHome(tx *db.Tx, userID string, candidate files.HomeCandidate) (bool, error) {
+	if is, err := inOtherHome(tx, userID, candidate.FolderIDs); is || err != nil {
 		return is, err
 	}
 	return existsAmong(tx, `
@@ -24,7 +24,7 @@ func overlapsOtherHome(tx *db.Tx, userID string, place files.HomeCandidate) (boo
 			FROM up JOIN entries e ON e.id = up.id
 			WHERE e.parent_id IS NOT NULL
 		)
-		SELECT EXISTS (SELECT 1 FROM up WHERE id `, userID, append([]string{place.ID}, place.MountRootIDs...))
+		SELECT EXISTS (SELECT 1 FROM up WHERE id `, userID, append([]string{candidate.ID}, candidate.MountRootIDs...))
 }
 
 // inOtherHome reports whether one of the folders, given by their ids, is the home of another

@@ -213,17 +213,17 @@ func (s *Service) setDefaultPath(tx *db.Tx, user account.User, path vpath.Path) 
 	if files.HomesPath.Within(path) {
 		return s.cfg.Accounts.SetDefaultPath(tx, user.ID, path.String())
 	}
-	place, err := s.cfg.Tree.FindHomeCandidate(tx, path)
+	candidate, err := s.cfg.Tree.FindHomeCandidate(tx, path)
 	if err != nil {
 		return err
 	}
-	if !place.Virtual {
-		overlaps, err := overlapsOtherHome(tx, user.ID, place)
+	if !candidate.Virtual {
+		overlaps, err := overlapsOtherHome(tx, user.ID, candidate)
 		if err != nil {
 			return err
 		}
 		if !overlaps {
-			id, err := s.cfg.Tree.CreateHome(tx, place, user.ID)
+			id, err := s.cfg.Tree.CreateHome(tx, candidate, user.ID)
 			if err != nil {
 				return err
 			}

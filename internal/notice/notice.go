@@ -3,8 +3,8 @@
 //
 // The transaction that makes an event true also writes its notification, so neither exists without
 // the other. The subject of an event is unique for an account: an event that several replicas or
-// sweeps see is written once. An account has at most maxKept notifications, of which the oldest are
-// deleted first, and each is deleted when it is keepFor old.
+// sweeps see is written once. An account has at most maxNotifications notifications, of which the
+// oldest are deleted first, and each is deleted when it is keepFor old.
 //
 // Specification: beyond it, see docs/decisions.md.
 package notice
@@ -32,8 +32,8 @@ const (
 )
 
 const (
-	// maxKept is the number of notifications of an account.
-	maxKept = 500
+	// maxNotifications is the maximal number of notifications of an account.
+	maxNotifications = 500
 	// keepFor is how long a notification is kept.
 	keepFor = 90 * 24 * time.Hour
 	// sweepInterval is how often a replica deletes old notifications, and quotaInterval how often
@@ -102,7 +102,7 @@ func Insert(tx *db.Tx, e Event) error {
 	if err != nil || !inserted {
 		return err
 	}
-	return deleteBeyond(tx, e.UserID, maxKept)
+	return deleteBeyond(tx, e.UserID, maxNotifications)
 }
 
 // merge adds the completed job of e to an unread notification of another one with the same type and

@@ -44,7 +44,7 @@ func (r *Registry) StoreLocations(ctx context.Context) ([]StoreLocation, error) 
 	if err != nil {
 		return nil, err
 	}
-	var places []StoreLocation
+	var locations []StoreLocation
 	at := map[string]int{}
 	for _, p := range all {
 		id := p.Endpoint + "\x00" + p.Bucket
@@ -53,11 +53,11 @@ func (r *Registry) StoreLocations(ctx context.Context) ([]StoreLocation, error) 
 		}
 		i, known := at[id]
 		if !known {
-			i = len(places)
+			i = len(locations)
 			at[id] = i
-			places = append(places, StoreLocation{ID: strings.ReplaceAll(id, "\x00", " ")})
+			locations = append(locations, StoreLocation{ID: strings.ReplaceAll(id, "\x00", " ")})
 		}
-		places[i].Providers = append(places[i].Providers, p)
+		locations[i].Providers = append(locations[i].Providers, p)
 	}
-	return places, nil
+	return locations, nil
 }

@@ -70,7 +70,7 @@ func await(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// Requests for the camera of a picture wait for a place in the queue before they open the picture,
+// Requests for the camera of a picture wait for a slot of the queue before they open the picture,
 // and then for the end of other children. Further requests of an account with 256 waiting ones are
 // refused. Requests that were cancelled leave the queue, end their children and close their files.
 func TestCameraQueue(t *testing.T) {
@@ -136,7 +136,7 @@ func TestCameraQueue(t *testing.T) {
 		t.Errorf("alice opened %d pictures and bob %d, want 4 and 0", alice, bob)
 	}
 
-	leave() // the child ends, and the next request starts one; bob takes the place in the queue
+	leave() // the child ends, and the next request starts one; bob takes the slot
 	if err := <-running[0]; !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled request with a child: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestCameraQueue(t *testing.T) {
 		t.Errorf("children: %q, %v, want %q", text, err, want)
 	}
 	if waiting, free := r.Queued(); waiting != 0 || free != 4 {
-		t.Errorf("%d requests wait, %d places are free, want 0 and 4", waiting, free)
+		t.Errorf("%d requests wait, %d slots are free, want 0 and 4", waiting, free)
 	}
 	for _, file := range r.spooled {
 		if err := file.Close(); !errors.Is(err, os.ErrClosed) {
@@ -181,7 +181,7 @@ func TestCameraFails(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 	if waiting, free := f.Queued(); waiting != 0 || free != 8 {
-		t.Errorf("%d requests wait, %d places are free, want 0 and 8", waiting, free)
+		t.Errorf("%d requests wait, %d slots are free, want 0 and 8", waiting, free)
 	}
 	f.wantStarted(t, 0)
 }

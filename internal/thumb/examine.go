@@ -81,8 +81,8 @@ func (m *Maker) describe(ctx context.Context, from Source) (picture.Description,
 	return d, nil
 }
 
-// Camera reads the camera, the exposure and the place from the EXIF fields of a picture. who is
-// the account or address in whose lane of the queue the request waits. from may contain only the
+// Camera reads the camera, the exposure and the coordinates from the EXIF fields of a picture. who
+// is the account or address in whose lane of the queue the request waits. from may contain only the
 // first bytes of the picture. Faults: those of Get. Error: picture.ErrUnconfined.
 func (m *Maker) Camera(ctx context.Context, who string, from Source) (picture.Camera, error) {
 	ctx, end, err := m.begin(ctx)

@@ -26,7 +26,7 @@ type queue struct {
 }
 
 // newQueue returns a queue with that number of slots.
-func newQueue(places int) *queue { return &queue{free: places, lanes: map[string][]chan struct{}{}} }
+func newQueue(slots int) *queue { return &queue{free: slots, lanes: map[string][]chan struct{}{}} }
 
 // enter waits for a slot, which the caller returns by leave. who is the account or address whose
 // lane it waits in. Fault: RateLimited when too many requests wait; otherwise the error of ctx.

@@ -20,8 +20,8 @@ const (
 )
 
 // stripMetadata removes everything but the pixels from a WebP file, in place. vipsthumbnail is told
-// to write no metadata and still writes EXIF, depending on its version. Whether the place of a
-// photograph is removed must not depend on that. Error: errNoPicture for any other file.
+// to write no metadata and still writes EXIF, depending on its version. Whether the coordinates of
+// a photograph is removed must not depend on that. Error: errNoPicture for any other file.
 func stripMetadata(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {

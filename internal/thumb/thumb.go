@@ -228,7 +228,7 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 	f.err = m.makeAndCache(ctx, who, from, k)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if fault.Is(f.err, fault.NotFound) || m.tooOftenBusy(k.content, f.err) {
+	if fault.Is(f.err, fault.NotFound) || m.countBusy(k.content, f.err) {
 		if len(m.failed) >= maxFailures {
 			m.failed = map[string]time.Time{}
 		}
@@ -239,9 +239,10 @@ func (m *Maker) runBuild(ctx context.Context, f *build, who string, from Source,
 	close(f.done)
 }
 
-// tooOftenBusy counts the builds of a content that ended with ErrBusy, since the last one that
-// ended otherwise. It reports whether these are maxBusy. The caller holds m.mu.
-func (m *Maker) tooOftenBusy(content string, err error) bool {
+// countBusy counts a build of a content that ended with err if that is ErrBusy. Any other end
+// resets the count. limitReached reports that maxBusy builds in a row ended with ErrBusy; the count
+// then begins anew. The caller holds m.mu.
+func (m *Maker) countBusy(content string, err error) (limitReached bool) {
 	if !errors.Is(err, ErrBusy) || m.busy[content]+1 == maxBusy {
 		delete(m.busy, content)
 		return errors.Is(err, ErrBusy)

@@ -514,7 +514,7 @@ func TestVips(t *testing.T) {
 	if about.Type != "image/webp" || about.Ext != "webp" {
 		t.Errorf("%s", about.Type)
 	}
-	for _, mark := range []string{thumbtest.CameraPlace, "EXIF", "Exif", "XMP ", "ICCP"} {
+	for _, mark := range []string{thumbtest.CameraCoordinates, "EXIF", "Exif", "XMP ", "ICCP"} {
 		if strings.Contains(content, mark) {
 			t.Errorf("the thumbnail holds %q", mark)
 		}

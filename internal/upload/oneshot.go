@@ -85,15 +85,15 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 		}
 		defer leave()
 	}
-	place, err := s.tree.ResolveDestination(ctx, a, o.Dir, o.Name, how)
+	dest, err := s.tree.ResolveDestination(ctx, a, o.Dir, o.Name, how)
 	if err != nil {
 		return Result{}, err
 	}
-	if o.RequireFolder && len(place.Missing) > 0 {
+	if o.RequireFolder && len(dest.Missing) > 0 {
 		return Result{}, fault.New(fault.Conflict, "The target folder does not exist.")
 	}
-	place.Precondition, place.Modified = o.Precondition, o.Modified
-	if err := s.checkRoomEarly(ctx, a.UserID, place, o); err != nil {
+	dest.Precondition, dest.Modified = o.Precondition, o.Modified
+	if err := s.checkRoomEarly(ctx, a.UserID, dest, o); err != nil {
 		return Result{}, err
 	}
 
@@ -114,17 +114,17 @@ func (s *Service) Put(ctx context.Context, a access.Actor, o OneShot) (Result, e
 		return Result{}, fault.Newf(fault.Unverified, "The body does not have the announced %d bytes.", o.Size)
 	}
 	if ended {
-		return s.putSmall(ctx, a, o, place, head)
+		return s.putSmall(ctx, a, o, dest, head)
 	}
 	o.Body = io.MultiReader(bytes.NewReader(head), o.Body)
-	return s.putLarge(ctx, a, o, place, head[:min(n, headSize)])
+	return s.putLarge(ctx, a, o, dest, head[:min(n, headSize)])
 }
 
 // checkRoomEarly refuses a body that cannot fit into the quota before it is read: of its announced
 // size, or of any size when the quota is used up. It leaves a file that another account pays for to
 // the commit, since the payer may change meanwhile, as by a handover. Fault: QuotaExceeded.
-func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files.Destination, o OneShot) error {
-	if place.Payer != userID {
+func (s *Service) checkRoomEarly(ctx context.Context, userID string, dest files.Destination, o OneShot) error {
+	if dest.Payer != userID {
 		return nil
 	}
 	bytes, count, err := quota.Remaining(s.db.Read(ctx), userID)
@@ -132,8 +132,8 @@ func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files
 		return fmt.Errorf("read the quota: %w", err)
 	}
 	own, ownFiles := o.Buffered.reserved()
-	bytes += min(place.Freed+own, math.MaxInt64-bytes)
-	if !place.Replaces && count < 1-ownFiles || bytes < max(o.Size, 0) {
+	bytes += min(dest.Freed+own, math.MaxInt64-bytes)
+	if !dest.Replaces && count < 1-ownFiles || bytes < max(o.Size, 0) {
 		return overQuota()
 	}
 	return nil
@@ -142,40 +142,40 @@ func (s *Service) checkRoomEarly(ctx context.Context, userID string, place files
 // putSmall stores the whole body of an upload in one request, which is in memory, under a key that
 // is on the garbage list already, and makes the file with one commit. When the collector has
 // claimed the key, since the clock of another replica is far ahead, it tries again with a new key.
-func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
+func (s *Service) putSmall(ctx context.Context, a access.Actor, o OneShot, dest files.Destination,
 	body []byte) (Result, error) {
-	result, err := s.putAtDiscardedKey(ctx, a, o, place, body)
+	result, err := s.putAtDiscardedKey(ctx, a, o, dest, body)
 	if errors.Is(err, object.ErrCollected) {
 		s.log.Warn("the object key of an upload was collected too early: compare the clocks of the "+
 			"replicas", "provider",
-			place.ProviderID)
-		s.keys.ForgetKeys(place.ProviderID)
-		result, err = s.putAtDiscardedKey(ctx, a, o, place, body)
+			dest.ProviderID)
+		s.keys.ForgetKeys(dest.ProviderID)
+		result, err = s.putAtDiscardedKey(ctx, a, o, dest, body)
 	}
 	return result, err
 }
 
 // putAtDiscardedKey is one try of putSmall. Error: object.ErrCollected when the collector has
 // claimed the key.
-func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
+func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneShot, dest files.Destination,
 	body []byte) (Result, error) {
-	key, due, err := s.keys.DiscardedKey(ctx, place.ProviderID)
+	key, due, err := s.keys.DiscardedKey(ctx, dest.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
-	store, err := s.store(ctx, place.ProviderID) // after the key is on the garbage list, see object.KeySource
+	store, err := s.store(ctx, dest.ProviderID) // after the key is on the garbage list, see object.KeySource
 	if err != nil {
 		return Result{}, err
 	}
 	crash.Point("upload.noted")
-	r := row{userID: a.UserID, dest: place, size: int64(len(body)), key: key,
+	r := row{userID: a.UserID, dest: dest, size: int64(len(body)), key: key,
 		expiresAt: due - garbageDelay.Milliseconds()}
-	r.mimeType = decideType(place.Name, body, cleanType(o.MimeType))
+	r.mimeType = decideType(dest.Name, body, cleanType(o.MimeType))
 	info, err := store.Put(ctx, key, bytes.NewReader(body),
 		blob.PutOptions{Size: r.size, Max: r.size, MimeType: r.mimeType})
 	if err != nil {
 		err = storeFault(err)
-		s.discard(ctx, err, place.ProviderID, key)
+		s.discard(ctx, err, dest.ProviderID, key)
 		return Result{}, err
 	}
 	crash.Point("upload.stored")
@@ -194,7 +194,7 @@ func (s *Service) putAtDiscardedKey(ctx context.Context, a access.Actor, o OneSh
 		return err
 	})
 	if err != nil {
-		s.discard(ctx, err, place.ProviderID, key)
+		s.discard(ctx, err, dest.ProviderID, key)
 		return Result{}, fmt.Errorf("commit an upload: %w", err)
 	}
 	crash.Point("upload.committed")
@@ -225,15 +225,15 @@ func (s *Service) publish(ctx context.Context, tx *db.Tx, a access.Actor, o OneS
 // putLarge stores a body that is too large for memory, or of unknown size: it streams the body to
 // the store, with a row of upload_sessions that holds its reservation. head are the first bytes of
 // o.Body.
-func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place files.Destination,
+func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, dest files.Destination,
 	head []byte) (Result, error) {
-	key, err := s.keys.NewKey(ctx, place.ProviderID)
+	key, err := s.keys.NewKey(ctx, dest.ProviderID)
 	if err != nil {
 		return Result{}, err
 	}
 	now := s.now()
 	fresh := row{
-		id: s.ids.UUID(), userID: a.UserID, dest: place, size: o.Size, claimedType: cleanType(o.MimeType),
+		id: s.ids.UUID(), userID: a.UserID, dest: dest, size: o.Size, claimedType: cleanType(o.MimeType),
 		oneShot: true,
 		files:   1, key: key, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).UnixMilli(),
 	}
@@ -246,7 +246,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 		if err := s.reserveOneShot(tx, &r, o.Buffered); err != nil {
 			return err
 		}
-		if err := object.Discard(tx, place.ProviderID, key, r.expiresAt+garbageDelay.Milliseconds()); err != nil {
+		if err := object.Discard(tx, dest.ProviderID, key, r.expiresAt+garbageDelay.Milliseconds()); err != nil {
 			return err
 		}
 		return insert(tx, r)
@@ -256,7 +256,7 @@ func (s *Service) putLarge(ctx context.Context, a access.Actor, o OneShot, place
 	}
 	crash.Point("large.noted")
 	var result Result
-	store, err := s.store(ctx, place.ProviderID)
+	store, err := s.store(ctx, dest.ProviderID)
 	if err == nil {
 		result, err = s.stream(ctx, a, o, store, &r, head)
 	}

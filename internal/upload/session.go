@@ -233,22 +233,22 @@ func (s *Service) keyHolder(ctx context.Context, userID, idempotencyKey string) 
 // completed session, or one whose kept parts the new session takes over if they are in the same
 // provider. Faults: those of Create. Error: as in mustRetryCreate.
 func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old *row) (Session, error) {
-	place, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, n.Conflict)
+	dest, err := s.tree.ResolveDestination(ctx, a, n.Dir, n.Name, n.Conflict)
 	if err != nil {
 		return Session{}, err
 	}
 	now := s.now()
 	r := row{
-		id: s.ids.UUID(), userID: a.UserID, dest: place, size: n.Size, claimedType: cleanType(n.MimeType),
+		id: s.ids.UUID(), userID: a.UserID, dest: dest, size: n.Size, claimedType: cleanType(n.MimeType),
 		idempotencyKey: n.IdempotencyKey,
 		status:         pending, bytes: n.Size, files: 1, createdAt: now.UnixMilli(), expiresAt: now.Add(Lifetime).
 				UnixMilli(),
 		begunAt: now.UnixMilli(),
 	}
-	if place.Replaces { // a replacement adds no file
+	if dest.Replaces { // a replacement adds no file
 		r.files = 0
 		if r.paidByUser() {
-			r.replaces, r.freed = place.ReplacesID, place.Freed
+			r.replaces, r.freed = dest.ReplacesID, dest.Freed
 			r.bytes = max(r.size-r.freed, 0)
 		}
 	}
@@ -256,13 +256,13 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		r.keyID = a.Key.ID
 	}
 	// the kept parts are in another provider than the new file
-	if old != nil && old.status == expired && old.dest.ProviderID != place.ProviderID {
+	if old != nil && old.status == expired && old.dest.ProviderID != dest.ProviderID {
 		if err := s.dropKeptParts(ctx, *old); err != nil {
 			return Session{}, fmt.Errorf("drop kept parts: %w", err)
 		}
 		old = nil
 	}
-	if r.mode, err = s.chooseMode(ctx, n, a.UserID, place.ProviderID); err != nil {
+	if r.mode, err = s.chooseMode(ctx, n, a.UserID, dest.ProviderID); err != nil {
 		return Session{}, err
 	}
 	begun := false
@@ -279,7 +279,7 @@ func (s *Service) create(ctx context.Context, a access.Actor, n NewSession, old 
 		}
 		begun = true
 	case r.mode == modePresigned:
-		if r.key, err = s.keys.NewKey(ctx, place.ProviderID); err != nil {
+		if r.key, err = s.keys.NewKey(ctx, dest.ProviderID); err != nil {
 			return Session{}, err
 		}
 	}

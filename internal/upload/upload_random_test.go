@@ -55,9 +55,9 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 			workers = append(workers, k)
 		}
 		for range 4 {
-			var working, chores sync.WaitGroup
+			var working, maintenance sync.WaitGroup
 			done := make(chan struct{})
-			chores.Go(func() {
+			maintenance.Go(func() {
 				for {
 					select {
 					case <-done:
@@ -77,7 +77,7 @@ func TestRandomSequencesKeepWhatWasAcknowledged(t *testing.T) {
 			}
 			working.Wait()
 			close(done)
-			chores.Wait()
+			maintenance.Wait()
 			w.sweepAndCollect()
 			w.checkInvariants()
 			for _, k := range workers {

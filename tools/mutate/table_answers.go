@@ -63,7 +63,7 @@ var answers = []mutation{
 	{"notice-once", "an event is told once", "internal/share/sql.go",
 		`AND COALESCE(reminded_for, 0) <> expires_at`, ``, api, "^TestNotificationOfShares$/^sqlite$"},
 	{"notice-kept", "an account has at most 500 notifications", "internal/notice/notice.go",
-		`deleteBeyond(tx, e.UserID, maxKept)`, `deleteBeyond(tx, e.UserID, 2*maxKept)`, api,
+		`deleteBeyond(tx, e.UserID, maxNotifications)`, `deleteBeyond(tx, e.UserID, 2*maxNotifications)`, api,
 		"^TestNotificationsEnd$/^sqlite$"},
 	{"notice-account", "the notifications of an account are deleted with it", "internal/lifecycle/handover.go",
 		`if err := notice.DeleteOfUser(tx, id); err != nil {`,

@@ -80,7 +80,7 @@ var outside = []mutation{
 		"^TestParseRefuses$"},
 	{"path-reserved", "entries do not use the service's own routes as paths (C21)", files + "/destination.go",
 		`if path.Reserved() {`, `if path.Reserved() && path.IsRoot() {`, files,
-		"^TestCreateFolderValidatesNames$/^sqlite$|^TestPlaceRefuses$/^sqlite$"},
+		"^TestCreateFolderValidatesNames$/^sqlite$|^TestResolveDestinationRefuses$/^sqlite$"},
 	{"mount-reserved", "mounts do not use the service's own routes as paths (C21)", "internal/mount/mount.go",
 		`case m.Path.Reserved():`, `case m.Path.Reserved() && m.Path.IsRoot():`, api, "^TestMountsRefuse$"},
 
@@ -308,7 +308,7 @@ var outside = []mutation{
 	{"limit-redis-retry", "a Redis that hangs does not delay requests for long", "internal/kv/redis/redis.go",
 		`return timeout / downTimeoutDivisor`, `return timeout`, "internal/kv/redis",
 		"^TestHangingServerDelaysNoCallerBeyondTheTimeout$"},
-	{"hash-login-place", "hashes for other purposes leave a slot for logins", account + "/queue.go",
+	{"hash-login-slot", "hashes for other purposes leave a slot for logins", account + "/queue.go",
 		`if q.otherRunning < parallelHashes-1 {`, `if q.otherRunning < parallelHashes {`, account,
 		"^TestLoginsHaveASlotOfTheirOwn$"},
 	{"hash-login-kind", "a login waits only for other logins", account + "/session.go",

@@ -45,7 +45,7 @@ var scrubGuards = []mutation{
 			state`, `		if len(page) > 1000 {
 			state`, "internal/fsck", "^TestScrubResumes$/^sqlite$"},
 	{"scrub-content", "a backup is searched for the content, too", "internal/backup/source.go",
-		`			for _, at := range places {`, `			for _, at := range places[:0] {`, "internal/backup",
+		`			for _, at := range locations {`, `			for _, at := range locations[:0] {`, "internal/backup",
 		"^TestHealFromABackup$/^sqlite$"},
 	{"scrub-older", "older snapshots are searched, too", "internal/backup/source.go", `slices.Backward(names) {`,
 		`slices.Backward(names[len(names)-1:]) {`, "internal/backup", "^TestHealFromABackup$/^sqlite$"},
@@ -67,7 +67,7 @@ var scrubGuards = []mutation{
 		`		if result.Problems > 0 {`, `		if result.Problems > 1000 {`, "internal/api", "^TestSystemWarnsOfBackupsAndChecks$"},
 	{"jobs-refused", "jobs that were refused are not told", "internal/job/sql_failures.go",
 		` AND attempts >= $2`, ` AND attempts < 1000 + $2`, "internal/job", "^TestFailuresOfTheServiceAreCounted$/^sqlite$"},
-	{"jobs-failed-chore", "the row of a failed chore has no payload", "internal/job/sql.go",
+	{"jobs-failed-payload", "the row of a failed job of the service has no payload", "internal/job/sql.go",
 		`SET payload = '' WHERE id = $1`, `SET payload = payload WHERE id = $1`, "internal/job",
 		"^TestFailuresOfTheServiceAreCounted$/^sqlite$"},
 	{"jobs-failed-told", "failed jobs are told", "internal/api/admin_system.go", `	for _, f := range failures {`,

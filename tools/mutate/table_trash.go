@@ -71,23 +71,23 @@ var trashGuards = []mutation{
 		"^TestVersionsArePrivate$/^sqlite$"},
 	{"version-private", "versions of a private place are not listed", files + "/versions.go", `		if shown {
 			list = append`, `		if shown || v != nil {
-			list = append`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+			list = append`, files, "^TestVersionsOfAPrivateFolder$/^sqlite$"},
 	{"version-secret", "versions of a private place are not for download", files + "/versions.go",
 		`a, &f.node, until-1, access.Download); err != nil {
 		return Content{}, err
 	} else if !shown {`, `a, &f.node, until-1, access.Download); err != nil {
 		return Content{}, err
-	} else if !shown && f == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+	} else if !shown && f == nil {`, files, "^TestVersionsOfAPrivateFolder$/^sqlite$"},
 	{"version-back", "versions of a private place are not restored", files + "/versions.go",
 		`rs.wasReadable(q, a, n, until-1, needed); err != nil {
 		return version{}, err
 	} else if !shown {`, `rs.wasReadable(q, a, n, until-1, needed); err != nil {
 		return version{}, err
-	} else if !shown && rs == nil {`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+	} else if !shown && rs == nil {`, files, "^TestVersionsOfAPrivateFolder$/^sqlite$"},
 	{"version-then", "content of a private place is not readable by its time", files + "/versions.go",
 		`	if !shown {
 		return Content{}, 0, noVersion()`, `	if !shown && until == 0 {
-		return Content{}, 0, noVersion()`, files, "^TestVersionsOfAPrivatePlace$/^sqlite$"},
+		return Content{}, 0, noVersion()`, files, "^TestVersionsOfAPrivateFolder$/^sqlite$"},
 	{"version-quota", "restoring a version charges the owner", files + "/versions.go",
 		`quota.Charge(tx, after.owner, after.size-before.size, 0)`, `quota.Charge(tx, after.owner, 0, 0)`, files,
 		"^TestVersionsArePrivate$/^sqlite$"},

@@ -69,11 +69,11 @@ async function shut(page, config) {
   )
 }
 
-const mute = (page, config) => around(page, config, '/mute')
+const headerless = (page, config) => around(page, config, '/headerless')
 
 export const scenarios = onLan([
   { name: 'sends bytes straight to a store', run: straight },
   { name: 'sends bytes straight to a store by itself', run: automatic },
   { name: 'goes around a store that shuts pages out', run: shut },
-  { name: 'goes around a store that hides what it answers', run: mute },
+  { name: 'goes around a store that hides what it answers', run: headerless },
 ])

@@ -140,7 +140,7 @@ func (o *oracle) askDAVGet(by caller) {
 	}
 	at := o.w.anyPath(o.d)
 	if e := o.file(); e != nil && o.d.chance(70) {
-		at = e.place()
+		at = e.path()
 	}
 	words := map[string]string{notFound: "404"}
 	if o.w.isFolder(at) {
@@ -154,8 +154,8 @@ func (o *oracle) askDAVGet(by caller) {
 }
 
 // changeDAV is change for WebDAV.
-func (o *oracle) changeDAV(door string, c *caller, request string, r *apptest.Reply, want answer) {
-	o.compare(door, *c, request, status(r), want)
+func (o *oracle) changeDAV(endpoint string, c *caller, request string, r *apptest.Reply, want answer) {
+	o.compare(endpoint, *c, request, status(r), want)
 	if r.Status < 300 {
 		o.restore()
 	}
@@ -168,7 +168,7 @@ func (o *oracle) askDAVPut(by caller) {
 	}
 	at := child(dir, name)
 	if e := o.file(); e != nil && o.d.chance(30) {
-		at = e.place()
+		at = e.path()
 		dir, name = parentOf(at), baseOf(at)
 	}
 	if c == nil || name == "" || o.homes(*c, at) {
@@ -239,7 +239,7 @@ func (o *oracle) askDAVDelete(by caller) {
 		return
 	}
 	want := inDAV(o.w.remove(*c, e), map[string]string{done: "204", conflict: "403"})
-	o.changeDAV("dav delete", c, "DELETE "+e.place(), o.sendDAV(c, "DELETE", e.place(), nil), want)
+	o.changeDAV("dav delete", c, "DELETE "+e.path(), o.sendDAV(c, "DELETE", e.path(), nil), want)
 }
 
 // askDAVTransfer moves or copies to a free path.
@@ -249,7 +249,7 @@ func (o *oracle) askDAVTransfer(by caller) {
 		folder = o.w.anyPath(o.d)
 	}
 	to := child(folder, name)
-	if c == nil || e == nil || to == e.place() || o.homes(*c, to) {
+	if c == nil || e == nil || to == e.path() || o.homes(*c, to) {
 		return
 	}
 	method, want := "MOVE", o.w.move
@@ -257,7 +257,7 @@ func (o *oracle) askDAVTransfer(by caller) {
 		method, want = "COPY", o.w.copy
 	}
 	words := inDAV(want(*c, e, folder, name), map[string]string{done: "201", conflict: "403 412", notFound: "409"})
-	if within(to, e.place()) { // distinguished from a missing folder
+	if within(to, e.path()) { // distinguished from a missing folder
 		words = append(words, "403")
 	}
 	if o.w.at(to) != nil && slices.Contains(words, "412") && o.w.has(*c, "write", to) != allow {
@@ -267,8 +267,8 @@ func (o *oracle) askDAVTransfer(by caller) {
 	if o.w.at(to) != nil && o.w.has(*c, "write", to) == allow {
 		words = append(words, "412")
 	}
-	r := o.sendDAV(c, method, e.place(), nil, "Destination", "/webdav"+escape(to), "Overwrite", "F")
-	o.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.place()+" to "+to, r, words)
+	r := o.sendDAV(c, method, e.path(), nil, "Destination", "/webdav"+escape(to), "Overwrite", "F")
+	o.changeDAV("dav "+strings.ToLower(method), c, method+" "+e.path()+" to "+to, r, words)
 }
 
 // copy is the expected answer to POST /api/files/{id}/copy.
@@ -279,21 +279,21 @@ func (w *world) copy(c caller, e *entry, folder, name string) answer {
 	to := child(folder, name)
 	refused, also := w.mayCreate(c, to), false
 	for _, permission := range []string{"read", "download"} {
-		if verdict := w.has(c, permission, e.place()); verdict != allow {
+		if verdict := w.has(c, permission, e.path()); verdict != allow {
 			refused = append(refused, refusal(verdict))
 		}
 	}
-	if w.locked(c, e.place()) != nil {
+	if w.locked(c, e.path()) != nil {
 		refused = append(refused, askPassword)
 	}
 	if e.folder {
-		for _, at := range w.under(e.place()) {
+		for _, at := range w.under(e.path()) {
 			if w.at(at).password {
 				refused = append(refused, forbidden)
 			}
 		}
 		for _, permission := range []string{"read", "download"} {
-			switch w.authorizeTree(c, permission, e.place(), w.under(e.place())) {
+			switch w.authorizeTree(c, permission, e.path(), w.under(e.path())) {
 			case yes:
 				refused = append(refused, forbidden)
 			case open:
@@ -303,7 +303,7 @@ func (w *world) copy(c caller, e *entry, folder, name string) answer {
 		also = also || w.mayBeRefusedBelow(c, []string{"write"}, to) == open // entries that would be created below
 	}
 	var faults answer
-	if e.folder && (w.mountsBelow(e.place()) || within(folder, e.place())) || w.at(to) != nil || w.virtual(to) {
+	if e.folder && (w.mountsBelow(e.path()) || within(folder, e.path())) || w.at(to) != nil || w.virtual(to) {
 		faults = append(faults, conflict)
 	}
 	if at := w.at(folder); at == nil || !at.folder {

@@ -99,13 +99,13 @@ func (w *world) details(c caller, e *entry) answer {
 	if a := c.admitted("read"); a != nil {
 		return a
 	}
-	shows, verdict := w.seen(c, e.place()), w.has(c, "read", e.place())
+	shows, verdict := w.seen(c, e.path()), w.has(c, "read", e.path())
 	switch {
 	case w.hidden(e):
 		return answer{notFound}
 	case shows == no:
 		return answer{refusal(verdict)}
-	case e.place() != "/" && !w.opens(c, parentOf(e.place())):
+	case e.path() != "/" && !w.opens(c, parentOf(e.path())):
 		return answer{askPassword, refusal(verdict)}
 	case shows == open:
 		return answer{done, refusal(verdict)}
@@ -122,12 +122,12 @@ func (w *world) download(c caller, e *entry) answer {
 	if a := c.admitted("read"); a != nil {
 		return a
 	}
-	switch verdict := w.has(c, "download", e.place()); {
+	switch verdict := w.has(c, "download", e.path()); {
 	case w.hidden(e):
 		return answer{notFound}
 	case verdict != allow:
 		return answer{refusal(verdict)}
-	case w.locked(c, e.place()) != nil:
+	case w.locked(c, e.path()) != nil:
 		return answer{askPassword}
 	}
 	return answer{done}
@@ -161,18 +161,18 @@ func (w *world) public(c caller, at string) answer {
 
 // permanent is the expected answer to GET of a permanent link.
 func (w *world) permanent(e *entry) answer {
-	if w.hidden(e) || !w.guests || w.guard(e.place()) != nil {
+	if w.hidden(e) || !w.guests || w.guard(e.path()) != nil {
 		return answer{notFound}
 	}
 	for _, permission := range []string{"share", "download"} {
-		verdict, _ := w.evaluate(caller{user: e.owner, ip: nowhere}, permission, e.place(), e.owner)
+		verdict, _ := w.evaluate(caller{user: e.owner, ip: nowhere}, permission, e.path(), e.owner)
 		if verdict != allow {
 			return answer{notFound}
 		}
 	}
 	guest := []*rule{}
 	for _, r := range w.rules {
-		if ofGuests(r) && r.names("download") && (r.mount == nil || r.mount == e.mount) && glob(r.pattern, e.place()) {
+		if ofGuests(r) && r.names("download") && (r.mount == nil || r.mount == e.mount) && glob(r.pattern, e.path()) {
 			guest = append(guest, r)
 		}
 	}
@@ -197,9 +197,9 @@ func (w *world) permanent(e *entry) answer {
 // shared is the expected answer to GET of a download address of a share of a file, for a visitor
 // with the caller's address and passwords. The caller created the share, without a password.
 func (w *world) shared(c caller, e *entry) answer {
-	download, asks := w.has(c, "download", e.place()), w.locked(c, e.place()) != nil
+	download, asks := w.has(c, "download", e.path()), w.locked(c, e.path()) != nil
 	for _, permission := range []string{"read", "share", "download"} {
-		verdict := w.has(c, permission, e.place())
+		verdict := w.has(c, permission, e.path())
 		if !w.hidden(e) && verdict == deny && permission != "download" {
 			return answer{revoked}
 		}
@@ -232,11 +232,11 @@ func (w *world) makeLink(c caller, e *entry) answer {
 	}
 	var refused answer
 	for _, permission := range []string{"share", "download"} {
-		if verdict := w.has(c, permission, e.place()); verdict != allow {
+		if verdict := w.has(c, permission, e.path()); verdict != allow {
 			refused = append(refused, refusal(verdict))
 		}
 	}
-	if w.locked(c, e.place()) != nil {
+	if w.locked(c, e.path()) != nil {
 		refused = append(refused, askPassword)
 	}
 	if refused != nil {
@@ -383,16 +383,16 @@ func (w *world) under(top string) []string {
 // mayChange decides about a change of an entry: the verdict, its password, and everything below a
 // folder. also reports that a refusal is correct as well.
 func (w *world) mayChange(c caller, permission string, e *entry) (refused []string, also bool) {
-	if verdict := w.has(c, permission, e.place()); verdict != allow {
+	if verdict := w.has(c, permission, e.path()); verdict != allow {
 		return []string{refusal(verdict)}, false
 	}
-	if !w.opens(c, e.place()) {
+	if !w.opens(c, e.path()) {
 		return []string{askPassword}, false
 	}
 	if !e.folder {
 		return nil, false
 	}
-	switch w.authorizeTree(c, permission, e.place(), w.under(e.place())) {
+	switch w.authorizeTree(c, permission, e.path(), w.under(e.path())) {
 	case yes:
 		return []string{forbidden, askPassword}, false
 	case open:
@@ -405,7 +405,7 @@ func (w *world) mayChange(c caller, permission string, e *entry) (refused []stri
 // then see or download something that they could not before. Other refusals are optional where the
 // rules of the two places differ.
 func (w *world) losesReaders(c caller, e *entry, to string) certainty {
-	from := e.place()
+	from := e.path()
 	if w.mayBeRefusedBelow(c, allPermissions, from) == open || w.mayBeRefusedBelow(c, allPermissions, to) == open {
 		return w.gainsReaders(c, e, to, open)
 	}
@@ -415,7 +415,7 @@ func (w *world) losesReaders(c caller, e *entry, to string) certainty {
 // gainsReaders is yes when a move would give the caller access to something, open when it would
 // change any of the caller's rights, and otherwise the given value.
 func (w *world) gainsReaders(c caller, e *entry, to string, otherwise certainty) certainty {
-	from, callers := e.place(), []caller{c}
+	from, callers := e.path(), []caller{c}
 	if c.key != nil {
 		callers = append(callers, caller{user: c.user, ip: c.ip})
 	}
@@ -440,12 +440,12 @@ func (w *world) gainsReaders(c caller, e *entry, to string, otherwise certainty)
 
 // carriesMount reports whether an entry is the root of a mount or above one.
 func (w *world) carriesMount(e *entry) bool {
-	return slices.ContainsFunc(w.mounts, func(m *mount) bool { return !w.hidden(m.root) && within(m.path, e.place()) })
+	return slices.ContainsFunc(w.mounts, func(m *mount) bool { return !w.hidden(m.root) && within(m.path, e.path()) })
 }
 
 // carriesHome reports whether an entry is the caller's home or above it.
 func (w *world) carriesHome(c caller, e *entry) bool {
-	return c.user != nil && c.user.home != nil && !w.hidden(c.user.home) && within(c.user.home.place(), e.place())
+	return c.user != nil && c.user.home != nil && !w.hidden(c.user.home) && within(c.user.home.path(), e.path())
 }
 
 // remove is the expected answer to DELETE /api/files/{id}.
@@ -459,7 +459,7 @@ func (w *world) remove(c caller, e *entry) answer {
 	refused, also := w.mayChange(c, "delete", e)
 	stays := w.carriesMount(e) || w.carriesHome(c, e)
 	switch {
-	case stays && w.has(c, "delete", e.place()) == allow:
+	case stays && w.has(c, "delete", e.path()) == allow:
 		return orRefusedAnswer(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
@@ -484,12 +484,12 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 		return answer{notFound}
 	}
 	refused, also := w.mayChange(c, "update", e)
-	to := child(parentOf(e.place()), name)
+	to := child(parentOf(e.path()), name)
 	if w.decide(c, "update", to, e.owner) != allow {
 		refused = append(refused, forbidden, askPassword)
 	}
 	switch {
-	case w.carriesMount(e) && w.has(c, "update", e.place()) == allow:
+	case w.carriesMount(e) && w.has(c, "update", e.path()) == allow:
 		return orRefusedAnswer(append(answer{conflict}, refused...), also)
 	case refused != nil:
 		return refused
@@ -512,14 +512,14 @@ func (w *world) rename(c caller, e *entry, name string) answer {
 // Within that scope every caller may. Out of it, a caller may who has given the password or may
 // remove it, and a key never may.
 func (w *world) takes(c caller, e *entry, folder string) bool {
-	if e.place() == "/" {
+	if e.path() == "/" {
 		return true
 	}
-	above := w.guard(parentOf(e.place()))
+	above := w.guard(parentOf(e.path()))
 	if above == nil || w.guard(folder) == above {
 		return true
 	}
-	mayRemove := c.user != nil && (c.user.role == "admin" || c.user == above.owner && !w.mountsBelow(above.place()))
+	mayRemove := c.user != nil && (c.user.role == "admin" || c.user == above.owner && !w.mountsBelow(above.path()))
 	return c.key == nil && (c.gave(above.id) || mayRemove)
 }
 
@@ -532,7 +532,7 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 		return answer{notFound}
 	}
 	if name == "" {
-		name = baseOf(e.place())
+		name = baseOf(e.path())
 	}
 	if name == "" {
 		name = "root" // of the root mount, which cannot be moved
@@ -544,7 +544,7 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 		refused = append(refused, askPassword, forbidden)
 	}
 	var faults answer
-	if w.carriesMount(e) || e.folder && within(folder, e.place()) || w.at(to) != nil || w.virtual(to) {
+	if w.carriesMount(e) || e.folder && within(folder, e.path()) || w.at(to) != nil || w.virtual(to) {
 		faults = append(faults, conflict)
 	}
 	if at := w.at(folder); at == nil || !at.folder {
@@ -554,7 +554,7 @@ func (w *world) move(c caller, e *entry, folder, name string) answer {
 		if w.covering(folder) == nil {
 			refused = append(refused, notFound)
 		}
-		if w.carriesMount(e) && w.has(c, "delete", e.place()) == allow {
+		if w.carriesMount(e) && w.has(c, "delete", e.path()) == allow {
 			refused = append(refused, conflict)
 		}
 		return refused

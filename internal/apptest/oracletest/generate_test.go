@@ -120,7 +120,7 @@ func (w *world) addEntry(d random) {
 	if len(w.users) > 1 && d.chance(50) {
 		e.owner = e.parent.owner
 	}
-	if slices.ContainsFunc(w.mounts, func(m *mount) bool { return within(m.path, e.place()) }) {
+	if slices.ContainsFunc(w.mounts, func(m *mount) bool { return within(m.path, e.path()) }) {
 		e.folder = true // a mount is at this path or below it
 	}
 	if !e.folder && d.chance(30) {
@@ -133,7 +133,7 @@ func (w *world) addHomes(d random) {
 	for _, u := range w.users {
 		e := pick(d, w.entries)
 		inTheWay := slices.ContainsFunc(w.users, func(other *user) bool {
-			return other.home != nil && (within(other.home.place(), e.place()) || within(e.place(), other.home.place()))
+			return other.home != nil && (within(other.home.path(), e.path()) || within(e.path(), other.home.path()))
 		})
 		if u.role == "admin" || !e.folder || e.parent == nil || w.hidden(e) || inTheWay {
 			continue
@@ -265,7 +265,7 @@ func (w *world) String() string {
 	for _, u := range w.users {
 		home := "none"
 		if u.home != nil {
-			home = u.home.place()
+			home = u.home.path()
 		}
 		fmt.Fprintf(&b, "user %s %s home %s\n", u.name, u.role, home)
 	}
@@ -277,7 +277,7 @@ func (w *world) String() string {
 		fmt.Fprintf(&b, "mount %d %s priority %d\n", i, m.path, m.priority)
 	}
 	for _, e := range w.entries {
-		fmt.Fprintf(&b, "entry %s of %s in mount %d", e.place(), e.owner.name, slices.Index(w.mounts, e.mount))
+		fmt.Fprintf(&b, "entry %s of %s in mount %d", e.path(), e.owner.name, slices.Index(w.mounts, e.mount))
 		for _, mark := range []struct {
 			is   bool
 			text string

@@ -18,11 +18,11 @@ import (
 )
 
 var (
-	worlds = flag.Int("worlds", 600, "how many random worlds to check on each engine")
-	seed   = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
-	probes = flag.Int("probes", 30, "requests in each world")
-	shown  = flag.Int("shown", 1, "how many differences of a kind are printed with their world")
-	door   = flag.String("door", "", "ask only at this door")
+	worlds   = flag.Int("worlds", 600, "how many random worlds to check on each engine")
+	seed     = flag.Uint64("seed", 1, "seed of the first world; each further one has the next")
+	probes   = flag.Int("probes", 30, "requests in each world")
+	shown    = flag.Int("shown", 1, "how many differences of a kind are printed with their world")
+	endpoint = flag.String("endpoint", "", "send requests only to this endpoint")
 )
 
 // TestRightsAgainstOracle sends requests to every endpoint in random worlds and compares each
@@ -189,19 +189,19 @@ func describeReply(r *apptest.Reply) string {
 }
 
 // compare records an answer and reports whether it is expected.
-func (o *oracle) compare(door string, c caller, request, got string, want answer) bool {
-	o.outcomes[door+": "+summary(got)]++
+func (o *oracle) compare(endpoint string, c caller, request, got string, want answer) bool {
+	o.outcomes[endpoint+": "+summary(got)]++
 	if slices.Contains(want, got) {
 		return true
 	}
-	class := fmt.Sprintf("%s: got %s, want %s", door, summary(got), summary(want[0]))
+	class := fmt.Sprintf("%s: got %s, want %s", endpoint, summary(got), summary(want[0]))
 	if o.differences[class]++; o.differences[class] <= *shown {
 		text := ""
 		if o.printed != o.seed {
 			text, o.printed = o.w.String(), o.seed
 		}
-		o.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", o.seed, door, c, request, got,
-			strings.Join(want, " or "), text)
+		o.t.Errorf("-args -seed %d -worlds 1: %s: %s\n  %s\n  got  %s\n  want %s\n%s", o.seed, endpoint, c, request,
+			got, strings.Join(want, " or "), text)
 	}
 	return false
 }

@@ -35,7 +35,7 @@ func (o *oracle) probe() {
 			if c.user == nil && at.name != "public" && at.name != "explain" && o.d.chance(80) {
 				c.user = pick(o.d, o.w.users)
 			}
-			if *door == "" || *door == at.name {
+			if *endpoint == "" || *endpoint == at.name {
 				at.ask(c)
 			}
 			return
@@ -179,13 +179,13 @@ func (o *oracle) askSearch(c caller) {
 func (o *oracle) askDetails(c caller) {
 	e := o.entry()
 	r := o.send(c, "GET", "/api/files/"+e.id, nil)
-	if !o.compare("details", c, "GET details of "+e.place(), describeReply(r), o.w.details(c, e)) || r.Status != 200 ||
-		o.w.guard(e.place()) != nil {
+	if !o.compare("details", c, "GET details of "+e.path(), describeReply(r), o.w.details(c, e)) || r.Status != 200 ||
+		o.w.guard(e.path()) != nil {
 		return
 	}
 	has := []string{}
 	for _, p := range allPermissions {
-		if o.w.has(c, p, e.place()) == allow {
+		if o.w.has(c, p, e.path()) == allow {
 			has = append(has, p)
 		}
 	}
@@ -194,7 +194,7 @@ func (o *oracle) askDetails(c caller) {
 	for _, p := range list {
 		got = append(got, fmt.Sprint(p))
 	}
-	o.compare("permissions", c, "permissions in details of "+e.place(), "200\t"+strings.Join(got, " "),
+	o.compare("permissions", c, "permissions in details of "+e.path(), "200\t"+strings.Join(got, " "),
 		answer{"200\t" + strings.Join(has, " ")})
 }
 
@@ -205,10 +205,10 @@ func (o *oracle) askDownload(c caller) {
 	}
 	want := o.w.download(c, e)
 	r := o.send(c, "GET", "/api/files/"+e.id+"/download", nil)
-	if !o.compare("download", c, "GET download of "+e.place(), describeReply(r), want) || r.Status != 200 {
+	if !o.compare("download", c, "GET download of "+e.path(), describeReply(r), want) || r.Status != 200 {
 		return
 	}
-	o.compare("gateway", c, "GET gateway for "+e.place(),
+	o.compare("gateway", c, "GET gateway for "+e.path(),
 		describeReply(o.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)),
 		answer{done})
 }
@@ -216,7 +216,7 @@ func (o *oracle) askDownload(c caller) {
 func (o *oracle) askPublic(c caller) {
 	at := o.w.anyPath(o.d)
 	if e := o.file(); e != nil && o.d.chance(70) {
-		at = e.place()
+		at = e.path()
 	}
 	if at == "/" {
 		return
@@ -244,7 +244,7 @@ func escape(at string) string {
 func (o *oracle) askPermanent(c caller) {
 	for range 10 {
 		if e := o.file(); e != nil && e.link != "" {
-			o.compare("link", c, "GET permanent link of "+e.place()+" of "+e.owner.name,
+			o.compare("link", c, "GET permanent link of "+e.path()+" of "+e.owner.name,
 				describeReply(o.send(caller{ip: c.ip}, "GET", "/api/i/"+e.link+".png", nil)), o.w.permanent(e))
 			return
 		}
@@ -253,7 +253,7 @@ func (o *oracle) askPermanent(c caller) {
 
 func (o *oracle) askMakeLink(c caller) {
 	if e := o.file(); e != nil {
-		o.compare("make link", c, "POST link of "+e.place(),
+		o.compare("make link", c, "POST link of "+e.path(),
 			describeReply(o.send(c, "POST", "/api/files/"+e.id+"/link", apptest.M{})), o.w.makeLink(c, e))
 	}
 }
@@ -274,12 +274,12 @@ func (o *oracle) askShared(c caller) {
 	}
 	r := o.send(caller{ip: c.ip}, "GET", "/api/shares/"+id+"/download", nil)
 	delete(visitor.Cookies, "share_auth_"+id)
-	if !o.compare("share", c, "GET download of a share of "+e.place()+" by "+c.user.name, describeReply(r),
+	if !o.compare("share", c, "GET download of a share of "+e.path()+" by "+c.user.name, describeReply(r),
 		o.w.shared(c, e)) ||
 		r.Status != 200 {
 		return
 	}
-	o.compare("gateway", c, "GET gateway for the share of "+e.place(),
+	o.compare("gateway", c, "GET gateway for the share of "+e.path(),
 		describeReply(o.send(caller{ip: c.ip}, "GET", r.Text("url"), nil)), answer{done})
 }
 
@@ -338,12 +338,12 @@ func (w *world) barred(c caller, permission, at string, stranger bool) bool {
 
 // homes reports whether a path is the caller's home itself, where nothing can be created.
 func (o *oracle) homes(c caller, at string) bool {
-	return c.user != nil && c.user.home != nil && c.user.home.place() == at
+	return c.user != nil && c.user.home != nil && c.user.home.path() == at
 }
 
 // change is compare for requests that may have changed the world, which it restores.
-func (o *oracle) change(door string, c caller, request string, r *apptest.Reply, want answer) {
-	o.compare(door, c, request, describeReply(r), want)
+func (o *oracle) change(endpoint string, c caller, request string, r *apptest.Reply, want answer) {
+	o.compare(endpoint, c, request, describeReply(r), want)
 	if r.Status < 300 {
 		o.restore()
 	}
@@ -388,10 +388,10 @@ func (o *oracle) askUpload(c caller) {
 
 func (o *oracle) askRename(c caller) {
 	e, name := o.entry(), o.freshName()
-	if baseOf(e.place()) == name || o.homes(c, child(parentOf(e.place()), name)) {
+	if baseOf(e.path()) == name || o.homes(c, child(parentOf(e.path()), name)) {
 		return
 	}
-	o.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.place()),
+	o.change("rename", c, fmt.Sprintf("PUT name %s for %s", name, e.path()),
 		o.send(c, "PUT", "/api/files/"+e.id, apptest.M{"name": name}), o.w.rename(c, e, name))
 }
 
@@ -405,17 +405,17 @@ func (o *oracle) askMove(c caller) {
 		name = o.freshName()
 		body["newName"] = name
 	}
-	if e.parent != nil && parentOf(e.place()) == folder && (name == "" || name == baseOf(e.place())) {
+	if e.parent != nil && parentOf(e.path()) == folder && (name == "" || name == baseOf(e.path())) {
 		return // it exists
 	}
-	if o.homes(c, child(folder, name)) || o.homes(c, child(folder, baseOf(e.place()))) {
+	if o.homes(c, child(folder, name)) || o.homes(c, child(folder, baseOf(e.path()))) {
 		return
 	}
-	o.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.place(), folder, name),
+	o.change("move", c, fmt.Sprintf("POST move %s to %s name %q", e.path(), folder, name),
 		o.send(c, "POST", "/api/files/"+e.id+"/move", body), o.w.move(c, e, folder, name))
 }
 
 func (o *oracle) askDelete(c caller) {
 	e := o.entry()
-	o.change("delete", c, "DELETE "+e.place(), o.send(c, "DELETE", "/api/files/"+e.id, nil), o.w.remove(c, e))
+	o.change("delete", c, "DELETE "+e.path(), o.send(c, "DELETE", "/api/files/"+e.id, nil), o.w.remove(c, e))
 }

@@ -235,7 +235,7 @@ func ofGuests(r *rule) bool { return r.role == "guest" }
 // homeCovers reports whether a path is a user's home or below it. The home of a guest has no
 // effect.
 func (w *world) homeCovers(u *user, path string) bool {
-	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.place())
+	return u != nil && u.home != nil && u.role != "guest" && !w.hidden(u.home) && within(path, u.home.path())
 }
 
 // evaluate decides for a caller, including a key's own rules, without the key's limits.

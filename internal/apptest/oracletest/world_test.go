@@ -115,12 +115,12 @@ func within(path, top string) bool {
 
 func below(path, top string) bool { return path != top && within(path, top) }
 
-// place returns the path of an entry without regard to mounts that cover it.
-func (e *entry) place() string {
+// path returns the path of an entry without regard to mounts that cover it.
+func (e *entry) path() string {
 	if e.parent == nil {
 		return e.mount.path
 	}
-	return child(e.parent.place(), e.name)
+	return child(e.parent.path(), e.name)
 }
 
 // covering returns the mount of a path: the highest priority, then the longest mount path.
@@ -136,7 +136,7 @@ func (w *world) covering(path string) *mount {
 }
 
 // hidden reports whether another mount covers an entry, which then does not exist for any caller.
-func (w *world) hidden(e *entry) bool { return w.covering(e.place()) != e.mount }
+func (w *world) hidden(e *entry) bool { return w.covering(e.path()) != e.mount }
 
 // at returns the entry at a path, nil for none.
 func (w *world) at(path string) *entry { return w.there[path] }
@@ -146,7 +146,7 @@ func (w *world) settle() {
 	w.there = map[string]*entry{}
 	for _, e := range w.entries {
 		if !w.hidden(e) {
-			w.there[e.place()] = e
+			w.there[e.path()] = e
 		}
 	}
 	all := map[string]bool{"/": true}

@@ -22,7 +22,7 @@ func TestRacesOfPeople(t *testing.T) {
 			"three codes in a quarter of an hour": threeCodes, "C51 an invite is used once": oneInvited,
 			"C51 a name is registered once": oneRegistered,
 			"C89 one more key":              oneMoreKey, "no setting is lost": changedSettings,
-			"an account is deleted while it creates entries": leavingAccount,
+			"an account is deleted while it creates entries": deletingAccount,
 			"C84 a share's token gives the file once":        oneShareToken, "C85 one download": oneDownload,
 			"C85 three views":     threeViews,
 			"C86 a revoked share": revokedShare, "a changed share": changedShare,
@@ -295,10 +295,10 @@ func changedSettings(t *testing.T, w *world) {
 	}
 }
 
-// leavingAccount: an account is deleted while its uploads are completed and its keys, shares and
+// deletingAccount: an account is deleted while its uploads are completed and its keys, shares and
 // folders are created. Nothing of it remains active, and every file has an existing owner or is
 // about to be handed over.
-func leavingAccount(t *testing.T, w *world) {
+func deletingAccount(t *testing.T, w *world) {
 	for round := range peopleRounds {
 		name := fmt.Sprint("tom", round)
 		tom := w.User(t, name)

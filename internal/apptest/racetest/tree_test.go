@@ -125,13 +125,13 @@ func (c *nameContest) check(request int, r *apptest.Reply) {
 // lie with two providers.
 type folderCrossing struct {
 	member
-	t      *testing.T
-	name   string // of both parents
-	up     [2]string
-	parent string            // id of a's
-	ids    [2]string         // of a and b
-	doomed string            // id of a folder in b that is deleted with its file
-	kept   map[string]string // content by id, of every file that was acknowledged
+	t       *testing.T
+	name    string // of both parents
+	up      [2]string
+	parent  string            // id of a's
+	ids     [2]string         // of a and b
+	deleted string            // id of a folder in b that is deleted with its file
+	kept    map[string]string // content by id, of every file that was acknowledged
 }
 
 // crossingFolders: two folders are moved into each other while one of them receives an upload and a
@@ -174,8 +174,8 @@ func (c *folderCrossing) prepare() {
 		content := "in " + name + " of " + c.name
 		c.kept[c.put(c.dir(i)+"/"+name, "file-kept-in-"+name, content)] = content
 	}
-	c.doomed = c.mkdir(c.dir(1)+"/b", "doomed")
-	c.put(c.dir(1)+"/b/doomed", "file-gone", "gone")
+	c.deleted = c.mkdir(c.dir(1)+"/b", "deleted")
+	c.put(c.dir(1)+"/b/deleted", "file-gone", "gone")
 }
 
 func (c *folderCrossing) cross(round int) {
@@ -188,7 +188,7 @@ func (c *folderCrossing) cross(round int) {
 	}
 	asks := []call{
 		move(0), move(1),
-		func() *apptest.Reply { return c.Fork().Delete("/api/files/" + c.doomed) },
+		func() *apptest.Reply { return c.Fork().Delete("/api/files/" + c.deleted) },
 		func() *apptest.Reply { return c.Fork().Post("/api/files/upload-complete", session) },
 		func() *apptest.Reply {
 			return member{key: c.key.Fork()}.send(c.dir(0)+"/a", "file-sent", "sent of "+c.name)
@@ -223,7 +223,7 @@ func (c *folderCrossing) check(round int) {
 	for _, id := range c.ids {
 		c.Get("/api/files/" + id).OK(200) // a cycle would not reach the root
 	}
-	c.Get("/api/files/"+c.doomed).Fails(404, "NOT_FOUND")
+	c.Get("/api/files/"+c.deleted).Fails(404, "NOT_FOUND")
 	for id, content := range c.kept {
 		details := c.Get("/api/files/" + id).OK(200)
 		path := details.Text("file.path") + "/" + details.Text("file.name")

@@ -216,7 +216,7 @@ func TestBucketCheck(t *testing.T) {
 	}
 	closed.Close()
 	long := `<Error><Code>AccessDenied</Code><Message>` + strings.Repeat("x", 100<<10) + `</Message></Error>`
-	for name, place := range map[string]s3test.Bucket{
+	for name, bucket := range map[string]s3test.Bucket{
 		"closed port": {Endpoint: "http://" + closed.Addr().String(), Name: "bucket", AccessKey: "a",
 			SecretKey: "s"},
 		"a page":             serverAnswering(t, 200, "<html>hello</html>"),
@@ -224,7 +224,7 @@ func TestBucketCheck(t *testing.T) {
 		"more than 64 KiB":   serverAnswering(t, 403, long),
 		"a code of its own":  serverAnswering(t, 403, `<Error><Code>secret words, 10.0.0.1</Code></Error>`),
 	} {
-		err := openBucket(t, place).Check(t.Context())
+		err := openBucket(t, bucket).Check(t.Context())
 		// a forbidden bucket may also be recognized by the status
 		if err == nil || errors.As(err, &refusal) && refusal.Code != "" && refusal.Code != "UnknownError" &&
 			refusal.Code != "Forbidden" {

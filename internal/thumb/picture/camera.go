@@ -18,21 +18,21 @@ const CameraArg = "camera"
 const MaxCamera = 2 << 10
 
 // Camera contains properties from the EXIF fields of a picture: the camera, the exposure and the
-// place. A value is zero if the picture has no field for it or if the field is not valid.
+// coordinates. A value is zero if the picture has no field for it or if the field is not valid.
 type Camera struct {
-	Maker    string
-	Model    string
-	Lens     string
-	Exposure float64 // seconds
-	Aperture float64 // the F number
-	ISO      int
-	Focal    float64 // the focal length in mm
-	Place    *Place
-	Altitude *float64 // metres above the sea; nil without a Place
+	Maker       string
+	Model       string
+	Lens        string
+	Exposure    float64 // seconds
+	Aperture    float64 // the F number
+	ISO         int
+	Focal       float64 // the focal length in mm
+	Coordinates *Coordinates
+	Altitude    *float64 // metres above the sea; nil without Coordinates
 }
 
-// Place is a place on the earth in degrees, north and east of the equator and Greenwich.
-type Place struct {
+// Coordinates are a point on the earth in degrees, north and east of the equator and Greenwich.
+type Coordinates struct {
 	Latitude  float64
 	Longitude float64
 }
@@ -73,10 +73,10 @@ func (c Camera) valid() Camera {
 	if c.ISO < 0 || c.ISO > 1e8 {
 		c.ISO = 0
 	}
-	if p := c.Place; p != nil && !(within(p.Latitude, -90, 90) && within(p.Longitude, -180, 180)) {
-		c.Place = nil
+	if p := c.Coordinates; p != nil && !(within(p.Latitude, -90, 90) && within(p.Longitude, -180, 180)) {
+		c.Coordinates = nil
 	}
-	if a := c.Altitude; a != nil && (c.Place == nil || !within(*a, -20_000, 1e6)) {
+	if a := c.Altitude; a != nil && (c.Coordinates == nil || !within(*a, -20_000, 1e6)) {
 		c.Altitude = nil
 	}
 	return c
@@ -93,26 +93,26 @@ func validText(text string) bool {
 
 // Tags of fields (EXIF 2.32, sections 4.6.2 to 4.6.6) and types of their values.
 const (
-	makerTag           = 0x010f
-	modelTag           = 0x0110
-	placeDirectoryTag  = 0x8825
-	exposureTag        = 0x829a
-	apertureTag        = 0x829d
-	isoTag             = 0x8827
-	focalTag           = 0x920a
-	lensTag            = 0xa434
-	latitudeTag        = 2
-	longitudeTag       = 4
-	altitudeTag        = 6
-	latitudeSideTag    = 1
-	longitudeSideTag   = 3
-	altitudeBelowTag   = 5
-	byteType           = 1
-	rationalType       = 5
-	degreesPerMinute   = 1.0 / 60
-	degreesPerSecond   = 1.0 / 3600
-	placeNumbers       = 3 // degrees, minutes and seconds
-	altitudeIsBelowSea = 1
+	makerTag                = 0x010f
+	modelTag                = 0x0110
+	coordinatesDirectoryTag = 0x8825
+	exposureTag             = 0x829a
+	apertureTag             = 0x829d
+	isoTag                  = 0x8827
+	focalTag                = 0x920a
+	lensTag                 = 0xa434
+	latitudeTag             = 2
+	longitudeTag            = 4
+	altitudeTag             = 6
+	latitudeSideTag         = 1
+	longitudeSideTag        = 3
+	altitudeBelowTag        = 5
+	byteType                = 1
+	rationalType            = 5
+	degreesPerMinute        = 1.0 / 60
+	degreesPerSecond        = 1.0 / 3600
+	angleNumbers            = 3 // degrees, minutes and seconds
+	altitudeIsBelowSea      = 1
 )
 
 // describeCamera writes the Camera of a picture to out.
@@ -126,7 +126,7 @@ func describeCamera(in io.ReaderAt, is kind, out io.Writer) error {
 
 // camera reads the fields of a picture. It does not check the values.
 func (x exif) camera() (c Camera) {
-	exposed, placed := false, false // a second directory of a kind is not valid
+	exposed, located := false, false // a second directory of a kind is not valid
 	for tag, f := range x.fields(x.first) {
 		switch {
 		case tag == makerTag:
@@ -136,9 +136,9 @@ func (x exif) camera() (c Camera) {
 		case tag == exifDirectoryTag && f.kind == longType && !exposed:
 			exposed = true
 			x.exposure(int64(x.order.Uint32(f.value[:])), &c)
-		case tag == placeDirectoryTag && f.kind == longType && !placed:
-			placed = true
-			x.place(int64(x.order.Uint32(f.value[:])), &c)
+		case tag == coordinatesDirectoryTag && f.kind == longType && !located:
+			located = true
+			x.coordinates(int64(x.order.Uint32(f.value[:])), &c)
 		}
 	}
 	return c
@@ -167,14 +167,14 @@ func (x exif) exposure(directory int64, c *Camera) {
 	}
 }
 
-// place reads the fields of the directory about the place.
-func (x exif) place(directory int64, c *Camera) {
+// coordinates reads the fields of the GPS directory.
+func (x exif) coordinates(directory int64, c *Camera) {
 	numbers, sides := map[uint16][]float64{}, map[uint16]string{}
 	below := false
 	for tag, f := range x.fields(directory) {
 		switch tag {
 		case latitudeTag, longitudeTag:
-			numbers[tag] = x.rationals(f, placeNumbers)
+			numbers[tag] = x.rationals(f, angleNumbers)
 		case altitudeTag:
 			numbers[tag] = x.rationals(f, 1)
 		case latitudeSideTag, longitudeSideTag:
@@ -188,7 +188,7 @@ func (x exif) place(directory int64, c *Camera) {
 	if !north || !east || latitude == 0 && longitude == 0 { // a receiver without a signal states zeros
 		return
 	}
-	c.Place = &Place{Latitude: latitude, Longitude: longitude}
+	c.Coordinates = &Coordinates{Latitude: latitude, Longitude: longitude}
 	if at := numbers[altitudeTag]; at != nil {
 		altitude := at[0]
 		if below {
@@ -201,7 +201,7 @@ func (x exif) place(directory int64, c *Camera) {
 // degrees returns an angle from degrees, minutes and seconds and the letter of its side, rounded to
 // a millionth.
 func degrees(numbers []float64, side, plus, minus string) (angle float64, ok bool) {
-	if len(numbers) != placeNumbers || side != plus && side != minus {
+	if len(numbers) != angleNumbers || side != plus && side != minus {
 		return 0, false
 	}
 	angle = numbers[0] + numbers[1]*degreesPerMinute + numbers[2]*degreesPerSecond

@@ -24,12 +24,12 @@ func cameraOf(t testing.TB, original []byte) picture.Camera {
 }
 
 // withFields returns a JPEG with fields of EXIF.
-func withFields(first, exposure, place []thumbtest.Field) []byte {
+func withFields(first, exposure, gps []thumbtest.Field) []byte {
 	return thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(8, 8)),
-		thumbtest.EXIFOf(binary.LittleEndian, first, exposure, place))
+		thumbtest.EXIFOf(binary.LittleEndian, first, exposure, gps))
 }
 
-// Camera, lens, exposure and place are read from EXIF of both byte orders in each format.
+// Camera, lens, exposure and coordinates are read from EXIF of both byte orders in each format.
 func TestCamera(t *testing.T) {
 	t.Parallel()
 	quarters := thumbtest.Quarters(64, 48)
@@ -46,9 +46,9 @@ func TestCamera(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 		// 33° 51' 31.2" south, 151° 12' 54" east, 12.5 m below the sea
-		if got.Place == nil || *got.Place != (picture.Place{Latitude: -33.858667, Longitude: 151.215}) ||
-			got.Altitude == nil || *got.Altitude != -12.5 {
-			t.Errorf("%s: the place %v, %v", what, got.Place, got.Altitude)
+		at := picture.Coordinates{Latitude: -33.858667, Longitude: 151.215}
+		if got.Coordinates == nil || *got.Coordinates != at || got.Altitude == nil || *got.Altitude != -12.5 {
+			t.Errorf("%s: the coordinates %v, %v", what, got.Coordinates, got.Altitude)
 		}
 	}
 	if got := cameraOf(t, thumbtest.JPEG(quarters)); got != (picture.Camera{}) {
@@ -89,7 +89,7 @@ func TestCameraInvalid(t *testing.T) {
 		"a long text": withFields([]thumbtest.Field{model, thumbtest.Text(0x010f, strings.Repeat("x", 100))},
 			nil, nil),
 		"no UTF-8":       withFields([]thumbtest.Field{model, thumbtest.Text(0x010f, "\xff\xfe")}, nil, nil),
-		"half a place":   withFields([]thumbtest.Field{model}, nil, []thumbtest.Field{north, east, there[0]}),
+		"no longitude":   withFields([]thumbtest.Field{model}, nil, []thumbtest.Field{north, east, there[0]}),
 		"without a side": withFields([]thumbtest.Field{model}, nil, append([]thumbtest.Field{north}, there...)),
 		"beyond the pole": withFields([]thumbtest.Field{model}, nil, []thumbtest.Field{north, east, there[1],
 			thumbtest.Rationals(2, 91, 1, 0, 1, 0, 1)}),
@@ -98,7 +98,7 @@ func TestCameraInvalid(t *testing.T) {
 		"a second directory of a kind": withFields( // the first one is the directory of the model
 			[]thumbtest.Field{model, thumbtest.Long(0x8769, 8), thumbtest.Long(0x8825, 8)},
 			[]thumbtest.Field{thumbtest.Short(0x8827, 400)}, append(there, north, east)),
-		"a height without a place": withFields([]thumbtest.Field{model}, nil,
+		"a height without coordinates": withFields([]thumbtest.Field{model}, nil,
 			[]thumbtest.Field{thumbtest.Rationals(6, 100, 1)}),
 	} {
 		if got := cameraOf(t, original); got != (picture.Camera{Model: "X100"}) {
@@ -111,14 +111,14 @@ func TestCameraInvalid(t *testing.T) {
 func TestParseCamera(t *testing.T) {
 	t.Parallel()
 	for what, text := range map[string]string{
-		"nothing":        "",
-		"no object":      `[1]`,
-		"two lines":      `{"model": "a\nb"}`,
-		"a long text":    `{"lens": "` + strings.Repeat("x", 65) + `"}`,
-		"a negative":     `{"exposure": -1}`,
-		"a far place":    `{"place": {"latitude": 100, "longitude": 0}}`,
-		"height alone":   `{"altitude": 3}`,
-		"a large number": `{"iso": 1000000000}`,
+		"nothing":                  "",
+		"no object":                `[1]`,
+		"two lines":                `{"model": "a\nb"}`,
+		"a long text":              `{"lens": "` + strings.Repeat("x", 65) + `"}`,
+		"a negative":               `{"exposure": -1}`,
+		"coordinates out of range": `{"coordinates": {"latitude": 100, "longitude": 0}}`,
+		"height alone":             `{"altitude": 3}`,
+		"a large number":           `{"iso": 1000000000}`,
 	} {
 		if c, err := picture.ParseCamera([]byte(text)); err == nil {
 			t.Errorf("%s: %+v", what, c)

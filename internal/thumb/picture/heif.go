@@ -128,7 +128,7 @@ func propertiesOf(in io.ReaderAt, properties box, item uint64) (found []box) {
 func exifOfHEIF(in io.ReaderAt) (at int64, found bool) {
 	start, end, found := metaOfHEIF(in)
 	items, there := child(in, "iinf", start, end)
-	places, known := child(in, "iloc", start, end)
+	locations, known := child(in, "iloc", start, end)
 	if !found || !there || !known {
 		return 0, false
 	}
@@ -136,7 +136,7 @@ func exifOfHEIF(in io.ReaderAt) (at int64, found bool) {
 	if !found {
 		return 0, false
 	}
-	at, found = itemOffset(in, places, id)
+	at, found = itemOffset(in, locations, id)
 	skip := read(in, at, 4) // the bytes before the TIFF structure
 	if !found || len(skip) < 4 {
 		return 0, false
@@ -170,8 +170,8 @@ func exifItem(in io.ReaderAt, items box) (id uint32, found bool) {
 
 // itemOffset returns the offset in the file of the first bytes of an item, by the box iloc (ISO/IEC
 // 14496-12, section 8.11.3). Items that do not lie in the file itself are not found.
-func itemOffset(in io.ReaderAt, places box, id uint32) (at int64, found bool) {
-	r := &boxReader{in: in, at: places.start, end: places.end}
+func itemOffset(in io.ReaderAt, locations box, id uint32) (at int64, found bool) {
+	r := &boxReader{in: in, at: locations.start, end: locations.end}
 	version := r.number(1)
 	r.number(3)
 	sizes := r.number(2) // four bits each: offset, length, base offset, index

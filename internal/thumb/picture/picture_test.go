@@ -264,7 +264,7 @@ func TestBrokenEXIF(t *testing.T) {
 	made(t, thumbtest.InJPEG(thumbtest.JPEG(thumbtest.Quarters(64, 48)), many), 160)
 }
 
-// A thumbnail contains pixels and no metadata such as the place of the photograph.
+// A thumbnail contains pixels and no metadata such as the coordinates of the photograph.
 func TestMetadataDoesNotSurvive(t *testing.T) {
 	t.Parallel()
 	exif := thumbtest.EXIF(binary.BigEndian, 1)
@@ -273,14 +273,14 @@ func TestMetadataDoesNotSurvive(t *testing.T) {
 		"png":  thumbtest.InPNG(thumbtest.PNG(thumbtest.HalfTransparent(64, 48)), exif),
 		"webp": thumbtest.InWebP(thumbtest.WebP, exif, 64, 48),
 	} {
-		if !bytes.Contains(original, []byte(thumbtest.CameraPlace)) {
+		if !bytes.Contains(original, []byte(thumbtest.CameraCoordinates)) {
 			t.Fatalf("%s: the test has no data that could be lost", name)
 		}
 		got, _, err := child(t, original, 160)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, mark := range []string{thumbtest.CameraPlace, "Exif", "eXIf", "ICC_PROFILE", "http://ns.adobe.com",
+		for _, mark := range []string{thumbtest.CameraCoordinates, "Exif", "eXIf", "ICC_PROFILE", "http://ns.adobe.com",
 			"tEXt"} {
 			if bytes.Contains(got, []byte(mark)) {
 				t.Errorf("%s: the thumbnail holds %q", name, mark)

@@ -88,7 +88,7 @@ func TestVipsAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Contains(raw, []byte(thumbtest.CameraPlace)) {
+	if bytes.Contains(raw, []byte(thumbtest.CameraCoordinates)) {
 		t.Error("the thumbnail says where it was taken")
 	}
 }

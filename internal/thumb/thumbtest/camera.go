@@ -41,8 +41,8 @@ func Rationals(tag uint16, numbers ...uint32) Field {
 }
 
 // EXIFOf returns the content of an EXIF block with fields in its first directory, and in the
-// directories about the exposure and the place.
-func EXIFOf(order binary.AppendByteOrder, first, exposure, place []Field) []byte {
+// directories about the exposure and the coordinates.
+func EXIFOf(order binary.AppendByteOrder, first, exposure, coordinates []Field) []byte {
 	mark := "II"
 	if order.AppendUint16(nil, 1)[0] == 0 {
 		mark = "MM"
@@ -50,13 +50,13 @@ func EXIFOf(order binary.AppendByteOrder, first, exposure, place []Field) []byte
 	length := func(fields []Field) uint32 { return uint32(2 + 12*len(fields) + 4) }
 	const head, pointers = 8, 2 * 12
 	exposureAt := head + length(first) + pointers
-	placeAt := exposureAt + length(exposure)
-	first = append(append([]Field{}, first...), Long(0x8769, exposureAt), Long(0x8825, placeAt))
+	coordinatesAt := exposureAt + length(exposure)
+	first = append(append([]Field{}, first...), Long(0x8769, exposureAt), Long(0x8825, coordinatesAt))
 
 	b := order.AppendUint32(order.AppendUint16([]byte(mark), 42), head)
-	valuesAt := placeAt + length(place)
+	valuesAt := coordinatesAt + length(coordinates)
 	var values []byte
-	for _, directory := range [][]Field{first, exposure, place} {
+	for _, directory := range [][]Field{first, exposure, coordinates} {
 		b = order.AppendUint16(b, uint16(len(directory)))
 		for _, f := range directory {
 			b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, f.Tag), f.Kind), f.Count)
@@ -73,7 +73,7 @@ func EXIFOf(order binary.AppendByteOrder, first, exposure, place []Field) []byte
 	return append(b, values...)
 }
 
-// Holiday is the EXIF of a photograph with a camera, a lens, an exposure and a place.
+// Holiday is the EXIF of a photograph with a camera, a lens, an exposure and coordinates.
 func Holiday(order binary.AppendByteOrder) []byte {
 	return EXIFOf(order,
 		[]Field{Text(0x010f, "NIKON CORPORATION"), Text(0x0110, "NIKON D750 ")},

@@ -104,10 +104,11 @@ func GIF(picture image.Image) []byte {
 	return b.Bytes()
 }
 
-// CameraPlace is the text in the EXIF of EXIF that stands for the place of a photograph.
-const CameraPlace = "48 deg 51 min 30 N"
+// CameraCoordinates is the text in the EXIF of EXIF that stands for the coordinates of a
+// photograph.
+const CameraCoordinates = "48 deg 51 min 30 N"
 
-// EXIF returns the content of an EXIF block with an orientation and CameraPlace.
+// EXIF returns the content of an EXIF block with an orientation and CameraCoordinates.
 func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	mark := "II"
 	if order.AppendUint16(nil, 1)[0] == 0 {
@@ -118,9 +119,9 @@ func EXIF(order binary.AppendByteOrder, orientation uint16) []byte {
 	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x0112), 3), 1)
 	b = order.AppendUint16(order.AppendUint16(b, orientation), 0)
 	// UserComment
-	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x9286), 2), uint32(len(CameraPlace)))
+	b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, 0x9286), 2), uint32(len(CameraCoordinates)))
 	b = order.AppendUint32(b, uint32(len(b)+8))
-	return append(order.AppendUint32(b, 0), CameraPlace...)
+	return append(order.AppendUint32(b, 0), CameraCoordinates...)
 }
 
 // CameraEXIF returns the content of an EXIF block with an orientation, and in its own directory the
@@ -180,11 +181,11 @@ func HEIFHead(width, height uint32, turned bool, exif []byte) []byte {
 		box("ipma", u32(0, 2), []byte{0, 1, 1, 3}, []byte{0, 2, 2, 0x81, 0x82}))
 	items := box("iinf", u32(0), []byte{0, 1}, box("infe", u32(2<<24), []byte{0, 7, 0, 0}, []byte("Exif"), []byte{0}))
 	file := box("ftyp", []byte("heic"), u32(0))
-	places := func(at uint32) []byte {
+	locations := func(at uint32) []byte {
 		return box("iloc", u32(0), []byte{0x44, 0}, []byte{0, 1}, []byte{0, 7, 0, 0, 0, 1}, u32(at, uint32(4+len(exif))))
 	}
 	meta := func(at uint32) []byte {
-		return box("meta", u32(0), box("pitm", u32(0), []byte{0, 2}), properties, items, places(at))
+		return box("meta", u32(0), box("pitm", u32(0), []byte{0, 2}), properties, items, locations(at))
 	}
 	file = append(file, meta(uint32(len(file)+len(meta(0))+8))...)
 	if exif == nil {

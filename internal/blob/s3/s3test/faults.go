@@ -99,10 +99,10 @@ type Proxy struct {
 	sent     int64 // bytes in the bodies of calls
 	injected int
 
-	forwarding sync.RWMutex // held for reading during each call that is forwarded without a fault
+	forwarding sync.RWMutex // held for reading during each call that is forwarded without an injected failure
 }
 
-// pendingFault is a fault that has calls left to affect.
+// pendingFault is an injected failure that has calls left to affect.
 type pendingFault struct {
 	fault Fault
 	op    Operation
@@ -142,8 +142,8 @@ func (p *Proxy) Bucket() Bucket {
 	return b
 }
 
-// InjectFault injects a fault into the next times calls of a kind, into every one when times is
-// Always. When several faults apply to a call, the earliest injected one is used.
+// InjectFault injects a failure into the next times calls of a kind, into every one when times is
+// Always. When several failures apply to a call, the earliest injected one is used.
 func (p *Proxy) InjectFault(fault Fault, op Operation, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +162,8 @@ func (p *Proxy) Down() {
 	}
 }
 
-// Restore removes all faults and accepts connections again. It closes the connections of withheld
-// and slow calls.
+// Restore removes all injected failures and accepts connections again. It closes the connections of
+// withheld and slow calls.
 func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,7 +179,7 @@ func (p *Proxy) Restore() {
 	p.serve(listener)
 }
 
-// SetBefore sets a function that is called with each call that has no fault, before it is
+// SetBefore sets a function that is called with each call without an injected failure, before it is
 // forwarded. The function returns true if it has answered the call; the server receives nothing
 // then. Nil removes the function.
 func (p *Proxy) SetBefore(hook func(w http.ResponseWriter, r *http.Request) (answered bool)) {
@@ -188,9 +188,9 @@ func (p *Proxy) SetBefore(hook func(w http.ResponseWriter, r *http.Request) (ans
 	p.before = hook
 }
 
-// SetAfter sets a function that is called with the server's answer to each call that has no fault,
-// before the client receives the answer. The function may change the answer. Nil removes the
-// function.
+// SetAfter sets a function that is called with the server's answer to each call without an injected
+// failure, before the client receives the answer. The function may change the answer. Nil removes
+// the function.
 func (p *Proxy) SetAfter(hook func(answer *http.Response)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,21 +204,21 @@ func (p *Proxy) hooks() (before func(http.ResponseWriter, *http.Request) bool, a
 	return p.before, p.after
 }
 
-// WaitIdle waits until the server has answered all calls without a fault, including those of
-// clients that have disconnected.
+// WaitIdle waits until the server has answered all calls without an injected failure, including
+// those of clients that have disconnected.
 func (p *Proxy) WaitIdle() {
 	p.forwarding.Lock()
 	defer p.forwarding.Unlock()
 }
 
-// Injected returns the number of calls that had a fault.
+// Injected returns the number of calls into which a failure was injected.
 func (p *Proxy) Injected() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.injected
 }
 
-// Calls returns the kinds of all calls in order, with or without faults.
+// Calls returns the kinds of all calls in order, with or without injected failures.
 func (p *Proxy) Calls() []Operation {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,8 +30,8 @@ type objectReader interface {
 	Close() error
 }
 
-// place is a backup that is open for writing. It excludes other writers until it is closed.
-type place interface {
+// target is a backup that is open for writing. It excludes other writers until it is closed.
+type target interface {
 	source
 
 	// newSnapshotPath returns the local directory in which the new snapshot is made.
@@ -48,7 +48,7 @@ type place interface {
 	openPool(ctx context.Context, providerID string) (pool, error)
 	// removePool removes the pool of a provider that no snapshot names.
 	removePool(ctx context.Context, providerID string) error
-	// repeat calls do, again when it failed because the place could not be reached for a moment.
+	// repeat calls do, again when it failed because the target could not be reached for a moment.
 	repeat(ctx context.Context, do func() error) error
 	// publish gives the new snapshot its name when everything else is durable.
 	publish(ctx context.Context, name string) error
@@ -71,9 +71,9 @@ type pool interface {
 	Close() error
 }
 
-// openPlace opens the place of a backup for writing. It calls lose when the place no longer
+// openTarget opens the target of a backup for writing. It calls lose when the target no longer
 // excludes other writers.
-func (s *Service) openPlace(ctx context.Context, o Options, lose context.CancelCauseFunc) (place, error) {
+func (s *Service) openTarget(ctx context.Context, o Options, lose context.CancelCauseFunc) (target, error) {
 	if o.Bucket != nil {
 		if err := s.checkApartFromBuckets(ctx, *o.Bucket); err != nil {
 			return nil, err
