@@ -11,7 +11,7 @@ import { session } from "./session.svelte";
 let loaded = $state.raw<typeof Parts>();
 let loading: Promise<void> | undefined;
 
-/** The parts, which the first call for an administrator loads; undefined until then, and for others. */
+/** The parts, which the first call for an administrator loads. Undefined until then. Reactive. */
 export function adminParts(): typeof Parts | undefined {
   if (session.me?.profile.role !== "admin") return undefined;
   loading ??= later(() => withTexts(import("../routes/admin/explanation"), "explained")).then((module) => {

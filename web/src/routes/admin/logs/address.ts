@@ -9,7 +9,7 @@ export function entriesAt(path: string, range: Range): string {
   return `/app/admin/logs?${new URLSearchParams({ search: [...path].slice(-longest).join(""), range })}`;
 }
 
-/** The permission that an action needs at the path of its entry, for actions that rules decide on. */
+/** The permission that an action needs at the path of its entry, for actions that rules judge. */
 const needed: Record<string, string> = {
   upload: "write",
   download: "download",
