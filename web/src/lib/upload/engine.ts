@@ -14,7 +14,6 @@ import {
   below,
   filesAtOnce,
   largest,
-  random,
   requestsAtOnce,
   unfinished,
   type Answer,
@@ -24,6 +23,7 @@ import {
   type Offered,
   type State,
 } from "./item";
+import { random } from "./random";
 import { reopen } from "./reopen";
 import { Slots } from "./retry";
 import { isSame } from "./same";

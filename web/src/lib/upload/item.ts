@@ -98,11 +98,6 @@ export const largest = 20 * 1024 * MiB;
 export const filesAtOnce = 3;
 export const requestsAtOnce = 4;
 
-/** A random id. crypto.randomUUID does not exist on plain http. */
-export function random(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 /** Joins a folder and a relative path. */
 export function below(folder: string, relPath: string): string {
   return folder === "/" ? `/${relPath}` : `${folder}/${relPath}`;

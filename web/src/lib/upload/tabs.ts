@@ -3,7 +3,7 @@
  * in localStorage. A closed tab removes its lease; that of a killed tab expires. Timers of
  * background tabs run only once a minute, so the lease is long.
  */
-import { random } from "./item";
+import { random } from "./random";
 
 const prefix = "larder.tab.";
 const lease = 150_000; // ms
