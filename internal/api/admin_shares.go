@@ -26,10 +26,16 @@ type listAllSharesReply struct {
 	Pagination pagination        `json:"pagination" required:"true"`
 }
 
+type listAllSharesInput struct {
+	listSharesInput
+	Search *string `query:"search" json:"-" maxLength:"255" description:"An addition. Part of the title, of the file's name, or of the creator's username or display name, case-insensitive."`
+}
+
 // listAllShares handles GET /api/admin/shares: a page of the shares of all users, with their
 // creators.
-func (a *API) listAllShares(c *call, in listSharesInput) (listAllSharesReply, error) {
+func (a *API) listAllShares(c *call, in listAllSharesInput) (listAllSharesReply, error) {
 	q := in.query()
+	q.Search = valueOr(in.Search, "")
 	items, total, err := a.Shares.ListAll(c.ctx(), c.actor, q)
 	if err != nil {
 		return listAllSharesReply{}, err

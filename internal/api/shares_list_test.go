@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,8 +184,22 @@ func TestAdminShares(t *testing.T) {
 			wantJSON(t, at, list.Value("items."+at), want)
 		}
 		wantJSON(t, "a page", admin.Get("/api/admin/shares?page=2&limit=1").OK(200).Value("items.0.id"), first)
-		for _, query := range []string{"?page=0", "?limit=0", "?limit=101", "?status=x"} {
+		tooLong := "?search=" + strings.Repeat("x", 256)
+		for _, query := range []string{"?page=0", "?limit=0", "?limit=101", "?status=x", tooLong} {
 			wantStatus(t, query, admin.Get("/api/admin/shares"+query), 400, "VALIDATION_ERROR")
+		}
+		for search, want := range map[string][]string{
+			"A.TXT": {first}, "b.t": {second}, "Bob%27s": {second}, "bob": {second}, "ALICE": {first}, ".txt": {second, first},
+			".txt&page=2&limit=1": {first}, ".txt&status=revoked": {}, "%25": {}, tooLong[len("?search=x"):]: {},
+		} {
+			found := []string{}
+			list := admin.Get("/api/admin/shares?search=" + search).OK(200)
+			for i := range list.Value("items").([]any) {
+				found = append(found, list.Text(fmt.Sprintf("items.%d.id", i)))
+			}
+			if !slices.Equal(found, want) {
+				t.Errorf("search %s: got %v, want %v", search, found, want)
+			}
 		}
 
 		for range 2 {

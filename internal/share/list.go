@@ -13,6 +13,7 @@ type Query struct {
 	CreatorID   string // "" for the shares of all users
 	Status      Status // "" for all
 	EntryID     string // "" for the shares of all entries
+	Search      string // part of the title, of the entry's name or of the creator's names; "" for all
 	Page, Limit int64  // from 1
 }
 

@@ -4,10 +4,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"larder/internal/db"
 	"larder/internal/fault"
+	"larder/internal/vpath"
 )
 
 const columns = `id, entry_id, creator_id, title, password_hash, password_id, proof, expires_at, max_views, max_downloads, view_count, download_count,
@@ -203,33 +205,87 @@ var statusConditions = map[Status]string{
 // readPage returns the shares on the page that query selects, by their status at now (ms), and the
 // total number of matching shares.
 func readPage(q db.Querier, query Query, now int64) (shares []Share, total int64, err error) {
-	where := " FROM shares WHERE " + statusConditions[query.Status]
+	condition := statusConditions[query.Status]
 	args := []any{now}
 	if query.CreatorID != "" {
-		where += " AND creator_id = $2"
+		condition += " AND creator_id = $2"
 		args = append(args, query.CreatorID)
 	}
 	if query.EntryID != "" {
 		args = append(args, query.EntryID)
-		where += fmt.Sprintf(" AND entry_id = $%d", len(args))
+		condition += fmt.Sprintf(" AND entry_id = $%d", len(args))
 	}
+	if query.Search != "" {
+		return searchPage(q, query, condition, args)
+	}
+	where := " FROM shares WHERE " + condition
 	if err := q.QueryRow("SELECT COUNT(*)"+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("count shares: %w", err)
 	}
 	rest := fmt.Sprintf(" ORDER BY created_at DESC, id DESC LIMIT $%d OFFSET $%d", len(args)+1, len(args)+2)
-	rows, err := q.Query("SELECT "+columns+where+rest, append(args, query.Limit, (query.Page-1)*query.Limit)...)
+	args = append(args, query.Limit, (query.Page-1)*query.Limit)
+	shares, err = sharesOf(q.Query("SELECT "+columns+where+rest, args...))
+	return shares, total, err
+}
+
+// searchPage is readPage for a query with a search text; condition is its SQL condition without
+// that, with args.
+func searchPage(q db.Querier, query Query, condition string, args []any) (shares []Share, total int64, err error) {
+	ids, total, err := searchIDs(q, query, condition, args)
+	if err != nil || len(ids) == 0 {
+		return nil, total, err
+	}
+	in, args := db.InList(1, ids)
+	shares, err = sharesOf(q.Query("SELECT "+columns+" FROM shares WHERE id "+in+" ORDER BY created_at DESC, id DESC",
+		args...))
+	return shares, total, err
+}
+
+// searchIDs returns the ids of the shares on the page, and the total number of matching shares. It
+// reads the names of all shares under the condition, since the engines do not fold titles.
+func searchIDs(q db.Querier, query Query, condition string, args []any) (ids []string, total int64, err error) {
+	rows, err := q.Query(`
+		SELECT s.id, COALESCE(s.title, ''), COALESCE(e.name, ''), COALESCE(u.username, ''), COALESCE(u.display_name, '')
+		FROM shares s LEFT JOIN entries e ON e.id = s.entry_id LEFT JOIN users u ON u.id = s.creator_id
+		WHERE `+condition+`
+		ORDER BY s.created_at DESC, s.id DESC`, args...)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list shares: %w", err)
+		return nil, 0, fmt.Errorf("search shares: %w", err)
+	}
+	defer rows.Close()
+	search, first := vpath.Fold(query.Search), (query.Page-1)*query.Limit
+	for rows.Next() {
+		var id string
+		var names [4]string
+		if err := rows.Scan(&id, &names[0], &names[1], &names[2], &names[3]); err != nil {
+			return nil, 0, fmt.Errorf("search shares: %w", err)
+		}
+		matches := func(name string) bool { return strings.Contains(vpath.Fold(name), search) }
+		if !slices.ContainsFunc(names[:], matches) {
+			continue
+		}
+		if total >= first && total < first+query.Limit {
+			ids = append(ids, id)
+		}
+		total++
+	}
+	return ids, total, rows.Err()
+}
+
+// sharesOf reads the rows of a query of columns, whose result it takes.
+func sharesOf(rows *sql.Rows, err error) (shares []Share, _ error) {
+	if err != nil {
+		return nil, fmt.Errorf("list shares: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		s, err := scan(rows)
 		if err != nil {
-			return nil, 0, fmt.Errorf("list shares: %w", err)
+			return nil, fmt.Errorf("list shares: %w", err)
 		}
 		shares = append(shares, s)
 	}
-	return shares, total, rows.Err()
+	return shares, rows.Err()
 }
 
 // sweptShare is a share that a sweep looks at.

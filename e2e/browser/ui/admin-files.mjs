@@ -13,6 +13,7 @@ const texts = {
     files: 'Files',
     shares: 'Shares',
     search: 'Search all files by name',
+    searchShares: 'Search name or creator',
     found: '2 items found',
     folderOf: (name) => `Open the folder of ${name}`,
     downloadOf: (name) => `Download ${name}`,
@@ -38,6 +39,7 @@ const texts = {
     files: '文件',
     shares: '分享',
     search: '按名称搜索所有文件',
+    searchShares: '搜索名称或创建者',
     found: '找到 2 项',
     folderOf: (name) => `打开 ${name} 所在的文件夹`,
     downloadOf: (name) => `下载 ${name}`,
@@ -147,6 +149,12 @@ async function revokesShares(page, config) {
   await row(page, one).getByText(say.active, { exact: true }).waitFor()
   await pictured(row(page, one))
   await look(page, config, 'shares')
+  const search = page.getByRole('searchbox', { name: say.searchShares })
+  await search.fill(two.toUpperCase())
+  await row(page, one).waitFor({ state: 'detached' })
+  await row(page, two).waitFor()
+  await search.fill('')
+  await row(page, one).waitFor()
   const visit = await page.getByRole('link', { name: say.openOf(one) }).getAttribute('href')
   equal('the address for visitors', new URL(visit).pathname, `/share/${ids[0]}`)
 

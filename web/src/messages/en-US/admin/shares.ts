@@ -1,6 +1,7 @@
 import type { shares as zh } from "../../zh-CN/admin/shares";
 
 export const shares: typeof zh = {
+  search: "Search name or creator",
   creator: "Created by",
   deletedAccount: "A deleted account",
   openOf: (name) => `Open ${name} as a visitor`,

@@ -1,4 +1,5 @@
 export const shares = {
+  search: "搜索名称或创建者",
   creator: "创建者",
   deletedAccount: "已删除的账户",
   openOf: (name: string) => `以访客身份打开 ${name}`,
