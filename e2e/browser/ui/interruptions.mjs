@@ -1,5 +1,6 @@
-// Interruptions: a session that ends while a form is open, changes by other users, a lost network,
-// a new version of the page, missing permissions, and fast key presses.
+// Interruptions: a session that ends while a form is open, a page that is loaded again, changes by
+// other users, a lost network, a new version of the page, missing permissions, and fast key
+// presses.
 import { createFolder, enter } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
@@ -267,6 +268,39 @@ async function lacks(page, config) {
   await becomes('how many dialogs are open', () => page.getByRole('dialog').count(), 0)
 }
 
+// A copy goes on when the page is loaded again: its card is there again, and tells the end.
+async function copyGoesOn(page, config) {
+  const say = labels[config.language]
+  let running = true
+  await page.route('**/api/files/jobs/*', async (route) => {
+    const response = await route.fetch()
+    const answer = await response.json()
+    if (running) Object.assign(answer.data.job, { status: 'processing', progress: 40, completedAt: null })
+    await route.fulfill({ response, json: answer })
+  })
+  const folder = await openFolder(page, config, 'Again', ['one.txt'])
+  await page.getByRole('gridcell', { name: /^one\.txt/ }).click({ button: 'right' })
+  await page.getByRole('menuitem', { name: say.copyTo }).click()
+  const dialog = page.getByRole('dialog', { name: say.copyTitle })
+  await dialog.getByRole('button', { name: say.copyHere }).click()
+  await dialog.getByRole('progressbar').waitFor()
+  await page.waitForFunction(() => sessionStorage.getItem('larder.jobs')) // the server has accepted the copy
+  await page.reload()
+  const notices = page.getByRole('region', { name: say.notices })
+  await notices.getByText(say.copyingTo('Again')).waitFor()
+  await page.reload() // and at each further time
+  await notices.getByText(say.copyingTo('Again')).waitFor()
+  running = false
+  await notices.getByText(say.copiedTo('Again')).waitFor()
+  await becomes('cards', () => notices.getByText(say.copyingTo('Again')).count(), 0)
+  await page.getByRole('link', { name: /^one \(1\)\.txt/ }).waitFor()
+  equal('faults of the folder', await inspect(page), [])
+  await page.reload()
+  await page.getByRole('link', { name: /^one \(1\)\.txt/ }).waitFor()
+  await idOf(page, `${folder}/one (1).txt`)
+  equal('jobs that the tab remembers', await page.evaluate(() => sessionStorage.getItem('larder.jobs')), null)
+}
+
 // Each key press that moves an entry counts, even in fast succession; a double click on a button is
 // one click.
 async function quickly(page, config) {
@@ -336,6 +370,7 @@ export const scenarios = [
   { name: 'removes messages of success after 6 s', forms: once, run: disappears },
   { name: 'stays when something is dropped', forms: once, run: drops },
   { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
+  { name: 'a copy goes on when the page is loaded again', forms: bothLanguages, run: copyGoesOn },
   { name: 'notices what others change', forms: once, run: othersChange },
   { name: 'shows what another person does', forms: once, run: sideBySide },
   { name: 'undoes nothing that another session has changed', forms: bothLanguages, run: undoes },

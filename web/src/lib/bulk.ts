@@ -2,7 +2,7 @@
 import { client, Failure, take } from "./api";
 import { explain, type Entry } from "./entry";
 import { t } from "./i18n.svelte";
-import { follow } from "./job";
+import { addAwaited, follow } from "./job";
 import { parts } from "./parts";
 
 /** The result of a bulk action. */
@@ -68,6 +68,7 @@ async function inBatches(
       const { succeeded, failed, jobs, trashIds } = await take(client.POST("/api/files/batch", { body, signal }));
       out.trashIds.push(...trashIds);
       const working = new Map(jobs.map((job) => [job.id, job.jobId]));
+      if (how.action === "move") addAwaited(jobs.map(({ jobId }) => ({ jobId, action: "move", to: how.targetPath })));
       for (const { id, code, error } of failed) {
         if (how.action === "delete" && code === "NOT_FOUND")
           out.done.push(byId.get(id)!); // another client has deleted the entry already
@@ -98,6 +99,7 @@ export async function copyAll(entries: readonly Entry[], to: string, progress: P
       const body = { targetPath: to, newName: entry.path === to ? copyName(entry) : null };
       const params = { path: { id: entry.id } };
       ({ jobId } = await take(client.POST("/api/files/{id}/copy", { params, body })));
+      addAwaited([{ jobId, action: "copy", to }]);
     } catch (cause) {
       out.failed.push({ entry, reason: reason(cause) });
       count.add(1);
@@ -127,7 +129,7 @@ export function copyName({ name, type }: Pick<Entry, "name" | "type">): string {
 }
 
 /** The message for the failure of one entry. */
-function reason(cause: unknown, words: Record<string, string> = { OPERATION_FAILED: t.files.conflict }): string {
+export function reason(cause: unknown, words: Record<string, string> = { OPERATION_FAILED: t.files.conflict }): string {
   return explain(cause, words);
 }
 

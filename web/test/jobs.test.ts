@@ -1,0 +1,122 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Entry } from "../src/lib/entry";
+
+const stored = new Map<string, string>();
+vi.stubGlobal("sessionStorage", {
+  getItem: (key: string) => stored.get(key) ?? null,
+  setItem: (key: string, value: string) => stored.set(key, value),
+  removeItem: (key: string) => stored.delete(key),
+});
+vi.stubGlobal("location", new URL("https://larder.test/app/files"));
+vi.stubGlobal("history", { state: null, replaceState: () => undefined });
+vi.stubGlobal("window", {});
+vi.stubGlobal("document", { documentElement: {} });
+
+/** The jobs of the server by id; the network is down for those without a status. */
+let jobs: Record<string, { status: string; progress: number } | undefined> = {};
+let polled: string[] = [];
+
+const answer = (data: unknown) => Response.json({ success: true, data, timestamp: 0 });
+vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
+  const { pathname } = new URL(new Request(new URL(url, location.href), how).url);
+  if (pathname === "/api/auth/csrf-token") return answer({ token: "t" });
+  if (pathname === "/api/files/batch")
+    return answer({
+      succeeded: ["a", "b"],
+      failed: [],
+      jobs: [
+        { id: "a", jobId: "moveA" },
+        { id: "b", jobId: "moveB" },
+      ],
+      trashIds: [],
+    });
+  if (pathname.endsWith("/copy")) return answer({ jobId: "copyA" });
+  const id = pathname.slice("/api/files/jobs/".length);
+  polled.push(id);
+  if (!(id in jobs)) {
+    const error = { code: "NOT_FOUND", message: "There is no such job." };
+    return Response.json({ success: false, error, timestamp: 0 }, { status: 404 });
+  }
+  if (!jobs[id]) throw new TypeError("network");
+  return answer({ job: { id, errorMessage: null, ...jobs[id] } });
+});
+
+const { copyAll, moveAll } = await import("../src/lib/bulk");
+const { activities } = await import("../src/lib/activities.svelte");
+const { setLocale, withTexts } = await import("../src/lib/i18n.svelte");
+await setLocale("en-US");
+const { awaited } = await import("../src/lib/job");
+const { resumeJobs } = await withTexts(import("../src/lib/resumedJobs"), "changes");
+const { toasts } = await import("../src/lib/toasts.svelte");
+const { onFolderChange } = await import("../src/lib/upload/changes");
+
+const entry = (id: string) => ({ id, path: "/from", name: id, type: "file", permissions: [] }) as unknown as Entry;
+const ended = { status: "completed", progress: 100 };
+const running = { status: "processing", progress: 40 };
+const failed = { status: "failed", progress: 40 };
+const changed: string[] = [];
+onFolderChange((folder) => changed.push(folder));
+const toMove = (jobId: string) => ({ jobId, action: "move", to: "/to" });
+
+beforeEach(() => {
+  stored.clear();
+  toasts.all = [];
+  activities.all = [];
+  polled = [];
+  changed.length = 0;
+});
+
+test("jobs are remembered until they have ended", async () => {
+  jobs = { moveA: running, moveB: running };
+  const move = moveAll([entry("a"), entry("b")], "/to", () => undefined);
+  await vi.waitFor(() => expect(awaited()).toEqual([toMove("moveA"), toMove("moveB")]));
+  jobs = { moveA: ended, moveB: failed };
+  await move;
+  expect(awaited()).toEqual([]);
+
+  jobs = { copyA: running };
+  const copy = copyAll([entry("a")], "/to", () => undefined);
+  await vi.waitFor(() => expect(awaited()).toEqual([{ jobId: "copyA", action: "copy", to: "/to" }]));
+  jobs = { copyA: ended };
+  await copy;
+  expect(awaited()).toEqual([]);
+});
+
+test("a page that is loaded again shows them, one card for each action and folder", async () => {
+  const all = [toMove("moveA"), toMove("moveB"), { jobId: "copyA", action: "copy", to: "/" }];
+  stored.set("larder.jobs", JSON.stringify(all));
+  jobs = { moveA: running, moveB: running, copyA: running };
+  const end = resumeJobs();
+  const cards = () => activities.all.map(({ label, total, done }) => ({ label, total, done }));
+  await vi.waitFor(() =>
+    expect(cards()).toEqual([
+      { label: "Moving to “to”", total: 2, done: 0.8 },
+      { label: "Copying to “Files”", total: 1, done: 0.4 },
+    ]),
+  );
+  expect(awaited()).toEqual(all);
+  jobs = { moveA: ended, moveB: failed, copyA: ended };
+  await end;
+  expect(activities.all).toEqual([]);
+  expect(awaited()).toEqual([]);
+  expect(changed.sort()).toEqual(["/", "/to"]);
+  expect(toasts.all.map(({ kind, text }) => `${kind} ${text}`).sort()).toEqual([
+    expect.stringMatching(/^error 1 item couldn't be moved: ./),
+    "ok 1 item copied to “Files”.",
+    "ok 1 item moved to “to”.",
+  ]);
+});
+
+test("a job of another account is forgotten without a message, one that cannot be asked for is kept", async () => {
+  stored.set("larder.jobs", JSON.stringify([toMove("gone"), toMove("moveA")]));
+  jobs = { moveA: undefined };
+  await resumeJobs();
+  expect(polled).toEqual(expect.arrayContaining(["gone", "moveA"]));
+  expect(awaited()).toEqual([toMove("moveA")]);
+});
+
+test("a stored value that is no list of jobs is ignored", async () => {
+  stored.set("larder.jobs", "{");
+  await resumeJobs();
+  expect(polled).toEqual([]);
+});
