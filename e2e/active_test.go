@@ -312,10 +312,9 @@ func wrongHeaders(r reply, file activeFile, out string) (wrong []string) {
 	return wrong
 }
 
-// visits loads files from a page of the site without its policy, from the site's own page, and from
-// a page of another site: every file from the public path as every destination, and in a full run
-// every file in every way as one of each line. A short run loads every third of the latter, in
-// turn, as checkHeaders compares the headers of all. The ways of upload take turns.
+// visits loads every file in every way from a page of the site without its policy, from the site's
+// own page, and from a page of another site: from the public path as every destination, otherwise
+// as one of each line. The ways of upload take turns.
 func (l *larderSite) visits(t *testing.T) profile {
 	t.Helper()
 	l.done = l.planned(t)
@@ -341,7 +340,7 @@ func (l *larderSite) planned(t *testing.T) (visits []visit) {
 				v := visit{Host: host, Sealed: host == l.front.url+"/", Destination: destination,
 					URLs: map[string]string{}, Expect: []string{}, way: way, own: strings.HasPrefix(host, l.front.url)}
 				for i, file := range l.files {
-					if turn < 0 || (i+turn)%len(group) == at && (uiInFull() || (i+len(visits))%3 == 0) {
+					if turn < 0 || (i+turn)%len(group) == at {
 						v.URLs[file.id] = l.address(t, i, waysIn[(i+len(visits))%len(waysIn)], way)
 					}
 				}

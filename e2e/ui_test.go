@@ -67,8 +67,7 @@ func testUIScenarios(t *testing.T, suite string) {
 	runBrowser(t, run, st)
 }
 
-// uiInFull reports whether screens and active files are checked in every variant, and uploads meet
-// faults.
+// uiInFull reports whether screens are checked in every variant and uploads meet faults.
 func uiInFull() bool { return os.Getenv("LARDER_TEST_UI_FULL") != "" }
 
 // runBrowser runs scenarios in a browser, see browser/ui/main.mjs. LARDER_TEST_SHOTS is a directory
