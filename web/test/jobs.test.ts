@@ -41,6 +41,7 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
   return answer({ job: { id, errorMessage: null, ...jobs[id] } });
 });
 
+const { actFor } = await import("../src/lib/api");
 const { copyAll, moveAll } = await import("../src/lib/bulk");
 const { activities } = await import("../src/lib/activities.svelte");
 const { setLocale, withTexts } = await import("../src/lib/i18n.svelte");
@@ -56,9 +57,11 @@ const running = { status: "processing", progress: 40 };
 const failed = { status: "failed", progress: 40 };
 const changed: string[] = [];
 onFolderChange((folder) => changed.push(folder));
-const toMove = (jobId: string) => ({ jobId, action: "move", to: "/to" });
+const job = (jobId: string, action: string, to: string) => ({ jobId, action, to, account: "alice" });
+const toMove = (jobId: string) => job(jobId, "move", "/to");
 
 beforeEach(() => {
+  actFor("alice");
   stored.clear();
   toasts.all = [];
   activities.all = [];
@@ -76,14 +79,14 @@ test("jobs are remembered until they have ended", async () => {
 
   jobs = { copyA: running };
   const copy = copyAll([entry("a")], "/to", () => undefined);
-  await vi.waitFor(() => expect(awaited()).toEqual([{ jobId: "copyA", action: "copy", to: "/to" }]));
+  await vi.waitFor(() => expect(awaited()).toEqual([job("copyA", "copy", "/to")]));
   jobs = { copyA: ended };
   await copy;
   expect(awaited()).toEqual([]);
 });
 
 test("a page that is loaded again shows them, one card for each action and folder", async () => {
-  const all = [toMove("moveA"), toMove("moveB"), { jobId: "copyA", action: "copy", to: "/" }];
+  const all = [toMove("moveA"), toMove("moveB"), job("copyA", "copy", "/")];
   stored.set("larder.jobs", JSON.stringify(all));
   jobs = { moveA: running, moveB: running, copyA: running };
   const end = resumeJobs();
@@ -107,16 +110,43 @@ test("a page that is loaded again shows them, one card for each action and folde
   ]);
 });
 
-test("a job of another account is forgotten without a message, one that cannot be asked for is kept", async () => {
-  stored.set("larder.jobs", JSON.stringify([toMove("gone"), toMove("moveA")]));
-  jobs = { moveA: undefined };
+test("a job that ended long ago is forgotten without a message", async () => {
+  stored.set("larder.jobs", JSON.stringify([toMove("gone")]));
+  jobs = {};
   await resumeJobs();
-  expect(polled).toEqual(expect.arrayContaining(["gone", "moveA"]));
+  expect(polled).toEqual(["gone"]);
+  expect(awaited()).toEqual([]);
+  expect(toasts.all).toEqual([]);
+});
+
+test("another account in the tab sees nothing of them, and leaves them to their account", async () => {
+  stored.set("larder.jobs", JSON.stringify([toMove("moveA")]));
+  jobs = { moveA: running };
+  actFor("bob");
+  await resumeJobs();
+  expect(polled).toEqual([]);
+  jobs = { copyA: ended };
+  await copyAll([entry("a")], "/bobs", () => undefined);
+  actFor("alice");
   expect(awaited()).toEqual([toMove("moveA")]);
 });
 
-test("a stored value that is no list of jobs is ignored", async () => {
-  stored.set("larder.jobs", "{");
+test("a job goes on while the server cannot be reached", async () => {
+  stored.set("larder.jobs", JSON.stringify([toMove("moveA")]));
+  jobs = { moveA: undefined };
+  const end = resumeJobs();
+  await vi.waitFor(() => expect(polled.length).toBeGreaterThan(1), 5000);
+  expect(toasts.all).toEqual([]);
+  expect(awaited()).toEqual([toMove("moveA")]);
+  jobs = { moveA: ended };
+  await end;
+  expect(toasts.all.map(({ text }) => text)).toEqual(["1 item moved to “to”."]);
+});
+
+test.each(["{", "{}", "null", "1"])("a stored value that is no list of jobs is ignored: %s", async (value) => {
+  stored.set("larder.jobs", value);
   await resumeJobs();
   expect(polled).toEqual([]);
+  jobs = { copyA: ended };
+  expect((await copyAll([entry("a")], "/to", () => undefined)).done).toHaveLength(1);
 });

@@ -273,10 +273,14 @@ async function copyGoesOn(page, config) {
   const say = labels[config.language]
   let running = true
   await page.route('**/api/files/jobs/*', async (route) => {
-    const response = await route.fetch()
-    const answer = await response.json()
-    if (running) Object.assign(answer.data.job, { status: 'processing', progress: 40, completedAt: null })
-    await route.fulfill({ response, json: answer })
+    try {
+      const response = await route.fetch()
+      const answer = await response.json()
+      if (running) Object.assign(answer.data.job, { status: 'processing', progress: 40, completedAt: null })
+      await route.fulfill({ response, json: answer })
+    } catch {
+      // the page that asked is gone
+    }
   })
   const folder = await openFolder(page, config, 'Again', ['one.txt'])
   await page.getByRole('gridcell', { name: /^one\.txt/ }).click({ button: 'right' })

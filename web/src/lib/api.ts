@@ -72,6 +72,9 @@ export function actFor(id: string): void {
   account = id;
 }
 
+/** The id of the account that requests are made for, "" for a visitor. */
+export const actsFor = (): string => account;
+
 /**
  * The header that names the account of the page. The service refuses the request if the session
  * belongs to another account.

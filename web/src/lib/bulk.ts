@@ -138,7 +138,8 @@ interface Counter {
   part(job: string, of: number): void;
 }
 
-function counter(progress: Progress): Counter {
+/** Adds up the entries that are done, and the parts of those whose jobs run. */
+export function counter(progress: Progress): Counter {
   const jobs = new Map<string, number>();
   let whole = 0;
   const tell = () => progress([...jobs.values()].reduce((sum, part) => sum + part, whole));

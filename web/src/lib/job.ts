@@ -1,5 +1,5 @@
 /** Jobs on the server: copies, and moves between storage providers. */
-import { client, Failure, sleep, take, type Schemas } from "./api";
+import { actsFor, client, Failure, sleep, take, type Schemas } from "./api";
 
 /** A job that this tab waits for. A tab that loads the page again goes on waiting. */
 export interface Awaited {
@@ -9,18 +9,21 @@ export interface Awaited {
   to: string;
 }
 
+/** The tab keeps the jobs of each account that was signed in; they name folders. */
+type Stored = Awaited & { account: string };
+
 const key = "larder.jobs";
 
-/** The jobs that this tab waited for when the page was left. */
-export function awaited(): Awaited[] {
+function stored(): Stored[] {
   try {
-    return JSON.parse(sessionStorage.getItem(key) ?? "[]") as Awaited[];
+    const jobs = JSON.parse(sessionStorage.getItem(key) ?? "[]") as unknown;
+    return Array.isArray(jobs) ? (jobs as Stored[]) : [];
   } catch {
-    return []; // the tab has no storage
+    return []; // the tab has no storage, or invalid content
   }
 }
 
-function setAwaited(jobs: readonly Awaited[]): void {
+function store(jobs: readonly Stored[]): void {
   try {
     if (jobs.length > 0) sessionStorage.setItem(key, JSON.stringify(jobs));
     else sessionStorage.removeItem(key);
@@ -29,35 +32,42 @@ function setAwaited(jobs: readonly Awaited[]): void {
   }
 }
 
+/** The jobs of the account that this tab waited for when the page was left. */
+export function awaited(): Awaited[] {
+  return stored().filter((job) => job.account === actsFor());
+}
+
 /** Notes jobs that this tab waits for, until follow has seen their end. */
 export function addAwaited(jobs: readonly Awaited[]): void {
-  setAwaited([...awaited(), ...jobs]);
+  store([...stored(), ...jobs.map((job) => ({ ...job, account: actsFor() }))]);
+}
+
+function removeAwaited(jobId: string): void {
+  store(stored().filter((job) => job.jobId !== jobId));
 }
 
 /**
- * Waits for a job to end. Polls after 0.5 s, then at growing intervals up to 5 s. Throws Failure
- * when the job has failed.
+ * Waits for a job to end. Polls after 0.5 s, then at growing intervals up to 5 s, also while the
+ * server cannot be reached. Throws Failure when the job has failed, or the server does not tell.
  */
 export async function follow(jobId: string, progress: (percent: number) => void, signal?: AbortSignal): Promise<void> {
   for (let pause = 500; ; pause = Math.min(pause * 1.5, 5000)) {
     const job = await read(jobId, signal);
-    progress(job.progress);
-    if (job.status === "completed" || job.status === "failed") removeAwaited(jobId);
-    if (job.status === "completed") return;
-    if (job.status === "failed") throw new Failure("OPERATION_FAILED", job.errorMessage ?? "");
+    if (job) progress(job.progress);
+    if (job?.status === "completed" || job?.status === "failed") removeAwaited(jobId);
+    if (job?.status === "completed") return;
+    if (job?.status === "failed") throw new Failure("OPERATION_FAILED", job.errorMessage ?? "");
     await sleep(pause, signal);
   }
 }
 
-async function read(jobId: string, signal?: AbortSignal): Promise<Schemas["ApiJobReply"]> {
+/** The job as it is; undefined while the server cannot be reached, which does not stop the job. */
+async function read(jobId: string, signal?: AbortSignal): Promise<Schemas["ApiJobReply"] | undefined> {
   try {
     return (await take(client.GET("/api/files/jobs/{jobId}", { params: { path: { jobId } }, signal }))).job;
   } catch (cause) {
-    if (cause instanceof Failure && cause.code === "NOT_FOUND") removeAwaited(jobId); // of another account
+    if (cause instanceof Failure && cause.code === "NETWORK") return undefined;
+    if (cause instanceof Failure && cause.code === "NOT_FOUND") removeAwaited(jobId); // it ended long ago
     throw cause;
   }
-}
-
-function removeAwaited(jobId: string): void {
-  setAwaited(awaited().filter((job) => job.jobId !== jobId));
 }

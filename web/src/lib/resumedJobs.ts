@@ -1,7 +1,7 @@
 /** Shows the progress of the moves and copies that ran when the page was loaded again. */
 import { show } from "./activities.svelte";
 import { Failure } from "./api";
-import { each, reason } from "./bulk";
+import { counter, each, reason } from "./bulk";
 import { shownName } from "./entry";
 import { t } from "./i18n.svelte";
 import { awaited, follow, type Awaited } from "./job";
@@ -24,20 +24,18 @@ async function waitFor(jobs: readonly Awaited[]): Promise<void> {
   const copies = action === "copy";
   const name = shownName(to) || t.files.home;
   const card = show(copies ? t.changes.copying(name) : t.changes.moving(name), jobs.length);
-  const parts = new Map<string, number>();
+  const count = counter(card.progress);
   const failed: unknown[] = [];
   let done = 0;
   await each(jobs, async ({ jobId }) => {
     try {
-      await follow(jobId, (percent) => {
-        parts.set(jobId, percent / 100);
-        card.progress([...parts.values()].reduce((sum, part) => sum + part, 0));
-      });
+      await follow(jobId, (percent) => count.part(jobId, percent / 100));
       done++;
     } catch (cause) {
-      // the jobs of another account, and those that ended long ago
+      // of a job that ended long ago, the bell has told
       if (!(cause instanceof Failure && cause.code === "NOT_FOUND")) failed.push(cause);
     }
+    count.part(jobId, 1);
   });
   card.end();
   folderChanged(to);
