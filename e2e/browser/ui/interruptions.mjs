@@ -268,9 +268,9 @@ async function lacks(page, config) {
   await becomes('how many dialogs are open', () => page.getByRole('dialog').count(), 0)
 }
 
-// A copy goes on when the page is loaded again: its card is there again, and tells the end.
-async function copyGoesOn(page, config) {
-  const say = labels[config.language]
+// keepRunning makes all jobs look unfinished to the page, until the function that it returns is
+// called.
+export async function keepRunning(page) {
   let running = true
   await page.route('**/api/files/jobs/*', async (route) => {
     try {
@@ -282,6 +282,13 @@ async function copyGoesOn(page, config) {
       // the page that asked is gone
     }
   })
+  return () => (running = false)
+}
+
+// A copy goes on when the page is loaded again: its card is there again, and tells the end.
+async function copyGoesOn(page, config) {
+  const say = labels[config.language]
+  const end = await keepRunning(page)
   const folder = await openFolder(page, config, 'Again', ['one.txt'])
   await page.getByRole('gridcell', { name: /^one\.txt/ }).click({ button: 'right' })
   await page.getByRole('menuitem', { name: say.copyTo }).click()
@@ -294,7 +301,7 @@ async function copyGoesOn(page, config) {
   await notices.getByText(say.copyingTo('Again')).waitFor()
   await page.reload() // and at each further time
   await notices.getByText(say.copyingTo('Again')).waitFor()
-  running = false
+  end()
   await notices.getByText(say.copiedTo('Again')).waitFor()
   await becomes('cards', () => notices.getByText(say.copyingTo('Again')).count(), 0)
   await page.getByRole('link', { name: /^one \(1\)\.txt/ }).waitFor()
@@ -303,6 +310,35 @@ async function copyGoesOn(page, config) {
   await page.getByRole('link', { name: /^one \(1\)\.txt/ }).waitFor()
   await idOf(page, `${folder}/one (1).txt`)
   equal('jobs that the tab remembers', await page.evaluate(() => sessionStorage.getItem('larder.jobs')), null)
+}
+
+// Lists that are open in a hidden tab show what another device has changed when the tab is seen
+// again.
+async function listsAgain(page, config) {
+  const folder = await openFolder(page, config, 'Lists', ['deleted.txt', 'shared.txt'])
+  const seen = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  const row = (text) => page.getByRole('row').filter({ hasText: text })
+  await api(page, 'DELETE', `/api/files/${await idOf(page, `${folder}/deleted.txt`)}?trash=true`)
+  await page.goto('/app/trash')
+  await row('deleted.txt').waitFor()
+  const { items } = await api(page, 'GET', '/api/trash')
+  await api(page, 'DELETE', `/api/trash/${items.find(({ name }) => name === 'deleted.txt').id}`)
+  await seen()
+  await row('deleted.txt').waitFor({ state: 'detached' })
+
+  await page.goto('/app/shares')
+  await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor()
+  await becomes('lists that are loading', () => page.locator('[aria-busy="true"]').count(), 0)
+  await api(page, 'POST', '/api/shares/', { fileId: await idOf(page, `${folder}/shared.txt`), title: 'by the phone' })
+  await seen()
+  await row('by the phone').waitFor()
+
+  await page.goto('/app/admin/users')
+  await row(config.username).first().waitFor()
+  const user = { username: 'newcomer', email: 'newcomer@example.com', password: 'a long password', role: 'user' }
+  await api(page, 'POST', '/api/admin/users', user)
+  await seen()
+  await row('newcomer').waitFor()
 }
 
 // Each key press that moves an entry counts, even in fast succession; a double click on a button is
@@ -375,6 +411,7 @@ export const scenarios = [
   { name: 'stays when something is dropped', forms: once, run: drops },
   { name: 'keeps a form while the session is renewed', forms: bothLanguages, run: formSurvives },
   { name: 'a copy goes on when the page is loaded again', forms: bothLanguages, run: copyGoesOn },
+  { name: 'lists show what other devices have changed', forms: once, run: listsAgain },
   { name: 'notices what others change', forms: once, run: othersChange },
   { name: 'shows what another person does', forms: once, run: sideBySide },
   { name: 'undoes nothing that another session has changed', forms: bothLanguages, run: undoes },

@@ -36,11 +36,20 @@ export class PagedList<Row> {
    * Loads the page that the address names; the last page, if there are fewer. Called in an effect,
    * it runs again when the page or the filters that `request` reads have changed.
    */
-  async load(): Promise<void> {
-    const asked = ++this.#asked;
+  load(): Promise<void> {
     const request = this.request(this.page, this.limit);
     this.busy = true;
     this.problem = "";
+    return this.#show(request, (cause) => (this.problem = explain(cause)));
+  }
+
+  /** Loads the page again when the user comes back to the tab; a failure leaves it as it is. */
+  async refresh(): Promise<void> {
+    if (!this.busy && this.problem === "") await this.#show(this.request(this.page, this.limit), () => undefined);
+  }
+
+  async #show(request: Promise<Answer<Row>>, failed: (cause: unknown) => void): Promise<void> {
+    const asked = ++this.#asked;
     try {
       const { items, pagination } = await request;
       if (asked !== this.#asked) return;
@@ -51,7 +60,7 @@ export class PagedList<Row> {
       this.rows = items;
       this.total = pagination.total;
     } catch (cause) {
-      if (asked === this.#asked) this.problem = explain(cause);
+      if (asked === this.#asked) failed(cause);
     } finally {
       if (asked === this.#asked) this.busy = false;
     }

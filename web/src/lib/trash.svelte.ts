@@ -3,6 +3,10 @@ import { client, Failure, take, type Schemas } from "./api";
 import { explain } from "./entry";
 
 export type Trashed = Schemas["ApiTrashItemReply"];
+type Page = Schemas["ApiListTrashReply"];
+
+/** The number of items that are loaded at a time. */
+const most = 100;
 
 export class Trash {
   /** undefined while the first items are loading. */
@@ -30,25 +34,51 @@ export class Trash {
     if (this.#cursor !== null && !this.busy) await this.#request(this.#cursor);
   }
 
+  /** Loads as many items again as are loaded when the user comes back to the tab. */
+  async refresh(): Promise<void> {
+    if (this.busy || this.problem !== "" || !this.items) return;
+    const asked = ++this.#asked;
+    try {
+      const pages = [await this.#page(undefined)];
+      while (pages.length * most < this.items.length && pages.at(-1)!.nextCursor)
+        pages.push(await this.#page(pages.at(-1)!.nextCursor!));
+      if (asked === this.#asked)
+        this.#show(
+          pages.at(-1)!,
+          pages.flatMap(({ items }) => items),
+        );
+    } catch {
+      // the items stay as they are
+    }
+  }
+
   async #request(cursor: string | undefined): Promise<void> {
     const asked = ++this.#asked;
-    const search = this.search();
+    const page = this.#page(cursor);
     this.busy = true;
     this.problem = "";
     try {
-      const query = { limit: 100, ...(search && { search }), ...(cursor && { cursor }) };
-      const page = await take(client.GET("/api/trash", { params: { query } }));
-      if (asked !== this.#asked) return;
-      this.items = cursor ? [...(this.items ?? []), ...page.items] : page.items;
-      this.#cursor = page.nextCursor;
-      this.more = page.nextCursor !== null;
-      this.kept = page.keptStorage;
-      this.most = page.maxKept;
+      const { items } = await page;
+      if (asked === this.#asked) this.#show(await page, cursor ? [...(this.items ?? []), ...items] : items);
     } catch (cause) {
       if (asked === this.#asked) this.problem = explain(cause);
     } finally {
       if (asked === this.#asked) this.busy = false;
     }
+  }
+
+  #page(cursor: string | undefined): Promise<Page> {
+    const search = this.search();
+    const query = { limit: most, ...(search && { search }), ...(cursor && { cursor }) };
+    return take(client.GET("/api/trash", { params: { query } }));
+  }
+
+  #show({ nextCursor, keptStorage, maxKept }: Page, items: readonly Trashed[]): void {
+    this.items = items;
+    this.#cursor = nextCursor;
+    this.more = nextCursor !== null;
+    this.kept = keptStorage;
+    this.most = maxKept;
   }
 }
 

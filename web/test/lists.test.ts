@@ -1,0 +1,108 @@
+import { beforeEach, expect, test, vi } from "vitest";
+
+vi.stubGlobal("location", new URL("https://larder.test/app/trash"));
+vi.stubGlobal("history", { state: null, replaceState: () => undefined });
+vi.stubGlobal("window", {});
+const listeners = new Set<() => void>();
+const page = {
+  documentElement: {},
+  hidden: false,
+  addEventListener: (_: string, listener: () => void) => listeners.add(listener),
+  removeEventListener: (_: string, listener: () => void) => listeners.delete(listener),
+};
+vi.stubGlobal("document", page);
+
+/** The items of the trash on the server, in pages of 100. */
+let trashed: string[] = [];
+let down = false;
+let asked = 0;
+vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
+  asked++;
+  if (down) throw new TypeError("network");
+  const { searchParams } = new URL(new Request(new URL(url, location.href), how).url);
+  const from = Number(searchParams.get("cursor") ?? 0);
+  const items = trashed.slice(from, from + 100).map((id) => ({ id }));
+  const nextCursor = from + 100 < trashed.length ? String(from + 100) : null;
+  const data = { items, nextCursor, keptStorage: trashed.length, maxKept: -1 };
+  return Response.json({ success: true, data, timestamp: 0 });
+});
+
+const { PagedList } = await import("../src/lib/pagedList.svelte");
+const { onSeenAgain } = await import("../src/lib/seenAgain");
+const { Trash } = await import("../src/lib/trash.svelte");
+
+beforeEach(() => {
+  down = false;
+  asked = 0;
+});
+
+test("a tab that is seen again says so, until nobody listens", () => {
+  let seen = 0;
+  const end = onSeenAgain(() => seen++);
+  page.hidden = true;
+  for (const listener of listeners) listener();
+  expect(seen).toBe(0);
+  page.hidden = false;
+  for (const listener of listeners) listener();
+  expect(seen).toBe(1);
+  end();
+  expect(listeners.size).toBe(0);
+});
+
+test("a refreshed list shows what has changed, without a sign, and keeps its rows when it fails", async () => {
+  let rows = ["a", "b"];
+  const list = new PagedList<string>(20, async () => {
+    if (down) throw new TypeError("network");
+    return { items: rows, pagination: { total: rows.length } };
+  });
+  await list.load();
+  rows = ["b"];
+  const refreshed = list.refresh();
+  expect(list.busy).toBe(false);
+  await refreshed;
+  expect([list.rows, list.total]).toEqual([["b"], 1]);
+  down = true;
+  await list.refresh();
+  expect([list.rows, list.problem]).toEqual([["b"], ""]);
+});
+
+test("a list that is loading, or could not be loaded, is not refreshed", async () => {
+  let requests = 0;
+  let settle!: (answer: { items: string[]; pagination: { total: number } }) => void;
+  const list = new PagedList<string>(20, () => {
+    requests++;
+    return down ? Promise.reject(new TypeError("network")) : new Promise((resolve) => (settle = resolve));
+  });
+  const loaded = list.load();
+  await list.refresh();
+  expect(requests).toBe(1);
+  settle({ items: ["a"], pagination: { total: 1 } });
+  await loaded;
+  down = true;
+  await list.load();
+  expect(list.problem).not.toBe("");
+  await list.refresh();
+  expect(requests).toBe(2);
+});
+
+test("a refreshed trash loads as many items as it has shown", async () => {
+  trashed = Array.from({ length: 250 }, (_, n) => `${n}`);
+  const trash = new Trash(() => "");
+  await trash.load();
+  await trash.next();
+  expect(trash.items).toHaveLength(200);
+  trashed = trashed.slice(1);
+  asked = 0;
+  await trash.refresh();
+  expect([trash.items!.length, trash.items![0]!.id, trash.more, trash.kept, asked]).toEqual([200, "1", true, 249, 2]);
+  await trash.next();
+  expect([trash.items!.length, trash.more]).toEqual([249, false]);
+
+  down = true;
+  await trash.refresh();
+  expect([trash.items!.length, trash.problem]).toEqual([249, ""]);
+  down = false;
+  trashed = trashed.slice(0, 3);
+  await trash.refresh();
+  expect([trash.items!.length, trash.more]).toEqual([3, false]);
+});
