@@ -13,7 +13,7 @@ vi.stubGlobal("window", {});
 vi.stubGlobal("document", { documentElement: {} });
 
 /** The jobs of the server by id; the network is down for those without a status. */
-let jobs: Record<string, { status: string; progress: number } | undefined> = {};
+let jobs: Record<string, { status: string; progress: number; errorMessage?: string } | undefined> = {};
 let polled: string[] = [];
 
 const answer = (data: unknown) => Response.json({ success: true, data, timestamp: 0 });
@@ -47,7 +47,7 @@ const { activities } = await import("../src/lib/activities.svelte");
 const { setLocale, withTexts } = await import("../src/lib/i18n.svelte");
 await setLocale("en-US");
 const { awaited } = await import("../src/lib/job");
-const { resumeJobs } = await withTexts(import("../src/lib/resumedJobs"), "changes");
+const { resumeJobs } = await withTexts(import("../src/lib/jobCards"), "changes", "past");
 const { toasts } = await import("../src/lib/toasts.svelte");
 const { onFolderChange } = await import("../src/lib/upload/changes");
 
@@ -59,6 +59,7 @@ const changed: string[] = [];
 onFolderChange((folder) => changed.push(folder));
 const job = (jobId: string, action: string, to: string) => ({ jobId, action, to, account: "alice" });
 const toMove = (jobId: string) => job(jobId, "move", "/to");
+const toRewind = (jobId: string, at: number) => ({ ...job(jobId, "rewind", "/to"), at });
 
 beforeEach(() => {
   actFor("alice");
@@ -107,6 +108,26 @@ test("a page that is loaded again shows them, one card for each action and folde
     expect.stringMatching(/^error 1 item couldn't be moved: ./),
     "ok 1 item copied to “Files”.",
     "ok 1 item moved to “to”.",
+  ]);
+});
+
+test("rewinds of a folder to different times have a card each", async () => {
+  const [first, second] = [Date.UTC(2026, 0, 2), Date.UTC(2026, 0, 3)];
+  stored.set("larder.jobs", JSON.stringify([toRewind("a", first), toRewind("b", second)]));
+  jobs = { a: running, b: running };
+  const end = resumeJobs();
+  await vi.waitFor(() =>
+    expect(activities.all.map(({ label, done }) => [label, done])).toEqual([
+      ["Bringing “to” back", 0.4],
+      ["Bringing “to” back", 0.4],
+    ]),
+  );
+  jobs = { a: ended, b: { ...failed, errorMessage: "The storage is full." } };
+  await end;
+  expect(awaited()).toEqual([]);
+  expect(toasts.all.map(({ kind, text }) => `${kind} ${text}`).sort()).toEqual([
+    expect.stringMatching(/^error .*“to”.* The storage is full\.$/),
+    expect.stringMatching(/^ok “to” is as it was on .*2026/),
   ]);
 });
 

@@ -1,8 +1,9 @@
 // Earlier times: "I look at a folder as it was, and bring it back."
 import { api } from './stranger.mjs'
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages, everyWith, small } from './forms.mjs'
+import { bothLanguages, everyWith, once, small } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
+import { keepRunning } from './interruptions.mjs'
 import { labels } from './labels.mjs'
 import { cramped } from './phone.mjs'
 import { png } from './pictures.mjs'
@@ -29,6 +30,7 @@ export const texts = {
       '1 item that came later moved to the trash',
     ],
     bringNow: 'Bring back',
+    bringing: (name) => `Bringing “${name}” back`,
     brought: (name) => new RegExp(`^“${name}” is as it was on .*\\.$`),
     nothing: 'The folder is now as it was at that time.',
     leave: 'Back to the folder',
@@ -57,6 +59,7 @@ export const texts = {
     bringTitle: (name) => new RegExp(`^将“${name}”恢复到 .*？$`),
     steps: ['从回收站还原 1 项', '移回或改回 1 项', '恢复 1 个文件的内容', '之后新增的 1 项移到回收站'],
     bringNow: '恢复',
+    bringing: (name) => `正在恢复“${name}”`,
     brought: (name) => new RegExp(`^“${name}”已恢复到 .*。$`),
     nothing: '这个文件夹现在就是当时的样子。',
     leave: '返回文件夹',
@@ -187,6 +190,41 @@ async function bringsBack(page, config) {
   equal('the content of cat.png', (await content.body()).toString('base64'), before)
 }
 
+// A rewind and a copy from an earlier time go on when the page is loaded again.
+async function goesOn(page, config) {
+  const say = { ...labels[config.language], ...texts[config.language] }
+  const name = `Past again ${config.language}`
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, name, [{ name: 'cat.png', bytes: before }])
+  const then = await serverNow(page, folder)
+  await createFolder(page, config, name, [{ name: 'cat.png', bytes: after }])
+  const notices = page.getByRole('region', { name: say.notices })
+  const begun = () => page.waitForFunction(() => sessionStorage.getItem('larder.jobs'))
+
+  let end = await keepRunning(page)
+  await page.goto(`/app/past?path=${encodeURIComponent(folder)}&at=${then}`)
+  await page.getByRole('button', { name: say.copy('cat.png') }).click()
+  const copy = page.getByRole('dialog').getByRole('button', { name: say.copyHere })
+  await until('a folder to copy to', () => copy.isEnabled())
+  await copy.click()
+  await notices.getByText(say.copyingTo(name)).waitFor()
+  await page.reload()
+  await notices.getByText(say.copyingTo(name)).waitFor()
+  end()
+  await notices.getByText(say.copiedTo(name)).waitFor()
+  await page.unroute('**/api/files/jobs/*')
+
+  end = await keepRunning(page)
+  await page.getByRole('button', { name: say.bring }).click()
+  await page.getByRole('dialog').getByRole('button', { name: say.bringNow, exact: true }).click()
+  await begun()
+  await page.reload()
+  await notices.getByText(say.bringing(name)).waitFor()
+  end()
+  await notices.getByText(say.brought(name)).waitFor()
+  equal('jobs that the tab remembers', await page.evaluate(() => sessionStorage.getItem('larder.jobs')), null)
+}
+
 // A file and a folder of an earlier time are copied beside what is there now.
 async function copies(page, config) {
   const say = { ...labels[config.language], ...texts[config.language] }
@@ -311,6 +349,7 @@ async function looks(page, config) {
 export const scenarios = [
   { name: 'a folder is brought back to an earlier time', forms: (full) => [...bothLanguages(full), ...small(full)], run: bringsBack },
   { name: 'an item is copied from an earlier time', forms: (full) => [...bothLanguages(full), ...small(full)], run: copies },
+  { name: 'a rewind goes on when the page is loaded again', forms: once, run: goesOn },
   { name: 'a deleted file below an earlier folder is restored', forms: bothLanguages, run: comesBackBelow },
   { name: 'an earlier time looks right', forms: everyWith('narrow'), run: looks },
 ]

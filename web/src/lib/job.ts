@@ -1,12 +1,14 @@
-/** Jobs on the server: copies, and moves between storage providers. */
+/** Jobs on the server: copies, rewinds, and moves between storage providers. */
 import { actsFor, client, Failure, sleep, take, type Schemas } from "./api";
 
 /** A job that this tab waits for. A tab that loads the page again goes on waiting. */
 export interface Awaited {
   jobId: string;
-  action: "move" | "copy";
-  /** The folder that receives the entry. */
+  action: "move" | "copy" | "rewind";
+  /** The folder that receives the entry, or that is rewound. */
   to: string;
+  /** The time of a rewind, in ms. */
+  at?: number;
 }
 
 /** The tab keeps the jobs of each account that was signed in; they name folders. */

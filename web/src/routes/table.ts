@@ -105,7 +105,7 @@ export const places: readonly Place[] = [
   {
     name: "past",
     who: "account",
-    load: () => withTexts(import("./Past.svelte"), "panels", "past", "trash", "ui"),
+    load: () => withTexts(import("./Past.svelte"), "changes", "panels", "past", "trash", "ui"),
   },
   {
     name: "share-target", // the manifest names this address, see build/install.ts
