@@ -65,6 +65,17 @@ test("a visitor can download what the listing allows, and what a password opens"
   expect(visit.canDownload(entryOf({ id: "opened" }))).toBe(true);
 });
 
+test("a visitor can download what the password of a rule opens", async () => {
+  const visit = new GuestVisit();
+  answers = [refused(403, "FORBIDDEN"), refused(403, "PASSWORD_REQUIRED")];
+  await visit.findLock(entryOf({ id: "denied" }));
+  expect(visit.canDownload(entryOf({ id: "denied" }))).toBe(false);
+  await visit.findLock(entryOf({ id: "locked" }));
+  expect(visit.canDownload(entryOf({ id: "locked" }))).toBe(true);
+  await visit.findLock(entryOf({ permissions: ["download"] })); // needs no request
+  expect(answers).toEqual([]);
+});
+
 test("a file of a share can be downloaded while downloads are left", async () => {
   const file = entryOf({ permissions: ["read", "download"] });
   expect((await open()).canDownload(file)).toBe(true);

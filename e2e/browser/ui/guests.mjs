@@ -5,6 +5,8 @@ import { bothLanguages, bothPhones, every, few } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
 import { api, arrived, done, lock, look, notes, pictures, saved, song, stranger } from './stranger.mjs'
 
+const data = { name: 'data.bin', bytes: btoa('\0\x01\xfe\xff') } // neither text nor a picture
+
 // The texts of the page, by language.
 const texts = {
   'en-US': {
@@ -150,7 +152,8 @@ async function asksPasswords(page, config) {
   const say = texts[config.language]
   const name = `locked ${config.language} ${config.size}`
   await enter(page, config, '')
-  const folder = await createFolder(page, config, name, [notes, pictures[0]], '/public')
+  const folder = await createFolder(page, config, name, [notes, pictures[0], data], '/public')
+  await passwordRule(page, `${folder}/data.bin`, 'sesame of the rule')
   const inside = await createFolder(page, config, 'Inside', pictures.slice(0, 2), folder)
   await lock(page, inside)
   await lock(page, `${folder}/lake 1.png`)
@@ -182,12 +185,31 @@ async function asksPasswords(page, config) {
   const shown = guest.locator('dialog[open]').getByRole('img', { name: 'lake 1.png' })
   await until('the picture', () => shown.evaluate((image) => image.complete && image.naturalWidth > 0))
 
+  // a file without preview asks before its download, here for the password of a rule
+  await guest.keyboard.press('Escape')
+  await guest.locator('dialog[open]').waitFor({ state: 'detached' })
+  await guest.getByRole('link', { name: /^data\.bin/ }).click()
+  const viewer = guest.locator('dialog[open]')
+  await viewer.getByRole('button', { name: say.download }).first().click()
+  await asks.waitFor()
+  await asks.getByLabel(say.password, { exact: true }).fill('sesame of the rule')
+  const file = await saved(guest, () => guest.keyboard.press('Enter'))
+  equal('the download', [file.name, file.bytes.toString('base64')], ['data.bin', data.bytes])
+
   // the address of a locked folder asks at once
   const other = await stranger(page, config)
   equal('the status', (await other.goto(`${encodeURI(inside)}/`)).status(), 403)
   await other.getByRole('dialog', { name: say.unlock }).waitFor()
   await done(other)
   await done(guest)
+}
+
+// passwordRule makes the download of a path need the password of a rule, for visitors.
+async function passwordRule(page, pathPattern, password) {
+  const rule = { pathPattern, role: 'guest', permissions: ['download'], priority: 10 }
+  await api(page, 'POST', '/api/admin/rules', { ...rule, effect: 'deny' })
+  const asking = { effect: 'allow', requirePassword: true, password, priority: 20 }
+  await api(page, 'POST', '/api/admin/rules', { ...rule, ...asking })
 }
 
 // A visitor who may look at some files only is offered no download of them.

@@ -2,7 +2,7 @@
  * The visit of the public folders. Folders, rules and files may have passwords: a request that
  * needs one asks for it, and then goes on.
  */
-import { SvelteMap } from "svelte/reactivity";
+import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import { Failure } from "./api";
 import { may, pathOf, type Entry } from "./entry";
 import { isDrawing, kindOf, mostDrawingTile, refusal } from "./preview";
@@ -30,6 +30,8 @@ export class GuestVisit implements Visit {
   private settle: ((url: string | undefined) => void) | undefined;
   /** Addresses of files whose own password was given, by id. */
   private readonly unlocked = new SvelteMap<string, string>();
+  /** The ids of files that can be downloaded with the password of a rule. */
+  private readonly lockedByRule = new SvelteSet<string>();
   /** How often a password was given; addresses contain it, so that pictures load again. */
   private renewed = $state(0);
   private checking: Promise<unknown> | undefined;
@@ -42,9 +44,16 @@ export class GuestVisit implements Visit {
     return kindOf(entry) === "image";
   }
 
-  /** Without its password, a file shows no permission to download it. */
+  /** Without its password, or that of a rule, a file shows no permission to download it. */
   canDownload(entry: Entry): boolean {
-    return may(entry, "download") || entry.hasPassword || this.unlocked.has(entry.id);
+    return (
+      may(entry, "download") || entry.hasPassword || this.unlocked.has(entry.id) || this.lockedByRule.has(entry.id)
+    );
+  }
+
+  async findLock(entry: Entry): Promise<void> {
+    if (this.canDownload(entry)) return;
+    if ((await refusal(guests.content(entry))) === "PASSWORD_REQUIRED") this.lockedByRule.add(entry.id);
   }
 
   folder(path: string): string {

@@ -27,6 +27,8 @@ export interface Visit {
   readonly saw?: (state: ShareState) => void;
   /** Reports whether the visitor can download a file now. */
   canDownload(entry: Entry): boolean;
+  /** Finds out whether the password of a rule allows the download of a file that is not shown. */
+  findLock?(entry: Entry): Promise<void>;
   /** Whether the page shows an entry as a picture. */
   isPicture(entry: Entry): boolean;
   /** The address of a folder, by its path. */
