@@ -1,8 +1,8 @@
 // The public folders, as a visitor without an account sees them: "I send a friend the address of a
 // public folder; he opens it, looks at the pictures, and takes one with him."
 import { createFolder, enter } from './files.mjs'
-import { bothLanguages, bothPhones, every, few } from './forms.mjs'
-import { becomes, equal, until } from './harness.mjs'
+import { bothLanguages, bothPhones, everyWith, few } from './forms.mjs'
+import { becomes, equal, isPhone, until } from './harness.mjs'
 import { api, arrived, done, lock, look, notes, pictures, saved, song, stranger } from './stranger.mjs'
 
 const data = { name: 'data.bin', bytes: btoa('\0\x01\xfe\xff') } // neither text nor a picture
@@ -69,6 +69,7 @@ async function opensFolder(page, config) {
   await guest.getByRole('heading', { level: 2, name }).waitFor()
   await arrived(guest, pictures.length)
   await look(guest, config, 'guest-folder')
+  if (!isPhone(config.size)) equal('the rows of the top bar', await rowsOf(guest.getByRole('banner')), 1)
   equal('requests for the account', guest.asked.filter((one) => /\/api\/files\?/.test(one)), [])
 
   await guest.getByRole('link', { name: 'lake 1.png' }).click()
@@ -99,6 +100,17 @@ async function opensFolder(page, config) {
   const answer = await guest.request.get(address, { headers: { Accept: 'application/json' } })
   equal('the status for a program', [answer.status(), (await answer.json()).error.code], [404, 'NOT_FOUND'])
   await done(guest)
+}
+
+// rowsOf returns in how many rows the buttons and links of a bar stand.
+async function rowsOf(bar) {
+  const tops = await bar.locator('a, button').evaluateAll((all) =>
+    all.filter((one) => one.checkVisibility()).map((one) => {
+      const { top, height } = one.getBoundingClientRect()
+      return Math.round((top + height / 2) / 4)
+    }),
+  )
+  return new Set(tops).size
 }
 
 async function finds(page, config) {
@@ -280,7 +292,7 @@ async function waits(page, config) {
 }
 
 export const scenarios = [
-  { name: 'a visitor opens a public folder', forms: every, run: opensFolder },
+  { name: 'a visitor opens a public folder', forms: everyWith('narrow'), run: opensFolder },
   { name: 'a visitor finds a public file', forms: few, run: finds },
   { name: 'a visitor opens what has a password', forms: bothPhones, run: asksPasswords },
   { name: 'a visitor may look at a file only', forms: bothPhones, run: looksOnly },

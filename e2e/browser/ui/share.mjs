@@ -1,8 +1,8 @@
 // The page of a share, as a stranger sees it in a profile of their own: "I send a share link to a
 // friend; he opens it on his phone, sees the picture (or the gallery), and downloads it."
 import { createFolder, enter } from './files.mjs'
-import { bothPhones } from './forms.mjs'
-import { becomes, equal, until } from './harness.mjs'
+import { bothPhones, windows } from './forms.mjs'
+import { becomes, equal, isPhone, until } from './harness.mjs'
 import { watch } from './screens.mjs'
 import {
   api,
@@ -178,7 +178,8 @@ async function walksGallery(page, config) {
   await guest.getByRole('button', { name: say.slideshow }).click()
   await viewer.getByRole('button', { name: say.pause }).waitFor()
   await viewer.getByRole('heading', { name: 'lake 2.png' }).waitFor() // by itself
-  await guest.touchscreen.tap(195, 420) // the bar may be hidden by now, and comes back
+  // the bar may be hidden by now, and comes back
+  await (isPhone(config.size) ? guest.touchscreen.tap(195, 420) : guest.mouse.move(195, 420))
   await viewer.getByRole('button', { name: say.close }).click()
   await viewer.waitFor({ state: 'detached' })
 
@@ -366,7 +367,7 @@ async function byKeyboard(page, config) {
 
 export const scenarios = [
   { name: 'a stranger opens a shared picture', forms: everyPhone, run: opensPicture },
-  { name: 'a stranger walks through a shared gallery', forms: bothPhones, run: walksGallery },
+  { name: 'a stranger walks through a shared gallery', forms: (full) => [...bothPhones(full), ...windows(full, ['narrow'])], run: walksGallery },
   { name: 'a stranger enters the password of a share', forms: bothPhones, run: asksPassword },
   { name: 'a stranger learns how a share has ended', forms: everyPhone, run: tellsEnds },
   { name: 'a stranger opens other shared files', forms: bothPhones, run: opensOthers },
