@@ -3,6 +3,7 @@ import { createFolder, enter } from './files.mjs'
 import { bothLanguages, once } from './forms.mjs'
 import { becomes, equal, inspect, until } from './harness.mjs'
 import { labels, signIn } from './labels.mjs'
+import { Keys } from './keyboard.mjs'
 import { fromMenu } from './panels.mjs'
 import { cramped } from './phone.mjs'
 import { api, done, stranger } from './stranger.mjs'
@@ -37,6 +38,7 @@ export const texts = {
     edit: (text) => `Edit: ${text}`,
     remove: (text) => `Delete: ${text}`,
     removeTitle: 'Delete this rule?',
+    delete: 'Delete',
     deleted: 'Deleted',
     search: 'Path',
     count: (n) => `${n} rules`,
@@ -87,6 +89,7 @@ export const texts = {
     edit: (text) => `编辑：${text}`,
     remove: (text) => `删除：${text}`,
     removeTitle: '删除规则？',
+    delete: '删除',
     deleted: '已删除',
     search: '路径',
     count: (n) => `共 ${n} 条规则`,
@@ -390,8 +393,63 @@ async function tellsWhy(page, config) {
   }
 }
 
+// By the keyboard alone: make a rule, ask why, change it, delete it.
+async function byKeyboard(page, config) {
+  const say = texts[config.language]
+  await enter(page, config, '')
+  const folder = await createFolder(page, config, 'Keys of rules', [])
+  const k = new Keys(page, config, '')
+  await page.goto('/app/admin/rules')
+  await page.getByText('/uploads/**').first().waitFor()
+  await k.to(say.create)
+  await k.press('Enter')
+  const form = page.getByRole('dialog', { name: say.create })
+  await form.waitFor()
+  await k.to(say.path)
+  await k.type(`${folder}/**`)
+  await form.getByText(say.covers(folder), { exact: true }).waitFor()
+  await k.press('Enter')
+  await form.waitFor({ state: 'detached' })
+  await k.at(say.create)
+  const rule = page.getByRole('row').filter({ hasText: `${folder}/**` })
+  const sentence = (await rule.getByRole('button').first().getAttribute('aria-label')).slice(say.edit('').length)
+
+  await k.to(say.edit(sentence))
+  await k.press('Enter')
+  const change = page.getByRole('dialog', { name: say.editRule })
+  await change.waitFor()
+  await k.press('Escape')
+  await k.at(say.edit(sentence))
+
+  await k.to(say.explain, 'Shift+Tab')
+  await k.press('Enter')
+  await page.getByRole('heading', { name: say.explain }).waitFor()
+  await k.to(say.path)
+  await k.type(folder)
+  await k.to(say.ask)
+  await k.press('Enter')
+  await page.getByText(say.mayNot(say.visitor, folder), { exact: true }).waitFor()
+  await k.to(say.back, 'Shift+Tab')
+  await k.press('Enter')
+
+  await rule.waitFor()
+  await k.to(say.remove(sentence))
+  await k.press('Enter')
+  const asks = page.getByRole('dialog', { name: say.removeTitle })
+  await asks.waitFor()
+  await k.press('Escape')
+  await k.at(say.remove(sentence))
+  await k.press('Enter')
+  await asks.waitFor()
+  await k.to(say.delete)
+  await k.press('Enter')
+  await rule.waitFor({ state: 'detached' })
+  await until('an element that has the focus', () => focused(page))
+}
+
 export const scenarios = [
   { name: 'rules allow and are explained', forms: desksAndPhone, run: allowsAndExplains },
   { name: 'explains for a role, a key and an address', forms: once, run: explainsOthers },
+  { name: 'rules by the keyboard', forms: once, run: byKeyboard },
   { name: 'a refusal tells administrators why', forms: bothLanguages, run: tellsWhy },
 ]

@@ -4,8 +4,9 @@
 import { mkdtemp, open as openFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bothLanguages, once } from './forms.mjs'
+import { bothLanguages, once, windows } from './forms.mjs'
 import { becomes, equal, give } from './harness.mjs'
+import { Keys } from './keyboard.mjs'
 import { look, saved } from './stranger.mjs'
 
 export const texts = {
@@ -303,6 +304,51 @@ async function twoTabs(page, config) {
   equal('the second bucket', await config.ask('bucketKeys'), ['same.txt'])
 }
 
+// By the keyboard alone: connect, upload, download, delete, end.
+async function byKeyboard(page, config) {
+  const say = texts[config.language]
+  const bucket = await config.ask('createBucket')
+  const k = new Keys(page, config, '')
+  const enter = async (label, text) => {
+    await k.to(label)
+    await k.type(text)
+  }
+  await page.goto('/app/free')
+  await page.getByRole('heading', { level: 1, name: say.title }).waitFor()
+  await k.to(say.kind)
+  await page.keyboard.type(say.other)
+  await enter(say.endpoint, bucket.Endpoint)
+  await enter(say.bucket, bucket.Name)
+  await enter(say.keyId, bucket.AccessKey)
+  await enter(say.secret, bucket.SecretKey)
+  await look(page, config, 'free-by-keys')
+  await k.press('Enter')
+  await page.getByRole('heading', { level: 1, name: say.connected(bucket.Name) }).waitFor()
+  await k.to(say.upload)
+  await k.give([file('notes.txt', 'my notes')])
+  await page.getByText(say.status(1, 1)).waitFor()
+  await k.to(say.tidy, 'Shift+Tab')
+  await k.press('Enter')
+  await k.to(say.download('notes.txt'))
+  equal('the download', (await saved(page, () => k.press('Enter'))).bytes.toString(), 'my notes')
+  await k.to(say.remove('notes.txt'))
+  await k.press('Enter')
+  await page.getByRole('dialog', { name: say.sure('notes.txt') }).waitFor()
+  await k.press('Escape')
+  await k.at(say.remove('notes.txt'))
+  await k.press('Enter')
+  await page.getByRole('dialog', { name: say.sure('notes.txt') }).waitFor()
+  await k.to(say.delete)
+  await k.press('Enter')
+  await page.getByText(say.empty, { exact: true }).waitFor()
+  equal('the bucket', await config.ask('bucketKeys'), [])
+  await look(page, config, 'free-by-keys-empty')
+  await k.to(say.end)
+  await k.press('Enter')
+  await page.getByText(say.ended).waitFor()
+  await k.press('Tab')
+}
+
 export const scenarios = [
   {
     name: 'connects an own bucket',
@@ -310,4 +356,5 @@ export const scenarios = [
     run: connects,
   },
   { name: 'connects another bucket in another tab', forms: once, run: twoTabs },
+  { name: 'uses an own bucket by the keyboard', forms: () => windows(false, ['narrow']), run: byKeyboard },
 ]
