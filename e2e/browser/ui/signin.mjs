@@ -34,9 +34,11 @@ async function signsIn(page, config) {
   await page.getByRole('heading', { level: 1, name: say.signIn }).waitFor()
 }
 
-// The bot check cannot be loaded: the page says so, and loads it again on demand.
-async function checkFails(page, config) {
-  const provider = 'https://challenges.cloudflare.com/**'
+const provider = 'https://challenges.cloudflare.com/**'
+
+// askForCheck makes the site ask for a bot check, with the script `body` in place of that of the
+// provider, which cannot be loaded without it.
+async function askForCheck(page, body) {
   await page.route('**/app/login', async (route) => {
     const answer = await route.fetch()
     const { 'content-security-policy': _, ...headers } = answer.headers() // it names no provider here
@@ -44,11 +46,18 @@ async function checkFails(page, config) {
   })
   await page.route('**/api/public/features', async (route) => {
     const answer = await route.fetch()
-    const body = await answer.json()
-    Object.assign(body.data, { enableCaptcha: true, captchaProvider: 'turnstile', captchaSiteKey: 'key' })
-    await route.fulfill({ response: answer, json: body })
+    const features = await answer.json()
+    Object.assign(features.data, { enableCaptcha: true, captchaProvider: 'turnstile', captchaSiteKey: 'key' })
+    await route.fulfill({ response: answer, json: features })
   })
-  await page.route(provider, (route) => route.abort())
+  await page.route(provider, (route) =>
+    body ? route.fulfill({ contentType: 'text/javascript', body }) : route.abort(),
+  )
+}
+
+// The bot check cannot be loaded: the page says so, and loads it again on demand.
+async function checkFails(page, config) {
+  await askForCheck(page, '')
   await page.goto('/app/login')
   await page.getByText('The security check could not be loaded.').waitFor()
   const faults = await inspect(page)
@@ -64,6 +73,41 @@ async function checkFails(page, config) {
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('group', { name: 'Security check' }).getByText('Are you human?').waitFor()
   equal('the sentence', await page.getByText('The security check could not be loaded.').count(), 0)
+}
+
+// The sign-in sends the token of the bot check. A token is valid for one attempt: each further one
+// sends another.
+async function checkPasses(page, config) {
+  const say = labels[config.language]
+  await askForCheck(
+    page,
+    `let given = 0
+    window.turnstile = {
+      render(at, { sitekey, callback, ...more }) {
+        window.checked = { sitekey, ...more }
+        this.reset = (id) => {
+          at.textContent = \`\${id}: passed\`
+          callback(\`token \${++given}\`)
+        }
+        this.reset('check')
+        return 'again'
+      },
+    }`,
+  )
+  const sent = []
+  page.on('request', (request) => {
+    if (request.url().endsWith('/api/auth/login')) sent.push(request.postDataJSON().captchaToken)
+  })
+  await page.goto('/app/login')
+  const check = page.getByRole('group', { name: 'Security check' })
+  await check.getByText('check: passed').waitFor()
+  equal('the key of the site', await page.evaluate(() => window.checked.sitekey), 'key')
+  await signIn(page, { ...config, password: 'not this one' })
+  await page.getByText(say.wrong).waitFor()
+  await check.getByText('again: passed').waitFor()
+  await signIn(page, config)
+  await nav(page, config).waitFor()
+  equal('the tokens', sent, ['token 1', 'token 2'])
 }
 
 // The page waits for a service that is not ready yet.
@@ -219,6 +263,7 @@ export const scenarios = [
   { name: 'signs in and out', forms: bothLanguages, run: signsIn },
   { name: 'waits for the service', forms: once, run: starts },
   { name: 'loads the bot check again', forms: once, run: checkFails },
+  { name: 'sends the token of the bot check', forms: once, run: checkPasses },
   { name: 'signs in by the keyboard', forms: once, run: byKeyboard },
   { name: 'stays on this site', forms: once, run: stays },
   { name: 'goes on after a lost session', forms: few, run: lost },
