@@ -10,9 +10,15 @@ import { walk } from './panels.mjs'
 // cramped reports whether the page scrolls sideways, and which targets of the topmost layer are too
 // small, cut off or covered, or on a phone less than 8 px apart. Every target needs 24 px, buttons
 // and fields need `most` px. With 0, the default in windows of a desktop, targets are not checked.
-export async function cramped(page, { size }, most = isPhone(size) ? 44 : 0) {
+// In a full run, the page of a phone is checked with large text, too.
+export async function cramped(page, { size, full }, most = isPhone(size) ? 44 : 0) {
   const found = await misfits(page, most)
-  return isPhone(size) ? [...found, ...(await near(page))] : found
+  if (isPhone(size)) found.push(...(await near(page)))
+  if (!full || size !== 'phone') return found
+  await enlarge(page)
+  found.push(...(await misfits(page, most)).map((fault) => `with large text: ${fault}`))
+  await reduce(page)
+  return found
 }
 
 function misfits(page, most) {
@@ -80,17 +86,20 @@ function misfits(page, most) {
 }
 
 // enlarge doubles the size of all text and nothing else, as browsers do that enlarge text only;
-// once for each style sheet.
+// once for each style sheet. reduce undoes it.
 export function enlarge(page) {
   return page.evaluate(async () => {
-    window.enlarged ??= new WeakSet()
+    window.enlarged ??= new Set()
+    window.before ??= []
     const twice = (rules) => {
       for (const rule of rules) {
         if (rule.cssRules?.length) twice(rule.cssRules)
         for (const property of rule.style ? ['font-size', 'line-height'] : []) {
-          const value = rule.style.getPropertyValue(property)
-          if (value.endsWith('px'))
-            rule.style.setProperty(property, `${parseFloat(value) * 2}px`, rule.style.getPropertyPriority(property))
+          const { style } = rule
+          const [value, priority] = [style.getPropertyValue(property), style.getPropertyPriority(property)]
+          if (!value.endsWith('px')) continue
+          window.before.push(() => style.setProperty(property, value, priority))
+          style.setProperty(property, `${parseFloat(value) * 2}px`, priority)
         }
       }
     }
@@ -100,6 +109,14 @@ export function enlarge(page) {
       twice(sheet.cssRules)
     }
     await new Promise(requestAnimationFrame)
+  })
+}
+
+function reduce(page) {
+  return page.evaluate(() => {
+    for (const undo of window.before) undo()
+    delete window.before
+    delete window.enlarged
   })
 }
 
@@ -150,7 +167,7 @@ async function fits(page, config, before) {
   const found = new Set()
   await screens(page, config, async (what) => {
     await before?.(page)
-    for (const fault of await cramped(page, config)) found.add(`${what}: ${fault}`)
+    for (const fault of await cramped(page, { ...config, full: config.full && !before })) found.add(`${what}: ${fault}`)
     await config.shot(`phone-${what}`)
   })
   equal('what does not fit', [...found], [])
