@@ -111,7 +111,7 @@ test("a page that is loaded again shows them, one card for each action and folde
   ]);
 });
 
-test("rewinds of a folder to different times have a card each", async () => {
+test("the page shows a card for each rewind of a folder to another time", async () => {
   const [first, second] = [Date.UTC(2026, 0, 2), Date.UTC(2026, 0, 3)];
   stored.set("larder.jobs", JSON.stringify([toRewind("a", first), toRewind("b", second)]));
   jobs = { a: running, b: running };

@@ -36,7 +36,7 @@ beforeEach(() => {
   asked = 0;
 });
 
-test("a tab that is seen again says so, until nobody listens", () => {
+test("onSeenAgain calls its function when the tab becomes visible, until the caller ends it", () => {
   let seen = 0;
   const end = onSeenAgain(() => seen++);
   page.hidden = true;
@@ -49,7 +49,7 @@ test("a tab that is seen again says so, until nobody listens", () => {
   expect(listeners.size).toBe(0);
 });
 
-test("a refreshed list shows what has changed, without a sign, and keeps its rows when it fails", async () => {
+test("a refresh replaces the rows and never sets busy; a failed refresh keeps the rows", async () => {
   let rows = ["a", "b"];
   const list = new PagedList<string>(20, async () => {
     if (down) throw new TypeError("network");
@@ -66,7 +66,7 @@ test("a refreshed list shows what has changed, without a sign, and keeps its row
   expect([list.rows, list.problem]).toEqual([["b"], ""]);
 });
 
-test("a list that is loading, or could not be loaded, is not refreshed", async () => {
+test("refresh sends no request while the list loads, or after the list could not be loaded", async () => {
   let requests = 0;
   let settle!: (answer: { items: string[]; pagination: { total: number } }) => void;
   const list = new PagedList<string>(20, () => {
@@ -85,7 +85,7 @@ test("a list that is loading, or could not be loaded, is not refreshed", async (
   expect(requests).toBe(2);
 });
 
-test("a refreshed trash loads as many items as it has shown", async () => {
+test("a refresh of the trash loads as many items as the page shows", async () => {
   trashed = Array.from({ length: 250 }, (_, n) => `${n}`);
   const trash = new Trash(() => "");
   await trash.load();

@@ -393,7 +393,7 @@ async function tellsWhy(page, config) {
   }
 }
 
-// By the keyboard alone: make a rule, ask why, change it, delete it.
+// By the keyboard alone: make a rule, open its form, ask for an explanation, delete the rule.
 async function byKeyboard(page, config) {
   const say = texts[config.language]
   await enter(page, config, '')
@@ -414,12 +414,7 @@ async function byKeyboard(page, config) {
   const rule = page.getByRole('row').filter({ hasText: `${folder}/**` })
   const sentence = (await rule.getByRole('button').first().getAttribute('aria-label')).slice(say.edit('').length)
 
-  await k.to(say.edit(sentence))
-  await k.press('Enter')
-  const change = page.getByRole('dialog', { name: say.editRule })
-  await change.waitFor()
-  await k.press('Escape')
-  await k.at(say.edit(sentence))
+  await k.closes(say.edit(sentence), page.getByRole('dialog', { name: say.editRule }))
 
   await k.to(say.explain, 'Shift+Tab')
   await k.press('Enter')
@@ -433,12 +428,8 @@ async function byKeyboard(page, config) {
   await k.press('Enter')
 
   await rule.waitFor()
-  await k.to(say.remove(sentence))
-  await k.press('Enter')
   const asks = page.getByRole('dialog', { name: say.removeTitle })
-  await asks.waitFor()
-  await k.press('Escape')
-  await k.at(say.remove(sentence))
+  await k.closes(say.remove(sentence), asks)
   await k.press('Enter')
   await asks.waitFor()
   await k.to(say.delete)

@@ -82,6 +82,15 @@ export class Keys {
     await this.press('Enter')
   }
 
+  // closes opens a dialog by its button, closes it by Escape, and expects the focus on the button.
+  async closes(button, dialog) {
+    await this.to(button)
+    await this.press('Enter')
+    await dialog.waitFor()
+    await this.press('Escape')
+    await this.at(button)
+  }
+
   // give opens a file chooser by Enter, and gives it files. The browser must know before the key
   // that the test answers the chooser; a round trip later, it does.
   async give(files) {
