@@ -18,10 +18,12 @@ export async function resumeJobs(): Promise<void> {
   await Promise.all([...actions.values()].map((jobs) => showJobs(jobs)));
 }
 
-/** Waits for the jobs of one action on one folder. */
-export async function showJobs(jobs: readonly Awaited[]): Promise<void> {
+/**
+ * Waits for the jobs of one action on one folder. `say` has the texts, by default those of the
+ * action.
+ */
+export async function showJobs(jobs: readonly Awaited[], say = textsOf(jobs[0]!)): Promise<void> {
   const { to } = jobs[0]!;
-  const say = textsOf(jobs[0]!);
   const card = show(say.running, jobs.length);
   const count = counter(card.progress);
   const failed: unknown[] = [];
@@ -38,7 +40,7 @@ export async function showJobs(jobs: readonly Awaited[]): Promise<void> {
   });
   card.end();
   folderChanged(to);
-  if (done > 0) toast("ok", say.done(done));
+  if (done > 0) toast("ok", say.done(done), say.next);
   if (failed.length > 0) toast("error", say.failed(failed.length, failed[0]));
 }
 
@@ -46,6 +48,8 @@ interface Texts {
   running: string;
   done: (jobs: number) => string;
   failed: (jobs: number, cause: unknown) => string;
+  /** The button of the message that jobs are done. */
+  next?: { label: string; run: () => void };
 }
 
 function textsOf({ action, to, at = 0 }: Awaited): Texts {
