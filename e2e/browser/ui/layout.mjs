@@ -139,7 +139,7 @@ async function bar(page, config) {
   const others = nav.getByRole('button', { name: say.pages, exact: true })
   equal('what the menu of the other pages shows', (await others.innerText()).trim(), say.pages)
   equal('the number of labels', await shown.count(), 4)
-  equal('the marks of that menu', await others.locator('.mark').count(), 1) // the site is not set up
+  await becomes('the marks of that menu', () => others.locator('.mark').count(), 1) // the site is not set up
   for (const width of [390, 360]) {
     await page.setViewportSize({ width, height: 800 })
     const cut = await shown.evaluateAll((all) =>
