@@ -27,6 +27,7 @@ vi.stubGlobal("fetch", async (url: string, how: RequestInit) => {
   return Response.json({ success: true, data, timestamp: 0 });
 });
 
+const { Loaded } = await import("../src/lib/loaded.svelte");
 const { PagedList } = await import("../src/lib/pagedList.svelte");
 const { onSeenAgain } = await import("../src/lib/seenAgain");
 const { Trash } = await import("../src/lib/trash.svelte");
@@ -47,6 +48,45 @@ test("onSeenAgain calls its function when the tab becomes visible, until the cal
   expect(seen).toBe(1);
   end();
   expect(listeners.size).toBe(0);
+});
+
+test("a refresh of loaded data replaces them; a failed refresh, or one during a load, changes nothing", async () => {
+  let data = ["a"];
+  let requests = 0;
+  const loaded = new Loaded<string[]>(async () => {
+    requests++;
+    if (down) throw new TypeError("network");
+    return data;
+  });
+  await loaded.refresh(); // the first load is under way
+  await vi.waitFor(() => expect(loaded.data).toEqual(["a"]));
+  expect(requests).toBe(1);
+  data = ["b"];
+  await loaded.refresh();
+  expect([loaded.data, requests]).toEqual([["b"], 2]);
+  down = true;
+  await loaded.refresh();
+  expect([loaded.data, loaded.problem]).toEqual([["b"], ""]);
+  await loaded.load();
+  expect(loaded.problem).not.toBe("");
+  down = false;
+  await loaded.refresh(); // the page shows the failure and a button to repeat it
+  expect([loaded.data, requests]).toEqual([["b"], 4]);
+  const load = loaded.load();
+  await loaded.refresh();
+  await load;
+  expect(requests).toBe(5);
+});
+
+test("data show the answer of the latest request", async () => {
+  const answers: ((data: string) => void)[] = [];
+  const loaded = new Loaded<string>(() => new Promise((resolve) => answers.push(resolve)));
+  const again = loaded.load();
+  answers[1]!("later");
+  await again;
+  answers[0]!("earlier");
+  await Promise.resolve();
+  expect(loaded.data).toBe("later");
 });
 
 test("a refresh replaces the rows and never sets busy; a failed refresh keeps the rows", async () => {

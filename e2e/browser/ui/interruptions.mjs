@@ -339,6 +339,24 @@ async function listsAgain(page, config) {
   await api(page, 'POST', '/api/admin/users', user)
   await seen()
   await row('newcomer').waitFor()
+
+  const tell = (title) => api(page, 'POST', '/api/admin/announcements', { title, content: 'Few words.', level: 'info' })
+  const told = [await tell('News of the desk')]
+  await page.goto('/app/admin/announcements')
+  await row('News of the desk').waitFor()
+  told.push(await tell('News of the phone'))
+  await seen()
+  await row('News of the phone').waitFor()
+  for (const { announcement } of told) await api(page, 'DELETE', `/api/admin/announcements/${announcement.id}`)
+
+  const give = (name) => api(page, 'POST', '/api/keys/', { name, permissions: ['read'], protocols: ['api'] })
+  const key = (name) => page.getByRole('main').getByRole('listitem').filter({ hasText: name })
+  await give('For the desk')
+  await page.goto('/app/keys')
+  await key('For the desk').waitFor()
+  await give('For the phone')
+  await seen()
+  await key('For the phone').waitFor()
 }
 
 // Each key press that moves an entry counts, even in fast succession; a double click on a button is
