@@ -23,6 +23,7 @@ type logEntryReply struct {
 	Count            int64   `json:"count" required:"true" description:"Number of requests in this entry: visitors' reads of a public file are summed by the hour."`
 	CreatedAt        int64   `json:"createdAt" required:"true" description:"ms; for an entry that sums requests the beginning of its hour."`
 	RequestID        *string `json:"requestId" required:"true" description:"An addition. X-Request-Id of the response; null for an entry that sums requests, and for entries of earlier versions."`
+	Method           *string `json:"method" required:"true" description:"An addition. The method of the request, which tells a change from a deletion; null for an entry that sums requests, for commands, and for entries of earlier versions."`
 }
 
 type listLogsInput struct {
@@ -66,7 +67,7 @@ func (a *API) listLogs(c *call, in listLogsInput) (listLogsReply, error) {
 			ID: strconv.FormatInt(e.ID, 10), UserID: optional(e.UserID), Username: optional(user.Username),
 			Avatar: avatars[e.UserID], KeyID: optional(e.KeyID), IP: optional(e.IP),
 			Action: string(e.Action), Path: e.Path, BytesTransferred: e.Bytes, StatusCode: e.Status, Count: e.Count,
-			CreatedAt: e.CreatedAt, RequestID: optional(e.RequestID),
+			CreatedAt: e.CreatedAt, RequestID: optional(e.RequestID), Method: optional(e.Method),
 		})
 	}
 	return reply, nil

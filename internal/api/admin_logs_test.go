@@ -281,7 +281,8 @@ func TestLogsEndpoint(t *testing.T) {
 			}
 			delete(entry, "requestId")
 			want := map[string]any{
-				"userId": aliceID, "username": "alice", "avatar": nil, "keyId": nil, "ip": "127.0.0.1", "action": "folder",
+				"userId": aliceID, "username": "alice", "avatar": nil, "keyId": nil, "ip": "127.0.0.1",
+				"action": "folder", "method": "POST",
 				"path":             "/home/alice/Ordner 2",
 				"bytesTransferred": 0.0, "statusCode": 201.0, "count": 1.0, "createdAt": float64(began + 2000),
 			}

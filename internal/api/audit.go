@@ -165,7 +165,7 @@ func (c *call) writeAuditNotes() {
 func (c *call) writeAuditNote(n auditNote, status int) {
 	failed := status >= 400
 	e := audit.Entry{UserID: n.userID, KeyID: n.keyID, Action: n.action, Path: n.path, Status: status,
-		RequestID: c.requestID}
+		RequestID: c.requestID, Method: c.r.Method}
 	if c.ip.IsValid() {
 		e.IP = c.ipText
 	}

@@ -30,6 +30,7 @@ type activityReply struct {
 	Avatar     *string `json:"avatar" required:"true" description:"An addition. The address of the account's uploaded picture, a path of this site; null for none."`
 	StatusCode int     `json:"statusCode" required:"true"`
 	CreatedAt  int64   `json:"createdAt" required:"true"`
+	Method     *string `json:"method" required:"true" description:"An addition, as in the access log."`
 }
 
 type dashboardReply struct {
@@ -107,7 +108,7 @@ func (c *call) recentActivity(most int64) ([]activityReply, error) {
 			return nil, err
 		}
 		activity = append(activity, activityReply{string(e.Action), e.Path, optional(e.UserID), optional(user.Username),
-			avatars[e.UserID], e.Status, e.CreatedAt})
+			avatars[e.UserID], e.Status, e.CreatedAt, optional(e.Method)})
 	}
 	return activity, nil
 }

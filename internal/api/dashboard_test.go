@@ -63,7 +63,8 @@ func TestDashboard(t *testing.T) {
 		wantJSON(t, "the newest", M{"action": newest["action"], "path": newest["path"], "userId": newest["userId"],
 			"username": newest["username"], "statusCode": newest["statusCode"]},
 			M{"action": "folder", "path": "/home/alice/last", "userId": userID, "username": "alice", "statusCode": 201})
-		wantFields(t, "activity", newest, "action", "path", "userId", "username", "avatar", "statusCode", "createdAt")
+		wantFields(t, "activity", newest, "action", "path", "userId", "username", "avatar", "statusCode", "createdAt",
+			"method")
 		wantFields(t, "data", admin.Get("/api/admin/stats").OK(200).Object()["data"], "users", "files",
 			"storage", "recentActivity")
 		for i := range 25 {

@@ -77,6 +77,7 @@ type Entry struct {
 	Count     int64  // number of requests that the entry stands for; 0 means 1
 	CreatedAt int64  // ms; set by Record
 	RequestID string // "" for sums and merged entries
+	Method    string // of the request; "" for sums, merged entries and commands
 }
 
 // The defaults of Config.

@@ -23,7 +23,7 @@ func nullableFold(path string) sql.NullString {
 }
 
 const insertColumns = "user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at, " +
-	"request_id"
+	"request_id, method"
 
 // insertStatements are the statements for fixed numbers of rows, the largest first. These few
 // statements stay prepared, whatever the number of entries.
@@ -57,10 +57,11 @@ func insert(tx *db.Tx, entries []Entry) error {
 	}
 	for _, statement := range insertStatements {
 		for len(entries) >= statement.rows {
-			args := make([]any, 0, statement.rows*11)
+			args := make([]any, 0, statement.rows*12)
 			for _, e := range entries[:statement.rows] {
 				args = append(args, nullable(e.UserID), nullable(e.KeyID), nullable(e.IP), string(e.Action), e.Path,
-					nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt, nullable(e.RequestID))
+					nullableFold(e.Path), e.Bytes, int64(e.Status), e.Count, e.CreatedAt, nullable(e.RequestID),
+					nullable(e.Method))
 			}
 			if _, err := tx.Exec(statement.text, args...); err != nil {
 				return err
@@ -161,7 +162,7 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	}
 	limit, offset := "$"+strconv.Itoa(len(args)+1), "$"+strconv.Itoa(len(args)+2)
 	found, err := q.Query(`
-		SELECT id, user_id, key_id, ip, action, path, bytes, status, count, created_at, request_id
+		SELECT id, user_id, key_id, ip, action, path, bytes, status, count, created_at, request_id, method
 		FROM access_log`+where+`
 		ORDER BY `+order+`
 		LIMIT `+limit+` OFFSET `+offset, append(args, query.Limit, (query.Page-1)*query.Limit)...)
@@ -172,12 +173,13 @@ func list(q db.Querier, d db.Dialect, query Query, total int64) ([]Entry, error)
 	var entries []Entry
 	for found.Next() {
 		var e Entry
-		var userID, keyID, ip, requestID sql.NullString
+		var userID, keyID, ip, requestID, method sql.NullString
 		if err := found.Scan(&e.ID, &userID, &keyID, &ip, &e.Action, &e.Path, &e.Bytes, &e.Status, &e.Count,
-			&e.CreatedAt, &requestID); err != nil {
+			&e.CreatedAt, &requestID, &method); err != nil {
 			return nil, err
 		}
-		e.UserID, e.KeyID, e.IP, e.RequestID = userID.String, keyID.String, ip.String, requestID.String
+		e.UserID, e.KeyID, e.IP = userID.String, keyID.String, ip.String
+		e.RequestID, e.Method = requestID.String, method.String
 		entries = append(entries, e)
 	}
 	return entries, found.Err()

@@ -219,8 +219,8 @@ func (s schema) writeDump(t *testing.T, engine string, version int) {
 
 // auditSample is sample for the access log. Its size table has a row already.
 const auditSample = `
-INSERT INTO access_log (user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at, request_id)
-    VALUES ('u1', 'pk_1', '192.0.2.1', 'download', '/home/Alice/猫.jpg', '/home/alice/猫.jpg', 5, 200, 1, 1700000000000, '5b1f0c9a3d2e4f60');
+INSERT INTO access_log (user_id, key_id, ip, action, path, path_fold, bytes, status, count, created_at, request_id, method)
+    VALUES ('u1', 'pk_1', '192.0.2.1', 'download', '/home/Alice/猫.jpg', '/home/alice/猫.jpg', 5, 200, 1, 1700000000000, '5b1f0c9a3d2e4f60', 'GET');
 UPDATE access_log_size SET size = 1;
 INSERT INTO request_minutes VALUES (28333333, 7, 1);
 INSERT INTO storage_days VALUES (19675, 'p1', 5, 1);

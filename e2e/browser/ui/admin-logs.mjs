@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { enterAs, openSection } from './admin.mjs'
 import { createFolder } from './files.mjs'
-import { bothLanguages, windows } from './forms.mjs'
+import { bothLanguages, every, windows } from './forms.mjs'
 import { becomes, equal, until } from './harness.mjs'
 import { api, look, notes } from './stranger.mjs'
 
@@ -31,6 +31,7 @@ const words = {
     action: 'Action',
     time: 'Time',
     newFolder: 'New folder',
+    changes: ['Announcement created', 'Announcement deleted'],
     failedSignIn: 'Failed sign-in',
     visitor: 'Visitor',
     only: (name) => `Show only ${name}`,
@@ -68,6 +69,7 @@ const words = {
     action: '操作',
     time: '时间',
     newFolder: '新建文件夹',
+    changes: ['新建公告', '删除公告'],
     failedSignIn: '登录失败',
     visitor: '访客',
     only: (name) => `只看 ${name} 的记录`,
@@ -192,6 +194,41 @@ async function leads(page, config) {
   await page.getByRole('table').getByRole('row').filter({ hasText: path }).first().waitFor()
 }
 
+// The log names the changes that administrators made, and breaks no word.
+async function names(page, config) {
+  const word = words[config.language]
+  await enterAs(page, config, word.dashboard)
+  const body = { title: 'Short', content: 'A moment.', level: 'info' }
+  const { announcement } = await api(page, 'POST', '/api/admin/announcements', body)
+  await api(page, 'DELETE', `/api/admin/announcements/${announcement.id}`)
+  await openSection(page, config, word.logs)
+  const rows = page.getByRole('table').getByRole('row')
+  for (const change of word.changes)
+    await until(change, async () => {
+      if ((await rows.filter({ hasText: change }).count()) > 0) return true
+      await page.reload() // the log is written a moment later
+      await rows.nth(1).waitFor()
+      return false
+    })
+  const broken = await page.getByRole('table').evaluate((table) =>
+    [...table.querySelectorAll('td:not(.long)')].flatMap((cell) => {
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+      const found = []
+      while (texts.nextNode())
+        for (const { 0: text, index } of texts.currentNode.data.matchAll(/\S+/g)) {
+          const range = document.createRange()
+          range.setStart(texts.currentNode, index)
+          range.setEnd(texts.currentNode, index + text.length)
+          // ids of keys may break
+          if (text.length <= 20 && range.getClientRects().length > 1) found.push(text)
+        }
+      return found
+    }),
+  )
+  equal('the broken words', broken, [])
+  await look(page, config, 'admin-logs-changes')
+}
+
 async function finds(page, config) {
   const word = words[config.language]
   const name = `logged-${config.language}-${config.size}`
@@ -248,5 +285,10 @@ export const scenarios = [
     run: overview,
   },
   { name: 'leads from the dashboard to the log', forms: bothLanguages, run: leads },
+  {
+    name: 'names the changes in the log',
+    forms: (full) => [...every(full), ...windows(full, ['narrow', 'medium'])],
+    run: names,
+  },
   { name: 'finds entries of the log', forms: bothLanguages, run: finds },
 ]
