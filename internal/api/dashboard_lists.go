@@ -1,6 +1,10 @@
 package api
 
-import "larder/internal/audit"
+import (
+	"time"
+
+	"larder/internal/audit"
+)
 
 type topInput struct {
 	From  *int64  `query:"from" json:"-" minimum:"0" maximum:"9007199254740991" description:"ms, inclusive. Default: a day before to."`
@@ -50,23 +54,39 @@ type storedReply struct {
 
 type storageDayReply struct {
 	At      int64         `json:"at" required:"true" description:"ms; beginning of the day (UTC)."`
-	Storage []storedReply `json:"storage" required:"true" description:"The providers, as of the first measurement of that day."`
+	Storage []storedReply `json:"storage" required:"true" description:"The providers, as of the first measurement of that day; of the present day, as of now."`
 }
 
 type storageHistoryReply struct {
 	Days []storageDayReply `json:"days" required:"true" description:"Oldest first, without days on which the service did not run."`
 }
 
-// storageHistory handles GET /api/admin/stats/storage: the use of each provider by the day.
+// storageHistory handles GET /api/admin/stats/storage: the use of each provider by the day,
+// on the present day as it is now.
 func (a *API) storageHistory(c *call, in storageHistoryInput) (storageHistoryReply, error) {
 	history, err := a.Audit.StorageHistory(c.ctx(), valueOr(in.Days, 90))
+	if err != nil {
+		return storageHistoryReply{}, err
+	}
+	now, err := c.totals()
+	if err != nil {
+		return storageHistoryReply{}, err
+	}
 	reply := storageHistoryReply{Days: []storageDayReply{}}
+	today := storageDayReply{At: a.Now().UTC().Truncate(24 * time.Hour).UnixMilli()}
+	for _, p := range now.Storage {
+		today.Storage = append(today.Storage, storedReply{p.ProviderID, p.UsedSpace, p.FileCount})
+	}
 	for _, use := range history {
+		if use.Day >= today.At {
+			break
+		}
 		if n := len(reply.Days); n == 0 || reply.Days[n-1].At != use.Day {
 			reply.Days = append(reply.Days, storageDayReply{At: use.Day})
 		}
 		last := &reply.Days[len(reply.Days)-1]
 		last.Storage = append(last.Storage, storedReply{use.ProviderID, use.Bytes, use.Files})
 	}
-	return reply, err
+	reply.Days = append(reply.Days, today)
+	return reply, nil
 }

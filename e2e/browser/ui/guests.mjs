@@ -28,7 +28,8 @@ const texts = {
     wrong: 'Wrong password.',
     cancel: 'Cancel',
     lockedFolder: 'This needs a password.',
-    retry: 'Retry',
+    enterPassword: 'Enter the password',
+    unreachable: /Can't reach the server/,
     select: 'Select',
     waits: /^The server is busy\./,
   },
@@ -51,7 +52,8 @@ const texts = {
     wrong: '密码不正确。',
     cancel: '取消',
     lockedFolder: '需要访问密码。',
-    retry: '重试',
+    enterPassword: '输入密码',
+    unreachable: /无法连接/,
     select: '选择',
     waits: /^服务器繁忙/,
   },
@@ -93,7 +95,11 @@ async function opensFolder(page, config) {
   equal('the address', decodeURI(new URL(guest.url()).pathname), `${folder}/Second day/`)
   await guest.reload()
   await arrived(guest, 2)
+  // a folder that could not load while offline loads when the network is back
+  await guest.context().setOffline(true)
   await guest.getByRole('navigation', { name: say.location }).getByRole('link', { name, exact: true }).click()
+  await guest.getByRole('alert').filter({ hasText: say.unreachable }).waitFor()
+  await guest.context().setOffline(false)
   await arrived(guest, pictures.length)
 
   // another program still has no file there
@@ -184,7 +190,7 @@ async function asksPasswords(page, config) {
   await asks.getByRole('button', { name: say.cancel }).click()
   await guest.getByText(say.lockedFolder).waitFor()
   await look(guest, config, 'guest-locked')
-  await guest.getByRole('button', { name: say.retry }).click()
+  await guest.getByRole('button', { name: say.enterPassword }).click()
   await give('open sesame')
   await asks.waitFor({ state: 'detached' })
   await arrived(guest, 2)

@@ -43,6 +43,7 @@ const texts = {
     pause: 'Pause the slideshow',
     select: 'Select',
     downloadSelected: 'Download selected',
+    selectAll: 'Select all',
     chosen: '2 selected',
     location: 'Location',
     empty: 'This folder is empty',
@@ -70,6 +71,7 @@ const texts = {
     pause: '暂停放映',
     select: '选择',
     downloadSelected: '下载所选文件',
+    selectAll: '全选',
     chosen: '已选择 2 项',
     location: '位置',
     empty: '此文件夹为空',
@@ -203,6 +205,13 @@ async function walksGallery(page, config) {
   await guest.goBack()
 
   await guest.getByRole('button', { name: say.select, exact: true }).click()
+  const boxesChecked = () =>
+    guest.getByRole('checkbox').evaluateAll((all) => all.map(({ checked }) => checked).join(' '))
+  for (const checked of [true, false]) {
+    await guest.getByRole('button', { name: say.selectAll }).click()
+    await becomes('the selection', boxesChecked, Array(pictures.length + 1).fill(checked).join(' '))
+  }
+  await staysInView(guest, [guest.getByRole('button', { name: say.downloadSelected })])
   for (const name of ['lake 3.png', 'notes.txt']) await guest.getByRole('checkbox', { name }).check()
   await guest.getByText(say.chosen).waitFor()
   await look(guest, config, 'share-select')

@@ -78,7 +78,7 @@ export const texts = {
     noMoreViews: 'This share is used up',
     empty: "You haven't shared anything yet",
     toFiles: 'Go to files',
-    active1: '1 active share',
+    active1: '1 share',
   },
   'zh-CN': {
     shares: '我的分享',
@@ -146,7 +146,7 @@ export const texts = {
     noMoreViews: '查看次数已用完',
     empty: '还没有分享',
     toFiles: '前往文件',
-    active1: '1 个有效分享',
+    active1: '1 个分享',
   },
 }
 

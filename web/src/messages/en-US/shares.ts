@@ -93,6 +93,6 @@ export const shares: typeof zh = {
   hideQr: "Hide QR code",
   qrLabel: "QR code of the share",
 
-  ofEntry: (n) => (n === 0 ? "Not shared." : n === 1 ? "1 active share" : `${n.toLocaleString("en-US")} active shares`),
+  ofEntry: (n) => (n === 0 ? "Not shared." : n === 1 ? "1 share" : `${n.toLocaleString("en-US")} shares`),
   ofEntryMore: "Show all shares",
 };

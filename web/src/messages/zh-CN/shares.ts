@@ -89,6 +89,6 @@ export const shares = {
   hideQr: "隐藏二维码",
   qrLabel: "分享链接的二维码",
 
-  ofEntry: (n: number) => (n === 0 ? "没有分享此项目。" : `${digits(n)} 个有效分享`),
+  ofEntry: (n: number) => (n === 0 ? "没有分享此项目。" : `${digits(n)} 个分享`),
   ofEntryMore: "查看全部分享",
 };

@@ -86,7 +86,7 @@ export const site = {
     send: "发送测试邮件",
     sending: "正在发送…",
     sent: (to: string) => `邮件服务器已接受发往 ${to} 的邮件。`,
-    failed: "邮件发送失败。",
+    failed: "邮件发送失败，服务器报告的原因：",
     address: "请输入有效的邮箱地址。",
     notSetUp: "请先保存有效的邮件服务器和发件人邮箱，并检查收件人地址。",
   },
