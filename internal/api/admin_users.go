@@ -152,6 +152,18 @@ func (a *API) userImpact(c *call, in idInput) (userImpactReply, error) {
 	return userImpactReply(i), err
 }
 
+type newPasswordReply struct {
+	Password string `json:"password" required:"true" description:"It is not shown again."`
+}
+
+// resetPasswordOf handles POST /api/admin/users/{id}/password: it gives another account a random
+// password and ends its sessions. Faults: Invalid for the caller's own account, NotFound,
+// RateLimited.
+func (a *API) resetPasswordOf(c *call, in idInput) (newPasswordReply, error) {
+	password, err := a.Lifecycle.ResetPasswordOf(c.ctx(), c.hashSource(), c.actor.UserID, in.ID)
+	return newPasswordReply{password.Reveal()}, err
+}
+
 // deleteUser handles DELETE /api/admin/users/{id}: it deletes an account and ends its sessions,
 // keys and shares. Its files pass to the calling administrator.
 func (a *API) deleteUser(c *call, in idInput) (none, error) {

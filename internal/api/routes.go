@@ -306,6 +306,9 @@ func (a *API) routeTable() []route {
 		get("/api/admin/users/{id}/impact", jsonRoute(200, a.userImpact)).withAuth(adminAuth).
 			withSummary("Number of an account's sessions, keys, shares and files").withFaults(fault.NotFound).
 			asAddition(),
+		post("/api/admin/users/{id}/password", jsonRoute(200, a.resetPasswordOf)).withAuth(adminAuth).
+			withSummary("Give another account a random password and end its sessions").
+			withFaults(fault.NotFound).asAddition(),
 		del("/api/admin/users/{id}", jsonRoute(200, a.deleteUser)).withAuth(adminAuth).
 			withSummary("Delete an account; its files go to the calling administrator").withFaults(fault.NotFound),
 		del("/api/admin/users/{id}/trash", jsonRoute(200, a.emptyTrashOf)).withAuth(adminAuth).

@@ -135,11 +135,7 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 	if password.Reveal() == "" {
 		password = s.RandomPassword()
 	}
-	check := account.NewUser{Username: user.Username, Email: user.Email, Password: password, Role: user.Role}
-	if err := check.Check(); err != nil {
-		return "", err
-	}
-	hash, err := s.cfg.Accounts.HashPassword(ctx, account.Source{}, password)
+	hash, err := s.hashFor(ctx, account.Source{}, user, password)
 	if err != nil {
 		return "", err
 	}
@@ -149,6 +145,45 @@ func (s *Service) ResetPassword(ctx context.Context, username string, password s
 		return "", fmt.Errorf("reset password: %w", err)
 	}
 	return password, nil
+}
+
+// ResetPasswordOf gives the account id a new random password for the administrator adminID, and
+// ends its sessions. It returns the password. An administrator's own password takes the present
+// one, in the settings. source is the client, for the queue of password hashing. Faults: Forbidden
+// when adminID is no active administrator, Invalid, NotFound, RateLimited.
+func (s *Service) ResetPasswordOf(ctx context.Context, source account.Source, adminID, id string) (secret.Text, error) {
+	if id == adminID {
+		return "", fault.New(fault.Invalid, "Change your own password in the settings, with the present one.")
+	}
+	user, err := s.cfg.Accounts.ByID(s.cfg.DB.Read(ctx), id)
+	if err != nil {
+		return "", err
+	}
+	password := s.RandomPassword()
+	hash, err := s.hashFor(ctx, source, user, password)
+	if err != nil {
+		return "", err
+	}
+	if err := s.inExclusiveTx(ctx, func(tx *db.Tx) error {
+		if _, err := s.lockAdminAndUser(tx, adminID, id); err != nil {
+			return err
+		}
+		return s.cfg.Accounts.SetPassword(tx, id, hash)
+	}); err != nil {
+		return "", fmt.Errorf("reset password: %w", err)
+	}
+	return password, nil
+}
+
+// hashFor checks that a password may be that of user, and returns its hash. Faults: Invalid,
+// RateLimited.
+func (s *Service) hashFor(ctx context.Context, source account.Source, user account.User,
+	password secret.Text) (string, error) {
+	check := account.NewUser{Username: user.Username, Email: user.Email, Password: password, Role: user.Role}
+	if err := check.Check(); err != nil {
+		return "", err
+	}
+	return s.cfg.Accounts.HashPassword(ctx, source, password)
 }
 
 // RecoverPassword sets a new password by the token that was mailed to the account. source is the

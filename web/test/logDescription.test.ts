@@ -26,6 +26,7 @@ test.each([
   ["PATCH", "/api/admin/settings", "Site settings changed"],
   ["POST", "/api/admin/settings/test-email", "Test email sent"],
   ["DELETE", `/api/admin/users/${id}`, "Account deleted"],
+  ["POST", `/api/admin/users/${id}/password`, "Password of an account reset"],
   ["DELETE", `/api/admin/users/${id}/trash`, "Trash of an account emptied"],
   ["DELETE", "/api/admin/something", "Administration"],
   [null, `/api/admin/mounts/${id}`, "Administration"], // of an earlier version

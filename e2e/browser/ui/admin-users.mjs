@@ -29,6 +29,10 @@ export const texts = {
     setQuota: 'Set quota…',
     mostInTrash: 'Most in the trash',
     inTrash: '9 B in trash and versions',
+    newPassword: 'New password…',
+    newPasswordFor: (name) => `Give “${name}” a new password?`,
+    newPasswordNow: 'New password',
+    newPasswordIs: (name) => `New password of “${name}”`,
     emptyTrash: 'Empty trash…',
     emptyTrashOf: (name) => `Empty the trash of “${name}”?`,
     emptyTrashNow: 'Empty trash',
@@ -126,6 +130,10 @@ export const texts = {
     edit: (name) => `编辑“${name}”`,
     saved: '已保存',
     inTrash: '回收站和历史版本 9 B',
+    newPassword: '新密码…',
+    newPasswordFor: (name) => `为“${name}”设置新密码？`,
+    newPasswordNow: '新密码',
+    newPasswordIs: (name) => `“${name}”的新密码`,
     emptyTrash: '清空回收站…',
     emptyTrashOf: (name) => `清空“${name}”的回收站？`,
     emptyTrashNow: '清空回收站',
@@ -359,6 +367,42 @@ async function emptiesTrash(page, config, guest, { username }) {
   equal('her trash', (await api(guest, 'GET', '/api/trash')).items, [])
 }
 
+// A user who has forgotten the password signs in with the one that an administrator hands over.
+async function givesPassword(page, config) {
+  const say = wordsOf(config)
+  const mia = newPerson(newName())
+  await start(page, config)
+  await api(page, 'POST', '/api/admin/users', mia)
+  await page.goto(`/app/admin/users?search=${mia.username}`)
+  const guest = await stranger(page, config)
+  await guest.goto('/app/login')
+  await signIn(guest, { ...config, ...mia })
+  await guest.waitForURL((url) => url.pathname.startsWith('/app/files'))
+
+  await fromMenuOf(page, say, mia.username, say.newPassword)
+  const dialog = page.getByRole('dialog', { name: say.newPasswordFor(mia.username) })
+  await dialog.waitFor()
+  await looksRight(page, config, 'admin-users-new-password')
+  await dialog.getByRole('button', { name: say.newPasswordNow, exact: true }).click()
+  const details = page.getByRole('dialog', { name: say.newPasswordIs(mia.username) })
+  const password = await labelled(details, say.password).inputValue()
+  equal('the length of the password', password.length, 20)
+  await looksRight(page, config, 'admin-users-password')
+  await button(details, say.close).last().click()
+  await details.waitFor({ state: 'detached' })
+
+  equal('her session', await guest.evaluate(async () => (await fetch('/api/users/me/settings')).status), 401)
+  await done(guest)
+  const again = await stranger(page, config)
+  await again.goto('/app/login')
+  await signIn(again, { ...config, ...mia, password })
+  await again.waitForURL((url) => url.pathname === `/app/files/home/${mia.username}`)
+  await done(again)
+  const { users } = await api(page, 'GET', `/api/admin/users?search=${mia.username}`)
+  await api(page, 'DELETE', `/api/admin/users/${users[0].id}`)
+  await deleteHomes(page, [mia])
+}
+
 // An administrator creates accounts, edits one, and changes several at once.
 async function changesSeveral(page, config) {
   const say = wordsOf(config)
@@ -496,6 +540,14 @@ async function looks(page, config) {
 export const scenarios = [
   { name: 'manages a user from the invite to the deletion', forms: bothLanguages, run: manages },
   { name: 'changes several users', forms: once, run: changesSeveral },
+  {
+    name: 'gives a user a new password',
+    forms: () => [
+      { language: 'en-US', theme: 'light', size: 'desk' },
+      { language: 'zh-CN', theme: 'dark', size: 'phone' },
+    ],
+    run: givesPassword,
+  },
   {
     name: 'shows the users',
     forms: () => [

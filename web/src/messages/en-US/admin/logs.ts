@@ -59,6 +59,7 @@ export const logs: typeof zh = {
     "POST users": "Account created",
     "PUT users": "Account changed",
     "DELETE users": "Account deleted",
+    "POST users/password": "Password of an account reset",
     "DELETE users/trash": "Trash of an account emptied",
     "PATCH settings": "Site settings changed",
     "POST settings": "Test email sent",

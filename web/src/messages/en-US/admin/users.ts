@@ -48,6 +48,11 @@ export const users: typeof zh = {
   emptyTrashText:
     "Every deleted file of this user is deleted for good. This can't be undone, and the access log records it.",
   trashEmptied: (name) => `The trash of “${name}” is emptied.`,
+  newPassword: "New password",
+  newPasswordFor: (name) => `Give “${name}” a new password?`,
+  newPasswordText:
+    "A random password replaces the present one, and the user is signed out everywhere. API keys and shares stay.",
+  newPasswordIs: (name) => `New password of “${name}”`,
   ask: (action) => `${action}…`,
 
   disableOf: (name) => `Disable “${name}”?`,

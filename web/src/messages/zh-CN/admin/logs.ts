@@ -57,6 +57,7 @@ export const logs = {
     "POST users": "新建账户",
     "PUT users": "修改账户",
     "DELETE users": "删除账户",
+    "POST users/password": "重置账户密码",
     "DELETE users/trash": "清空账户的回收站",
     "PATCH settings": "修改站点设置",
     "POST settings": "发送测试邮件",

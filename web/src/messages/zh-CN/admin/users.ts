@@ -43,6 +43,10 @@ export const users = {
   emptyTrashOf: (name: string) => `清空“${name}”的回收站？`,
   emptyTrashText: "该用户删除的所有文件将被永久删除，无法撤销；访问日志会记录此操作。",
   trashEmptied: (name: string) => `“${name}”的回收站已清空。`,
+  newPassword: "新密码",
+  newPasswordFor: (name: string) => `为“${name}”设置新密码？`,
+  newPasswordText: "随机密码将替换现有密码，该用户在所有设备上退出登录。API 密钥和分享保留。",
+  newPasswordIs: (name: string) => `“${name}”的新密码`,
   ask: (action: string) => `${action}…`,
 
   disableOf: (name: string) => `停用“${name}”？`,

@@ -83,6 +83,11 @@ export async function emptyTrashOf({ id }: User): Promise<void> {
   await take(client.DELETE("/api/admin/users/{id}/trash", { params: { path: { id } } }));
 }
 
+/** Gives an account a random password, which it returns, and ends its sessions. Throws Failure. */
+export async function newPasswordOf({ id }: User): Promise<string> {
+  return (await take(client.POST("/api/admin/users/{id}/password", { params: { path: { id } } }))).password;
+}
+
 export interface Refused {
   user: User;
   reason: string;
