@@ -63,7 +63,7 @@ func TestReplicaHasARowWhileItRuns(t *testing.T) {
 			}
 			run(t, cfg, func(string) {
 				all := replicas(t, hand(t, cfg))
-				if len(all) != 1 || all[0].Schema != newest || all[0].AuditSchema != 4 ||
+				if len(all) != 1 || all[0].Schema != newest || all[0].AuditSchema != 5 ||
 					!strings.Contains(all[0].ID, "-") {
 					t.Errorf("while it runs: %+v", all)
 				}
