@@ -125,6 +125,7 @@ func TestZip(t *testing.T) {
 			slices.Sort(want)
 			wantStrings(t, "two files of one name and a folder", unzip(t, r), want...)
 			wantHeader(t, r, "Content-Disposition", `attachment; filename="files.zip"`)
+			wantHeader(t, getZip(alice, one, folder), "Content-Disposition", `attachment; filename="alice.zip"`)
 			r = getZip(alice, one)
 			wantStrings(t, "a file", unzip(t, r), "cat.jpg=1")
 			wantHeader(t, r, "Content-Disposition", `attachment; filename="cat.jpg.zip"`)

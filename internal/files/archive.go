@@ -95,6 +95,8 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 		return nil, fault.New(fault.NotFound, "This contains nothing that you may download.")
 	case 1:
 		a.title = a.selected[0].name
+	default:
+		a.title = commonParent(a.selected)
 	}
 	if len(q.IDs) == 1 && a.selected[0].folder {
 		a.selected[0].name = ""
@@ -103,8 +105,22 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	return a, nil
 }
 
-// Title is the name of the only selected file or folder, from which the archive's file name is
-// made; "" where several are selected.
+// commonParent returns the name of the folder that all selected entries are in; "" where they are in
+// several folders, or in the root of the tree.
+func commonParent(selected []candidate) string {
+	for _, c := range selected {
+		if c.parent != selected[0].parent {
+			return ""
+		}
+	}
+	if parent := selected[0].parent; !parent.IsRoot() {
+		return string(parent.Base())
+	}
+	return ""
+}
+
+// Title is the name from which the archive's file name is made: that of the only selected file or
+// folder, or of the folder that all selected entries are in; "" where there is none.
 func (a *Archive) Title() string { return a.title }
 
 // Next returns the next entry; there is false after the last one. The entry's Body, if any, is open
@@ -337,7 +353,7 @@ func (w *archiveWalk) findSelected(ctx context.Context, id string) (c candidate,
 	default:
 		found = e.policy.Decide(e.Actor, target, access.Download).Outcome == access.Allowed
 	}
-	return candidate{id: id, name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
+	return candidate{id: id, parent: n.path.Parent(), name: archiveName(&n), folder: n.folder, size: n.size}, found, nil
 }
 
 // archiveName is the name of the selected entry n in the archive: its own name. The root of the

@@ -22,6 +22,7 @@ import (
 type candidate struct {
 	id       string     // "" for a virtual folder
 	path     vpath.Path // of a virtual folder
+	parent   vpath.Path // of a selected entry
 	name     string     // in the archive
 	folder   bool
 	size     int64  // of a file

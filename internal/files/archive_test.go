@@ -107,6 +107,9 @@ func TestArchiveOfFolders(t *testing.T) {
 			t.Errorf("title %q", a.Title())
 		}
 		h.checkArchive("two of one name", a, append(below("trip"), "trip (1)/", "trip (1)/c.txt=c")...)
+		if title := h.mustArchive(h.ann, one.ID, trip.ID, three.ID).Title(); title != "ann" {
+			t.Errorf("title of several entries of one folder: %q", title)
+		}
 		h.checkArchive("files of one name", h.mustArchive(h.ann, one.ID, three.ID, two.ID), "cat.jpg=1",
 			"cat (1).jpg=3", "cat (2).jpg=2")
 		h.checkArchive("a number that is given", h.mustArchive(h.ann, one.ID, two.ID, three.ID), "cat.jpg=1",

@@ -7,6 +7,7 @@ import type { FirstMessages } from "../messages/zh-CN";
 import type { admin } from "../messages/zh-CN/admin";
 import type { changes } from "../messages/zh-CN/changes";
 import type { credentials } from "../messages/zh-CN/credentials";
+import type { errors } from "../messages/zh-CN/errors";
 import type { explained } from "../messages/zh-CN/explained";
 import type { free } from "../messages/zh-CN/free";
 import type { keys } from "../messages/zh-CN/keys";
@@ -36,6 +37,7 @@ interface LaterMessages {
   admin: typeof admin;
   changes: typeof changes;
   credentials: typeof credentials;
+  errors: typeof errors;
   explained: typeof explained;
   free: typeof free;
   keys: typeof keys;
@@ -71,6 +73,7 @@ const later: { [A in Area]: Record<Locale, () => Promise<Pick<LaterMessages, A>>
     "zh-CN": () => import("../messages/zh-CN/credentials"),
     "en-US": () => import("../messages/en-US/credentials"),
   },
+  errors: { "zh-CN": () => import("../messages/zh-CN/errors"), "en-US": () => import("../messages/en-US/errors") },
   explained: {
     "zh-CN": () => import("../messages/zh-CN/explained"),
     "en-US": () => import("../messages/en-US/explained"),

@@ -32,7 +32,7 @@ export const shares: typeof zh = {
   copy: "Copy link",
   copyOf: (name) => `Copy the link of ${name}`,
   copied: (name) => `Link of “${name}” copied.`,
-  open: "Open as a visitor",
+  open: (counted) => (counted ? "Open as a visitor (uses one view)" : "Open as a visitor"),
   edit: "Edit",
   editOf: (name) => `Edit the share of “${name}”`,
   goTo: "Go to the file",
@@ -40,11 +40,15 @@ export const shares: typeof zh = {
   extended: (name, end) => `“${name}” now expires on ${end}.`,
   extendedMany: (n, days) => `${plural(n)} extended by ${days} days.`,
   notExtended: (n, reason) => `${plural(n)} couldn't be extended: ${reason}`,
+  notExtendable: (n) => `${plural(n)} ${n === 1 ? "was" : "were"} left out: no expiry, or already revoked.`,
   extendNone: "None of the selected shares has an expiry that can be extended.",
   revoke: "Revoke",
   revokeOf: (name) => `Revoke the share of “${name}”?`,
   revokeMany: (n) => `Revoke ${plural(n)}?`,
-  revokeText: "The link stops working at once, and you can't undo this. The file stays as it is.",
+  revokeText: (n) =>
+    n === 1
+      ? "The link stops working at once, and you can't undo this. What was shared stays as it is."
+      : "The links stop working at once, and you can't undo this. What was shared stays as it is.",
   revoked: (n) =>
     n === 1 ? "Share revoked. Its link no longer works." : `${plural(n)} revoked. The links no longer work.`,
   notRevoked: (n, reason) => `${plural(n)} couldn't be revoked: ${reason}`,
@@ -54,6 +58,7 @@ export const shares: typeof zh = {
   fileText: "Anyone with the link can open this file without signing in, until you revoke the share.",
   folderText:
     "Anyone with the link can open this folder and everything in it without signing in, until you revoke the share.",
+  alsoAsked: "It has a password of its own, which visitors are asked for too.",
   submit: "Create and copy link",
   options: "Options",
   ownPassword: "Password",
@@ -65,6 +70,7 @@ export const shares: typeof zh = {
   maxViews: "View limit",
   maxDownloads: "Download limit",
   unlimited: "Empty for no limit.",
+  usedSoFar: (n) => `${n} used so far. Empty for no limit.`,
   allowPreview: "Allow previews",
   allowDownload: "Allow downloads",
   noDownload: "You don't have permission to download this, so visitors see only its name.",

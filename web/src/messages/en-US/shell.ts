@@ -36,18 +36,8 @@ export const shell: typeof zh = {
 };
 
 export const gone: typeof zhGone = {
-  notFound: "Nothing here",
-  notFoundText: "The link may be wrong, or the file was moved or deleted.",
   forbidden: "You can't see this",
-  forbiddenText: "Your account doesn't have permission to read this. Ask your administrator if you need it.",
-  unauthorized: "Sign in to see this",
-  unauthorizedText: "This is not public.",
-  locked: "This is protected by a password",
-  lockedText: "Enter the password to open it.",
-  password: "Password",
-  open: "Open",
   failed: "Something went wrong",
   request: (id) => `If you report this, include the request id ${id}.`,
-  id: (time) => `If you report this, include this time: ${time}`,
   home: "Go to files",
 };

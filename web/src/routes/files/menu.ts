@@ -115,6 +115,7 @@ export function wholeItems(browser: Browser): MenuItem[] {
     run: () => selection.all(listing.total),
   };
   if (browser.collection) return [all];
+  const refused = folder && browser.uploads === "" && explanationOf(browser.path, "write", true);
   return [
     all,
     {
@@ -126,6 +127,7 @@ export function wholeItems(browser: Browser): MenuItem[] {
         browser.details = true;
       },
     },
+    ...(refused ? [{ label: refused.why, icon: shield, run: () => go(refused.address) }] : []),
     ...(folder && session.me?.trashDays
       ? [
           {

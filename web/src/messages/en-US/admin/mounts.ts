@@ -55,8 +55,9 @@ export const mounts: typeof zh = {
   deleteText: "Its empty folders and the rules for it alone are deleted too. The storage stays.",
   contains: (n) =>
     n === "1"
-      ? "This mount has 1 item. It can't be deleted while it has files."
-      : `This mount has ${n} items. It can't be deleted while it has files.`,
+      ? "This mount has 1 item. If it is a file or a folder with files, the mount can't be deleted."
+      : `This mount has ${n} items. If there are files among them or in their folders, the mount can't be deleted.`,
+  showItems: "Show the items",
   deleteRefused:
     "This mount has files: move or delete them first. If a folder above it has a password, remove the password first.",
 };
