@@ -105,8 +105,8 @@ func (t *Tree) Archive(ctx context.Context, q ArchiveQuery) (*Archive, error) {
 	return a, nil
 }
 
-// commonParent returns the name of the folder that all selected entries are in; "" where they are in
-// several folders, or in the root of the tree.
+// commonParent returns the name of the folder that all selected entries are in; "" where they are
+// in several folders, or in the root of the tree.
 func commonParent(selected []candidate) string {
 	for _, c := range selected {
 		if c.parent != selected[0].parent {
