@@ -219,7 +219,7 @@ async function walksGallery(page, config) {
   guest.on('download', (download) => names.push(download.suggestedFilename()))
   await guest.getByRole('button', { name: say.downloadSelected }).click()
   await until('a download', () => names.length > 0)
-  equal('the downloads', names, ['files.zip'])
+  equal('the downloads', names, [`Trip ${config.size}.zip`])
   const zip = await saved(guest, () => guest.getByRole('button', { name: say.downloadAll }).click())
   equal('the whole folder', zip.name, `Trip ${config.size}.zip`)
   equal('what a zip begins with', zip.bytes.subarray(0, 2).toString(), 'PK')
