@@ -46,6 +46,7 @@ var crashPoints = []crashPoint{
 	{"delete.committed", deleteCommitted, false},
 	{"delete.committed", trashCommitted(oneFile), true},
 	{"delete.committed", trashCommitted(folderOfFiles), true},
+	{"delete.committed", trashBatchCommitted, true},
 	{"trash.restored", trashRestored(oneFile), true},
 	{"trash.restored", trashRestored(folderOfFiles), true},
 	{"trash.purged", trashPurged(oneFile), false},

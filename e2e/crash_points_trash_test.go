@@ -27,6 +27,25 @@ func trashCommitted(entry makeEntry) func(*testing.T, *crashFixture) crashAttemp
 	}
 }
 
+// trashBatchCommitted deletes two files by one batch into the trash.
+func trashBatchCommitted(t *testing.T, w *crashFixture) crashAttempt {
+	first, files := oneFile(t, w)
+	second, more := oneFile(t, w)
+	maps.Copy(files, more)
+	batch := object{"action": "delete", "fileIds": []string{first, second}, "trash": true}
+	return crashAttempt{
+		run: func() (reply, error) { return w.admin.send("POST", "/api/files/batch", batch) },
+		may: files.afterwards(false),
+		again: func(t *testing.T) {
+			for _, id := range []string{first, second} {
+				w.admin.do(t, "DELETE", "/api/files/"+id+"?trash=true", nil).fails(t, 404, "NOT_FOUND")
+				w.admin.do(t, "POST", "/api/trash/"+id+"/restore", object{}).want(t, 200)
+			}
+			maps.Copy(w.kept, files)
+		},
+	}
+}
+
 func trashRestored(entry makeEntry) func(*testing.T, *crashFixture) crashAttempt {
 	return func(t *testing.T, w *crashFixture) crashAttempt {
 		id, files := w.trashed(t, entry)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"slices"
 
 	"larder/internal/access"
 	"larder/internal/job"
@@ -18,18 +19,34 @@ type Outcome struct {
 	InTrash bool
 }
 
-// DeleteEach deletes entries one after the other, each in a transaction of its own and decided by
-// itself as in Delete. An id that is named more than once counts once, at its first position. An
-// entry that was in a folder deleted by an earlier id counts as deleted: a user who selects a
-// folder and entries in it means all of them. DeleteEach stops and returns an error only when ctx
-// ends.
+// DeleteEach deletes entries one after the other, each decided by itself as in Delete. Files that
+// follow each other are deleted in one transaction, and each folder in one of its own. An id that
+// is named more than once counts once, at its first position. An entry that was in a folder deleted
+// by an earlier id counts as deleted: a user who selects a folder and entries in it means all of
+// them. DeleteEach stops and returns an error only when ctx ends.
 func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string, to Disposal) ([]Outcome, error) {
 	ids = distinct(ids)
 	alsoDeleted := map[string]bool{} // entries deleted with their folder
+	var files []Outcome              // the outcomes of the files that come next
+	together := true                 // no transaction of several files has failed
 	return each(ctx, ids, func(i int) Outcome {
 		id := ids[i]
 		if alsoDeleted[id] {
 			return Outcome{ID: id}
+		}
+		if len(files) == 0 && together {
+			next := ids[i:]
+			if j := slices.IndexFunc(next, func(id string) bool { return alsoDeleted[id] }); j >= 0 {
+				next = next[:j]
+			}
+			var err error
+			files, err = t.deleteFiles(ctx, a, next, to)
+			together = err == nil
+		}
+		if len(files) > 0 {
+			o := files[0]
+			files = files[1:]
+			return o
 		}
 		gone, err := t.delete(ctx, a, id, to, deleteOptions{others: ids[i+1:]})
 		for _, inside := range gone.alsoDeleted {

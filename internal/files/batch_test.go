@@ -3,8 +3,10 @@ package files_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
+	"larder/internal/fault"
 	"larder/internal/files"
 )
 
@@ -61,5 +63,64 @@ func TestBatchDeletesNestedFolders(t *testing.T) {
 		if bytes, count := h.usage("ann"); bytes != 0 || count != 0 {
 			t.Errorf("charged %d bytes and %d files", bytes, count)
 		}
+	})
+}
+
+// A batch decides about each of its entries by itself, also when it deletes several files in one
+// transaction: the files that may be deleted are, to the trash or for good, and the others stay. A
+// folder between files is deleted with what is in it.
+func TestBatchDecidesAboutEachFile(t *testing.T) {
+	for name, to := range map[string]files.Disposal{"to the trash": files.ToTrash, "for good": files.ForGood} {
+		t.Run(name, func(t *testing.T) { testBatchDecides(t, to) })
+	}
+}
+
+func testBatchDecides(t *testing.T, to files.Disposal) {
+	eachHistoryFixture(t, func(t *testing.T, w *storesFixture) {
+		w.allowAllUsers("/team")
+		first := w.mustUpload(w.ann, "/home/ann/first", "1")
+		foreign := w.mustUpload(w.bob, "/home/bob/foreign", "22")
+		locked := w.mustUpload(w.ann, "/home/ann/shut/locked", "333")
+		w.mustLock("other", locked.ID, exclusiveLock)
+		large := w.mustUpload(w.ann, "/home/ann/large", "more than the trash may have")
+		box := w.createFolder(w.ann, "/home/ann/box")
+		inside := w.mustUpload(w.ann, "/home/ann/box/inside", "55555")
+		team := w.mustUpload(w.bob, "/team/bobs", "666666")
+		last := w.mustUpload(w.ann, "/home/ann/last", "7777777")
+		w.exec("UPDATE quotas SET max_kept = 13 WHERE user_id = 'ann'")
+		ids := []string{first.ID, foreign.ID, "none", locked.ID, large.ID, box.ID, inside.ID, team.ID, last.ID}
+		outcomes, err := w.tree.DeleteEach(t.Context(), w.ann, ids, to)
+		w.must(err)
+		refused := map[string]fault.Kind{foreign.ID: fault.Forbidden, "none": fault.NotFound, locked.ID: fault.Locked}
+		if to == files.ToTrash {
+			refused[large.ID] = fault.Conflict
+		}
+		for i, o := range outcomes {
+			kind, isRefused := refused[ids[i]]
+			if o.ID != ids[i] || isRefused != (o.Err != nil) || isRefused && fault.KindOf(o.Err) != kind {
+				t.Errorf("entry %d: %v, want refused: %v (%v)", i, o.Err, isRefused, kind)
+			}
+			inTrash := to == files.ToTrash && !isRefused && ids[i] != inside.ID
+			if o.InTrash != inTrash {
+				t.Errorf("entry %d is in the trash: %v", i, o.InTrash)
+			}
+		}
+		want := []string{"shut/"}
+		if to == files.ToTrash {
+			want = []string{"large", "shut/"}
+		}
+		got := w.listFolder(w.ann, "/home/ann")
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("the home has %q, want %q", got, want)
+		}
+		if left := w.listFolder(w.bob, "/team"); len(left) != 0 {
+			t.Errorf("/team has %q", left)
+		}
+		used := map[files.Disposal][]int64{files.ToTrash: {31, 13, 2, 6}, files.ForGood: {3, 0, 2, 0}}[to]
+		w.checkTrash("after the batch", used...)
+		w.collect()
+		w.checkFolderCounts()
+		w.checkObjects()
 	})
 }

@@ -270,18 +270,19 @@ func (t *Tree) checkRemovable(tx *db.Tx, a access.Actor, n *node) error {
 	if err != nil {
 		return err
 	}
-	if err := t.lockedRefusal(tx, blockingLock(a, n.trail, there)); err != nil {
+	if err := t.checkPlaceUnlocked(tx, a, n, there); err != nil || !n.folder {
 		return err
 	}
-	if len(n.trail) > 1 {
-		if err := t.lockedRefusal(tx, blockingLock(a, n.trail[:len(n.trail)-1], there)); err != nil {
-			return err
-		}
-	}
-	if !n.folder {
-		return nil
-	}
 	return t.checkUnlockedBelow(tx, a, n.id, now)
+}
+
+// checkPlaceUnlocked refuses to remove n from its place while one of the locks there, which are on
+// its trail, forbids that: one on n or on its folder. Fault: Locked.
+func (t *Tree) checkPlaceUnlocked(tx *db.Tx, a access.Actor, n *node, there []WriteLock) error {
+	if err := t.lockedRefusal(tx, blockingLock(a, n.trail, there)); err != nil || len(n.trail) == 1 {
+		return err
+	}
+	return t.lockedRefusal(tx, blockingLock(a, n.trail[:len(n.trail)-1], there))
 }
 
 // checkUnlockedBelow refuses to remove a folder, by its id, while an entry below it has locks of

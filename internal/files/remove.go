@@ -87,25 +87,7 @@ func (t *Tree) deleteNode(tx *db.Tx, lock *treeLock, a access.Actor, v *ruleset,
 			return Deleted{}, err
 		}
 	}
-	target := n.existingTarget(a)
-	if err := v.allow(a, target, access.Delete); err != nil {
-		return Deleted{}, err
-	}
-	if err := v.allowTree(tx, a, n, target, access.Delete); err != nil {
-		return Deleted{}, err
-	}
-	if how.disposal.forGood {
-		if err := checkForGood(a, n.owner); err != nil {
-			return Deleted{}, err
-		}
-	}
-	if err := how.precondition.check(n); err != nil {
-		return Deleted{}, err
-	}
-	if v.immovable(n) {
-		return Deleted{}, immovableFault()
-	}
-	if err := v.checkHomeStays(tx, a, n); err != nil {
+	if err := checkDeletable(tx, a, v, n, how); err != nil {
 		return Deleted{}, err
 	}
 	if err := t.checkRemovable(tx, a, n); err != nil {
@@ -128,6 +110,30 @@ func (t *Tree) deleteNode(tx *db.Tx, lock *treeLock, a access.Actor, v *ruleset,
 		gone.Rows, gone.Bytes, err = t.remove(tx, &n.row)
 	}
 	return gone, err
+}
+
+// checkDeletable decides whether the actor may delete the entry n as how says, apart from write
+// locks. Faults: those of Delete and of the precondition.
+func checkDeletable(tx *db.Tx, a access.Actor, v *ruleset, n *node, how deleteOptions) error {
+	target := n.existingTarget(a)
+	if err := v.allow(a, target, access.Delete); err != nil {
+		return err
+	}
+	if err := v.allowTree(tx, a, n, target, access.Delete); err != nil {
+		return err
+	}
+	if how.disposal.forGood {
+		if err := checkForGood(a, n.owner); err != nil {
+			return err
+		}
+	}
+	if err := how.precondition.check(n); err != nil {
+		return err
+	}
+	if v.immovable(n) {
+		return immovableFault()
+	}
+	return v.checkHomeStays(tx, a, n)
 }
 
 // checkHomeStays refuses to delete the actor's own home, or a folder that contains it. Fault:

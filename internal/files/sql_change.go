@@ -65,6 +65,40 @@ func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
 	return gone, nil
 }
 
+// deleteFilesAt deletes the rows of several files as deleteFile does one. It returns also id and
+// parent of each.
+func deleteFilesAt(tx *db.Tx, files []node) (gone []row, err error) {
+	expected := make(map[string]*node, len(files))
+	for i := range files {
+		expected[files[i].id] = &files[i]
+	}
+	err = db.EachChunk(idsOf(files), func(args []any) error {
+		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+
+			" RETURNING id, parent_id, name, size, owner_id, object_id, "+placeFrom, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var r row
+			if err := rows.Scan(&r.id, &r.parent, &r.name, &r.size, &r.owner, &r.object, &r.placeSince); err != nil {
+				return err
+			}
+			if n := expected[r.id]; r.parent == n.parent && r.name == n.name {
+				gone = append(gone, r)
+			}
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("delete entries: %w", err)
+	}
+	if len(gone) < len(files) {
+		return nil, retryTransaction()
+	}
+	return gone, nil
+}
+
 // foldersBelow begins a query over a folder and all folders below, as sub with their depth below
 // it.
 const foldersBelow = `

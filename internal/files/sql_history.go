@@ -22,17 +22,39 @@ func laterThan(time, since string) string {
 		" + 1 END"
 }
 
+// recordPlacesQuery is a statement that records the present places of the entries whose ids meet a
+// condition, as former ones that end at a time (ms).
+func recordPlacesQuery(condition, until string) string {
+	return `
+		INSERT INTO former_places (entry_id, since, until, parent_id, name, name_fold, sort_key, kind)
+		SELECT e.id, e.since, ` + laterThan(until, "e.since") + `, e.parent_id, e.name, e.name_fold, e.sort_key, e.kind
+		FROM (SELECT e.*, ` + placeFrom + ` AS since FROM entries e WHERE e.id ` + condition + `) e
+		WHERE EXISTS (SELECT 1 FROM history)`
+}
+
+var (
+	recordOnePlace  = recordPlacesQuery("= $1", "$2")
+	recordAllPlaces = recordPlacesQuery(db.InChunk, db.AfterChunk)
+)
+
 // recordPlace records the present place of an entry, its folder and name, as a former one that ends
 // now (ms). The caller then gives the entry another place. It does nothing while no places are
 // recorded.
 func recordPlace(tx *db.Tx, id string, now int64) error {
-	_, err := tx.Exec(`
-		INSERT INTO former_places (entry_id, since, until, parent_id, name, name_fold, sort_key, kind)
-		SELECT e.id, e.since, `+laterThan("$2", "e.since")+`, e.parent_id, e.name, e.name_fold, e.sort_key, e.kind
-		FROM (SELECT e.*, `+placeFrom+` AS since FROM entries e WHERE e.id = $1) e
-		WHERE EXISTS (SELECT 1 FROM history)`, id, now)
-	if err != nil {
+	if _, err := tx.Exec(recordOnePlace, id, now); err != nil {
 		return fmt.Errorf("record the place of an entry: %w", err)
+	}
+	return nil
+}
+
+// recordPlaces records the places of several entries as recordPlace does that of one.
+func recordPlaces(tx *db.Tx, ids []string, now int64) error {
+	err := db.EachChunk(ids, func(args []any) error {
+		_, err := tx.Exec(recordAllPlaces, args...)
+		return err
+	}, now)
+	if err != nil {
+		return fmt.Errorf("record the places of entries: %w", err)
 	}
 	return nil
 }

@@ -41,18 +41,6 @@ func (o sortOrder) orderBy(reverse bool) string {
 	return o.names.orderBy(key)
 }
 
-// statement is SQL with its parameters. There are few different texts, so that they stay prepared.
-type statement struct {
-	strings.Builder
-	args []any
-}
-
-// arg adds a parameter to the statement and returns its placeholder, such as `$3`.
-func (s *statement) arg(value any) string {
-	s.args = append(s.args, value)
-	return fmt.Sprintf("$%d", len(s.args))
-}
-
 // joinDelimited joins strings to one parameter, with the separator around each, so that a query can
 // look for `,id,` in the text instead of a list whose length would change the statement.
 func joinDelimited(separator string, parts []string) string {

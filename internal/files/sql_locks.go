@@ -118,6 +118,13 @@ func deleteLocksOn(tx *db.Tx, entryID string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE entry_id = $1", entryID)
 }
 
+// deleteLocksOnAll deletes all locks on several entries.
+func deleteLocksOnAll(tx *db.Tx, entryIDs []string) error {
+	return db.EachChunk(entryIDs, func(args []any) error {
+		return execDeleteLocks(tx, "DELETE FROM locks WHERE entry_id "+db.InChunk, args...)
+	})
+}
+
 // deleteLocksOfKey deletes all locks of an API key.
 func deleteLocksOfKey(tx *db.Tx, keyID string) error {
 	return execDeleteLocks(tx, "DELETE FROM locks WHERE key_id = $1", keyID)
@@ -129,8 +136,8 @@ func deleteExpiredLocks(tx *db.Tx, now int64) error {
 }
 
 // execDeleteLocks runs a statement that deletes locks, with its one argument.
-func execDeleteLocks(tx *db.Tx, query string, arg any) error {
-	if _, err := tx.Exec(query, arg); err != nil {
+func execDeleteLocks(tx *db.Tx, query string, args ...any) error {
+	if _, err := tx.Exec(query, args...); err != nil {
 		return fmt.Errorf("end locks: %w", err)
 	}
 	return nil

@@ -29,35 +29,104 @@ func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name, now int64) (g
 	return gone, nil
 }
 
-// insertTrashed records the entry i in the trash, with what each account has in it. sums are the
-// owners' amounts; the caller adds their bytes to the kept bytes of the accounts.
-func insertTrashed(tx *db.Tx, i *trashed, sums []ownerTotals) error {
-	parents, err := json.Marshal(i.parents)
-	if err != nil {
-		return fmt.Errorf("describe the folders of an entry: %w", err)
-	}
-	totals, err := encodeTotals(sums)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(`
-		INSERT INTO trash (entry_id, owner_id, deleted_by, deleted_by_key, deleted_at, reason, name, name_fold, parent_id,
-			parents, mount_id, provider_id, path, files, folders, size, totals)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-		i.id, i.owner, i.deletedBy, nullable(i.deletedByKey), i.deletedAt, string(i.reason), i.name,
-		vpath.Fold(i.name), i.parent, string(parents), i.mount, i.provider, i.path, i.files, i.folders, i.size, totals)
-	if err != nil {
-		return fmt.Errorf("record an entry in the trash: %w", err)
-	}
-	for _, s := range sums {
-		if s.bytes == 0 {
-			continue
+// moveFilesTo does the same with several files and gives each its hidden name. It returns id, size
+// and owner of each.
+func moveFilesTo(tx *db.Tx, files []node, parent string, now int64) (gone []row, err error) {
+	err = eachPiece(files, func(piece []node) error {
+		var s statement
+		s.WriteString("WITH moved (id, parent, name, hidden, hidden_fold, hidden_key) AS (VALUES ")
+		for i := range piece {
+			n := &piece[i]
+			hidden := string(hiddenName(n.id))
+			s.row(i, n.id, n.parent, n.name, hidden, vpath.Fold(hidden), vpath.SortKey(hidden))
 		}
-		_, err := tx.Exec("INSERT INTO trash_sizes (entry_id, owner_id, deleted_at, size) VALUES ($1, $2, $3, $4)",
-			i.id, s.owner, i.deletedAt, s.bytes)
+		s.WriteString(`)
+			UPDATE entries
+			SET parent_id = ` + s.arg(parent) + `, name = m.hidden, name_fold = m.hidden_fold, sort_key = m.hidden_key,
+				place_since = ` + laterThan(s.arg(now), "("+placeFrom+")") + `
+			FROM moved m
+			WHERE entries.id = m.id AND entries.parent_id = m.parent AND entries.name = m.name
+			RETURNING entries.id, entries.size, entries.owner_id`)
+		rows, err := tx.Query(s.String(), s.args...)
 		if err != nil {
-			return fmt.Errorf("record the owners of an entry in the trash: %w", err)
+			return err
 		}
+		defer rows.Close()
+		for rows.Next() {
+			var r row
+			if err := rows.Scan(&r.id, &r.size, &r.owner); err != nil {
+				return err
+			}
+			gone = append(gone, r)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("move files to the trash: %w", err)
+	}
+	if len(gone) < len(files) {
+		return nil, retryTransaction()
+	}
+	return gone, nil
+}
+
+// insertTrashed records entries in the trash, with what each account has in them. The caller adds
+// their bytes to the kept bytes of the accounts.
+func insertTrashed(tx *db.Tx, items []trashed) error {
+	err := eachPiece(items, func(piece []trashed) error {
+		var s statement
+		s.WriteString(`
+			INSERT INTO trash (entry_id, owner_id, deleted_by, deleted_by_key, deleted_at, reason, name, name_fold,
+				parent_id, parents, mount_id, provider_id, path, files, folders, size, totals)
+			VALUES `)
+		for n := range piece {
+			i := &piece[n]
+			parents, err := json.Marshal(i.parents)
+			if err != nil {
+				return fmt.Errorf("describe the folders of an entry: %w", err)
+			}
+			totals, err := encodeTotals(i.totals)
+			if err != nil {
+				return err
+			}
+			s.row(n, i.id, i.owner, i.deletedBy, nullable(i.deletedByKey), i.deletedAt, string(i.reason), i.name,
+				vpath.Fold(i.name), i.parent, string(parents), i.mount, i.provider, i.path, i.files, i.folders, i.size,
+				totals)
+		}
+		_, err := tx.Exec(s.String(), s.args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record entries in the trash: %w", err)
+	}
+	return insertTrashSizes(tx, items)
+}
+
+// insertTrashSizes records how many bytes each account has in entries of the trash.
+func insertTrashSizes(tx *db.Tx, items []trashed) error {
+	type owned struct {
+		item  *trashed
+		owner ownerTotals
+	}
+	var parts []owned
+	for n := range items {
+		for _, o := range items[n].totals {
+			if o.bytes > 0 {
+				parts = append(parts, owned{&items[n], o})
+			}
+		}
+	}
+	err := eachPiece(parts, func(piece []owned) error {
+		var s statement
+		s.WriteString("INSERT INTO trash_sizes (entry_id, owner_id, deleted_at, size) VALUES ")
+		for n, p := range piece {
+			s.row(n, p.item.id, p.owner.owner, p.item.deletedAt, p.owner.bytes)
+		}
+		_, err := tx.Exec(s.String(), s.args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record the owners of entries in the trash: %w", err)
 	}
 	return nil
 }

@@ -101,21 +101,15 @@ func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReaso
 	if err != nil {
 		return 0, 0, err
 	}
-	item := trashed{id: n.id, name: n.name, owner: n.owner, deletedBy: a.UserID, deletedAt: t.nowMs(), reason: reason,
-		parent: n.parent, mount: n.mount.ID, provider: n.mount.ProviderID, path: n.path.String(),
-		parents: formerFolders(n)}
-	if a.Key != nil {
-		item.deletedByKey = a.Key.ID
-	}
+	item := t.trashedOf(a, n, reason)
 	for _, s := range sums {
 		if s.bytes > 0 {
 			kept, err := quota.KeptOf(tx, s.owner)
 			if err != nil {
 				return 0, 0, err
 			}
-			if kept.Max != quota.Unlimited && s.bytes > kept.Max {
-				return 0, 0, fault.New(fault.Conflict,
-					"This is larger than the trash of its owner may be. Delete it for good instead.")
+			if err := checkFits(kept, s.bytes); err != nil {
+				return 0, 0, err
 			}
 			if err := quota.AddKept(tx, s.owner, s.bytes); err != nil {
 				return 0, 0, err
@@ -126,10 +120,33 @@ func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReaso
 	if err := creditOwners(tx, sums); err != nil {
 		return 0, 0, err
 	}
-	if err := insertTrashed(tx, &item, sums); err != nil {
+	item.totals = sums
+	if err := insertTrashed(tx, []trashed{item}); err != nil {
 		return 0, 0, err
 	}
 	return item.folders + item.files, item.size, nil
+}
+
+// trashedOf describes the entry n for the trash, without the number and size of what is in it. The
+// actor deletes it now.
+func (t *Tree) trashedOf(a access.Actor, n *node, reason TrashReason) trashed {
+	item := trashed{id: n.id, name: n.name, owner: n.owner, deletedBy: a.UserID, deletedAt: t.nowMs(), reason: reason,
+		parent: n.parent, mount: n.mount.ID, provider: n.mount.ProviderID, path: n.path.String(),
+		parents: formerFolders(n)}
+	if a.Key != nil {
+		item.deletedByKey = a.Key.ID
+	}
+	return item
+}
+
+// checkFits refuses an entry with more bytes of an account than its trash may have. Fault:
+// Conflict.
+func checkFits(kept quota.Kept, bytes int64) error {
+	if kept.Max != quota.Unlimited && bytes > kept.Max {
+		return fault.New(fault.Conflict,
+			"This is larger than the trash of its owner may be. Delete it for good instead.")
+	}
+	return nil
 }
 
 // takeOut moves the entry r below the root of the trash, records its former place, and returns what
@@ -212,6 +229,7 @@ type trashed struct {
 	path                    string
 	parents                 []formerFolder
 	files, folders, size    int64
+	totals                  []ownerTotals // what each account has in it; only of a new record
 }
 
 // formerPath is the path that the entry had when it was deleted. Error: when the record has none.

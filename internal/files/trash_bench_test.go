@@ -112,28 +112,61 @@ func BenchmarkTrashPage(b *testing.B) {
 	})
 }
 
-// BenchmarkTrashDeletions measures how many files a second go to the trash, each by a request of
-// its own, while 64 requests are under way; and for comparison how many are deleted for good.
+// BenchmarkTrashDeletions measures how many files a second are deleted, to the trash and for good:
+// each by a request of its own, 64 at once, and in batches of 100 of one folder, two at once.
 func BenchmarkTrashDeletions(b *testing.B) {
-	const folders = 200
+	const folders, each, batch = 250, 1_000, 100
 	eachTrash(b, 1, folders, func(b *testing.B, h *fixture, d *db.DB) {
 		vacuumPostgres(b, d)
-		var next atomic.Int64
-		for _, to := range []files.Disposal{files.ToTrash, files.ForGood} {
-			name := map[files.Disposal]string{files.ToTrash: "to the trash", files.ForGood: "for good"}[to]
+		var next atomic.Int64 // the files of a folder follow each other
+		nextID := func() string {
+			n := next.Add(1) - 1
+			return fmt.Sprintf("deepd%d-%d", n/each+1, n%each+1)
+		}
+		measure := func(name string, parallelism int, deleteOne func(pb *testing.PB) error) {
 			b.Run(name, func(b *testing.B) {
-				b.SetParallelism(32) // for each of two processors
+				b.SetParallelism(parallelism) // for each of two processors
 				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						n := next.Add(1) - 1
-						id := fmt.Sprintf("deepd%d-%d", n%folders+1, n/folders+1)
-						if _, err := h.tree.DeleteTo(b.Context(), h.admin, id, to); err != nil {
-							b.Error(err)
-							return
-						}
+					if err := deleteOne(pb); err != nil {
+						b.Error(err)
 					}
 				})
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deletions/s")
+			})
+		}
+		for _, to := range []files.Disposal{files.ToTrash, files.ForGood} {
+			name := map[files.Disposal]string{files.ToTrash: "to the trash", files.ForGood: "for good"}[to]
+			measure(name, 32, func(pb *testing.PB) error {
+				for pb.Next() {
+					if _, err := h.tree.DeleteTo(b.Context(), h.admin, nextID(), to); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			measure(name+", in batches", 1, func(pb *testing.PB) error {
+				for more := true; more; {
+					var ids []string
+					for len(ids) < batch {
+						if more = pb.Next(); !more {
+							break
+						}
+						ids = append(ids, nextID())
+					}
+					if len(ids) == 0 {
+						break
+					}
+					outcomes, err := h.tree.DeleteEach(b.Context(), h.admin, ids, to)
+					if err != nil {
+						return err
+					}
+					for _, o := range outcomes {
+						if o.Err != nil {
+							return o.Err
+						}
+					}
+				}
+				return nil
 			})
 		}
 	})

@@ -336,7 +336,8 @@ func (t *Tree) RecordTrashed(tx *db.Tx, id string) error {
 			return err
 		}
 	}
-	return insertTrashed(tx, &item, sums)
+	item.totals = sums
+	return insertTrashed(tx, []trashed{item})
 }
 
 // ForgetTrashed deletes the record of an entry that is not in the trash any more, and subtracts its
