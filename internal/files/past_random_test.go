@@ -128,7 +128,6 @@ func (m *pastModel) pick(fits func(e modelEntry) bool) string {
 // visit selects a random replica for the next calls.
 func (m *pastModel) visit() { m.tree = m.replicas[m.random.IntN(len(m.replicas))] }
 
-func isFolder(e modelEntry) bool { return e.folder }
 func isFile(e modelEntry) bool   { return !e.folder }
 func isInHome(e modelEntry) bool { return e.parent != "" }
 
