@@ -28,7 +28,7 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string, to 
 	ids = distinct(ids)
 	alsoDeleted := map[string]bool{} // entries deleted with their folder
 	var files []Outcome              // the outcomes of the files that come next
-	together := true                 // no transaction of several files has failed
+	together := true                 // false after a transaction of several files has failed
 	return each(ctx, ids, func(i int) Outcome {
 		id := ids[i]
 		if alsoDeleted[id] {

@@ -66,9 +66,9 @@ func TestBatchDeletesNestedFolders(t *testing.T) {
 	})
 }
 
-// A batch decides about each of its entries by itself, also when it deletes several files in one
-// transaction: the files that may be deleted are, to the trash or for good, and the others stay. A
-// folder between files is deleted with what is in it.
+// A batch decides about each of its entries separately, even when it deletes several files in one
+// transaction. It deletes the files that the actor may delete, to the trash or for good, and keeps
+// the others. When it deletes a folder, it deletes the files in that folder, too.
 func TestBatchDecidesAboutEachFile(t *testing.T) {
 	for name, to := range map[string]files.Disposal{"to the trash": files.ToTrash, "for good": files.ForGood} {
 		t.Run(name, func(t *testing.T) { testBatchDecides(t, to) })

@@ -13,9 +13,10 @@ import (
 	"larder/internal/quota"
 )
 
-// deleteFiles deletes files of a batch in one transaction, each decided by itself as in Delete. It
-// returns the outcomes of the first ids, up to the first folder: none when ids begins with a
-// folder. An error means that nothing is deleted, and may concern a single entry.
+// deleteFiles deletes files of a batch in one transaction. It decides about each file separately, as
+// Delete does. It stops at the first folder among the ids and returns the outcomes of the ids before
+// it: none when the first id is a folder. When it returns an error, it has deleted nothing, and the
+// error may concern one file only.
 func (t *Tree) deleteFiles(ctx context.Context, a access.Actor, ids []string, to Disposal) (outcomes []Outcome,
 	err error,
 ) {

@@ -127,8 +127,8 @@ func (t *Tree) moveToTrash(tx *db.Tx, a access.Actor, n *node, reason TrashReaso
 	return item.folders + item.files, item.size, nil
 }
 
-// trashedOf describes the entry n for the trash, without the number and size of what is in it. The
-// actor deletes it now.
+// trashedOf returns the record of the entry n for the trash: the actor deletes n now. The caller
+// adds the number and the size of the files in n.
 func (t *Tree) trashedOf(a access.Actor, n *node, reason TrashReason) trashed {
 	item := trashed{id: n.id, name: n.name, owner: n.owner, deletedBy: a.UserID, deletedAt: t.nowMs(), reason: reason,
 		parent: n.parent, mount: n.mount.ID, provider: n.mount.ProviderID, path: n.path.String(),
