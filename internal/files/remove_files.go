@@ -13,10 +13,10 @@ import (
 	"larder/internal/quota"
 )
 
-// deleteFiles deletes files of a batch in one transaction. It decides about each file separately, as
-// Delete does. It stops at the first folder among the ids and returns the outcomes of the ids before
-// it: none when the first id is a folder. When it returns an error, it has deleted nothing, and the
-// error may concern one file only.
+// deleteFiles deletes files of a batch in one transaction. It decides about each file separately,
+// as Delete does. It stops at the first folder among the ids and returns the outcomes of the ids
+// before it: none when the first id is a folder. When it returns an error, it has deleted nothing,
+// and the error may concern one file only.
 func (t *Tree) deleteFiles(ctx context.Context, a access.Actor, ids []string, to Disposal) (outcomes []Outcome,
 	err error,
 ) {
@@ -208,7 +208,9 @@ func (t *Tree) moveFilesToTrash(tx *db.Tx, a access.Actor, files []node) error {
 	items := make([]trashed, len(files))
 	for i := range files {
 		r := movedByID[files[i].id]
-		files[i].owner = r.owner
+		if r.owner != files[i].owner || r.size != files[i].size { // changed since it was decided about
+			return retryTransaction()
+		}
 		items[i] = t.trashedOf(a, &files[i], TrashDeleted)
 		items[i].files, items[i].size = 1, r.size
 		items[i].totals = []ownerTotals{{owner: r.owner, files: 1, bytes: r.size}}
