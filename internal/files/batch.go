@@ -40,7 +40,7 @@ func (t *Tree) DeleteEach(ctx context.Context, a access.Actor, ids []string, to 
 				next = next[:j]
 			}
 			var err error
-			files, err = t.deleteFiles(ctx, a, next, to)
+			files, err = t.deleteTogether(ctx, a, next, to)
 			together = err == nil
 		}
 		if len(files) > 0 {

@@ -13,16 +13,16 @@ import (
 	"larder/internal/quota"
 )
 
-// deleteFiles deletes files of a batch in one transaction. It decides about each file separately,
-// as Delete does. It stops at the first folder among the ids and returns the outcomes of the ids
-// before it: none when the first id is a folder. When it returns an error, it has deleted nothing,
-// and the error may concern one file only.
-func (t *Tree) deleteFiles(ctx context.Context, a access.Actor, ids []string, to Disposal) (outcomes []Outcome,
+// deleteTogether deletes files of a batch in one transaction. It decides about each file
+// separately, as Delete does. It stops at the first folder among the ids and returns the outcomes
+// of the ids before it: none when the first id is a folder. When it returns an error, it has
+// deleted nothing, and the error may concern one file only.
+func (t *Tree) deleteTogether(ctx context.Context, a access.Actor, ids []string, to Disposal) (outcomes []Outcome,
 	err error,
 ) {
 	ids = ids[:min(len(ids), db.ChunkSize)]
 	err = t.writeLocked(ctx, false, func(tx *db.Tx) (err error) {
-		outcomes, err = t.deleteFilesTx(tx, a, ids, to)
+		outcomes, err = t.deleteTogetherTx(tx, a, ids, to)
 		return err
 	})
 	if err != nil {
@@ -32,8 +32,8 @@ func (t *Tree) deleteFiles(ctx context.Context, a access.Actor, ids []string, to
 	return outcomes, nil
 }
 
-// deleteFilesTx is the transaction of deleteFiles.
-func (t *Tree) deleteFilesTx(tx *db.Tx, a access.Actor, ids []string, to Disposal) ([]Outcome, error) {
+// deleteTogetherTx is the transaction of deleteTogether.
+func (t *Tree) deleteTogetherTx(tx *db.Tx, a access.Actor, ids []string, to Disposal) ([]Outcome, error) {
 	var found map[string]node
 	v, err := t.readConsistentTx(func(v *ruleset) (version int64, err error) {
 		if found, version, err = v.findIDs(tx, ids); len(found) == 0 {
@@ -94,7 +94,7 @@ func (t *Tree) removeFiles(tx *db.Tx, files []node) error {
 			return fmt.Errorf("release object %s: it has no row", files[i].object)
 		}
 	}
-	gone, err := deleteFilesAt(tx, files)
+	gone, err := deleteFilesAt(tx, rowsOf(files))
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (t *Tree) moveFilesToTrash(tx *db.Tx, a access.Actor, files []node) error {
 	if err := recordPlaces(tx, idsOf(files), t.nowMs()); err != nil {
 		return err
 	}
-	moved, err := moveFilesTo(tx, files, trashRoot, t.nowMs())
+	moved, err := moveFilesTo(tx, rowsOf(files), trashRoot, t.nowMs())
 	if err != nil {
 		return err
 	}
@@ -234,4 +234,13 @@ func idsOf(nodes []node) []string {
 		ids[i] = nodes[i].id
 	}
 	return ids
+}
+
+// rowsOf returns the rows of entries.
+func rowsOf(nodes []node) []row {
+	rows := make([]row, len(nodes))
+	for i := range nodes {
+		rows[i] = nodes[i].row
+	}
+	return rows
 }

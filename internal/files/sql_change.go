@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,33 +46,21 @@ func (t *Tree) relocate(tx *db.Tx, r *row, parent string, name vpath.Name, updat
 	return nil
 }
 
-// deleteFile deletes the row of a file, provided that it is still where r says; otherwise the
-// transaction runs again (db.RetryError). It returns the size, owner, object and placeSince that
-// the file had at that time.
-func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
-	err = tx.QueryRow(`
-		DELETE FROM entries
-		WHERE id = $1 AND parent_id = $2 AND name = $3
-		RETURNING size, owner_id, object_id, `+placeFrom, r.id, r.parent, r.name).
-		Scan(&gone.size, &gone.owner, &gone.object, &gone.placeSince)
-	if errors.Is(err, db.ErrNoRows) {
-		return row{}, retryTransaction()
-	}
-	if err != nil {
-		return row{}, fmt.Errorf("delete entry: %w", err)
-	}
-	return gone, nil
-}
-
-// deleteFilesAt deletes the rows of several files as deleteFile does one. It returns also id and
-// parent of each.
-func deleteFilesAt(tx *db.Tx, files []node) (gone []row, err error) {
-	expected := make(map[string]*node, len(files))
+// deleteFilesAt deletes the rows of files, provided that each is still where its row says;
+// otherwise the transaction runs again (db.RetryError). It returns id, parent, name, size, owner,
+// object and placeSince that each file had at that time.
+func deleteFilesAt(tx *db.Tx, files []row) (gone []row, err error) {
+	expected := make(map[string]*row, len(files))
 	for i := range files {
 		expected[files[i].id] = &files[i]
 	}
-	err = db.EachChunk(idsOf(files), func(args []any) error {
-		rows, err := tx.Query("DELETE FROM entries WHERE id "+db.InChunk+
+	err = eachPiece(files, func(piece []row) error {
+		ids := make([]string, len(piece))
+		for i := range piece {
+			ids[i] = piece[i].id
+		}
+		among, args := db.InList(1, ids)
+		rows, err := tx.Query("DELETE FROM entries WHERE id "+among+
 			" RETURNING id, parent_id, name, size, owner_id, object_id, "+placeFrom, args...)
 		if err != nil {
 			return err
@@ -84,7 +71,7 @@ func deleteFilesAt(tx *db.Tx, files []node) (gone []row, err error) {
 			if err := rows.Scan(&r.id, &r.parent, &r.name, &r.size, &r.owner, &r.object, &r.placeSince); err != nil {
 				return err
 			}
-			if n := expected[r.id]; r.parent == n.parent && r.name == n.name {
+			if there := expected[r.id]; r.parent == there.parent && r.name == there.name {
 				gone = append(gone, r)
 			}
 		}
@@ -97,6 +84,15 @@ func deleteFilesAt(tx *db.Tx, files []node) (gone []row, err error) {
 		return nil, retryTransaction()
 	}
 	return gone, nil
+}
+
+// deleteFile deletes the row of one file as deleteFilesAt does.
+func deleteFile(tx *db.Tx, r *row) (gone row, err error) {
+	all, err := deleteFilesAt(tx, []row{*r})
+	if err != nil {
+		return row{}, err
+	}
+	return all[0], nil
 }
 
 // foldersBelow begins a query over a folder and all folders below, as sub with their depth below

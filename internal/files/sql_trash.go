@@ -9,36 +9,17 @@ import (
 	"larder/internal/vpath"
 )
 
-// moveFileTo gives a file another parent and name now (ms), provided that it is still where r says;
-// otherwise the transaction runs again (db.RetryError). It returns the size and owner that the file
-// had.
-func moveFileTo(tx *db.Tx, r *row, parent string, name vpath.Name, now int64) (gone row, err error) {
-	err = tx.QueryRow(`
-		UPDATE entries
-		SET parent_id = $1, name = $2, name_fold = $3, sort_key = $4, place_since = `+laterThan("$5", "("+placeFrom+")")+`
-		WHERE id = $6 AND parent_id = $7 AND name = $8
-		RETURNING size, owner_id`,
-		parent, string(name), vpath.Fold(string(name)), vpath.SortKey(string(name)), now, r.id, r.parent, r.name).
-		Scan(&gone.size, &gone.owner)
-	if errors.Is(err, db.ErrNoRows) {
-		return row{}, retryTransaction()
-	}
-	if err != nil {
-		return row{}, fmt.Errorf("move a file to the trash: %w", err)
-	}
-	return gone, nil
-}
-
-// moveFilesTo does the same with several files and gives each its hidden name. It returns id, size
-// and owner of each.
-func moveFilesTo(tx *db.Tx, files []node, parent string, now int64) (gone []row, err error) {
-	err = eachPiece(files, func(piece []node) error {
+// moveFilesTo gives files another parent and their hidden names now (ms), provided that each is
+// still where its row says; otherwise the transaction runs again (db.RetryError). It returns id,
+// size and owner that each file had.
+func moveFilesTo(tx *db.Tx, files []row, parent string, now int64) (gone []row, err error) {
+	err = eachPiece(files, func(piece []row) error {
 		var s statement
 		s.WriteString("WITH moved (id, parent, name, hidden, hidden_fold, hidden_key) AS (VALUES ")
 		for i := range piece {
-			n := &piece[i]
-			hidden := string(hiddenName(n.id))
-			s.row(i, n.id, n.parent, n.name, hidden, vpath.Fold(hidden), vpath.SortKey(hidden))
+			r := &piece[i]
+			hidden := string(hiddenName(r.id))
+			s.row(i, r.id, r.parent, r.name, hidden, vpath.Fold(hidden), vpath.SortKey(hidden))
 		}
 		s.WriteString(`)
 			UPDATE entries

@@ -165,12 +165,12 @@ func (t *Tree) takeOut(tx *db.Tx, r *row) ([]ownerTotals, error) {
 	if err := quota.Lock(tx, r.owner); err != nil {
 		return nil, err
 	}
-	gone, err := moveFileTo(tx, r, trashRoot, hiddenName(r.id), t.nowMs())
+	gone, err := moveFilesTo(tx, []row{*r}, trashRoot, t.nowMs())
 	if err != nil {
 		return nil, err
 	}
-	r.owner = gone.owner
-	return []ownerTotals{{owner: gone.owner, files: 1, bytes: gone.size}}, nil
+	r.owner = gone[0].owner
+	return sumsOf(gone), nil
 }
 
 // checkTrash refuses to use the trash while a replica runs that knows none: it would count the

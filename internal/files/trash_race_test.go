@@ -92,6 +92,71 @@ func TestTrashAgainstConcurrentChanges(t *testing.T) {
 	})
 }
 
+// Two replicas delete the same files by batches, to the trash and for good, in opposite orders.
+// Other requests move, lock and replace some of these files meanwhile. Every request gets an
+// answer, no file is in the trash that is larger than the trash may be, and the bytes that are used
+// and kept stay exact.
+func TestBatchesAgainstConcurrentChanges(t *testing.T) {
+	eachTrashStoresFixture(t, func(t *testing.T, w *storesFixture) {
+		one := w.tree
+		w.openReplica()
+		two := w.tree
+		w.exec("UPDATE quotas SET max_kept = 15 WHERE user_id = 'ann'") // less than the larger content
+		for round := range 8 {
+			base := fmt.Sprintf("/home/ann/b%d", round)
+			g := w.uploadTree(base, map[string]string{"a": "1", "b": "22", "c": "333", "d": "4444", "e": "55555",
+				"to/f": "666666"})
+			var ids []string
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				ids = append(ids, g.ids[name])
+			}
+			backwards := slices.Clone(ids)
+			slices.Reverse(backwards)
+			dest, err := w.tree.ResolveDestination(t.Context(), w.ann, mustParsePath(base), "a", files.Replace)
+			w.must(err)
+			up := w.storeContent("a larger content")
+
+			c := &concurrentTest{storesFixture: w}
+			deleteEach := func(r *files.Tree, ids []string, to files.Disposal) {
+				c.start("batch", func() error {
+					outcomes, err := r.DeleteEach(t.Context(), w.ann, ids, to)
+					for _, o := range outcomes {
+						// Conflict: the file is larger than the trash may be
+						refused := []fault.Kind{fault.NotFound, fault.Locked, fault.Conflict}
+						if err == nil && o.Err != nil && !slices.Contains(refused, fault.KindOf(o.Err)) {
+							err = o.Err
+						}
+					}
+					return err
+				})
+			}
+			deleteEach(one, ids, files.ToTrash)
+			c.start("replace", func() error { _, err := w.putEntry(w.ann, dest, up); return err }, fault.NotFound,
+				fault.Conflict)
+			c.start("move", func() error {
+				_, err := two.Move(t.Context(), w.ann, g.ids["b"], mustParsePath(base+"/to"), nil)
+				return err
+			}, fault.NotFound, fault.Conflict)
+			c.start("lock", func() error {
+				_, err := two.Lock(t.Context(), viaKey(w.ann, "key"), g.ids["d"], exclusiveLock, time.Hour)
+				return err
+			}, fault.NotFound)
+			deleteEach(two, backwards, files.ForGood)
+			c.wait.Wait()
+
+			page, err := w.tree.ListTrash(t.Context(), w.ann, files.TrashFilter{Limit: 100})
+			w.must(err)
+			for _, item := range page.Items {
+				if item.Size > 15 {
+					t.Errorf("round %d: %s is in the trash with %d bytes", round, item.Path, item.Size)
+				}
+			}
+		}
+		w.checkKept("at the end")
+		w.checkAccounting()
+	})
+}
+
 // Two replicas replace a file by MOVE and by upload, restore a version of it, drop that version,
 // and move the file to the trash, at once. Afterwards the file has one of the contents, and the
 // bytes that are used and kept are exact.
